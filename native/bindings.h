@@ -1,0 +1,78 @@
+// Array types of the bindings, and the checks they share.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include "kernels.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+template <typename T, int N> using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <typename T, int N> using Input = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <typename T, int N> using Output = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Weights = std::optional<Input<double, 1>>;
+
+// The clone in use: the one piece of global state.
+extern const Kernels *kernels;
+
+[[noreturn]] inline void refuse(const std::string &what) { throw nb::value_error(what.c_str()); }
+inline void require(bool good, const char *what) {
+    if (!good) refuse(what);
+}
+
+inline void check(Status s) {
+    switch (s) {
+    case Status::fine: return;
+    case Status::group: refuse("a group is below -1 or not below the number of groups of the sums");
+    case Status::code: refuse("a level code is below -2 or not below the size of its column");
+    case Status::weight: refuse("a weight is negative or not finite");
+    case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see window)");
+    case Status::memory: throw std::bad_alloc();
+    }
+}
+
+// A NumPy array that owns its memory.
+template <typename T, int N> struct Owned {
+    T *data;
+    Array<T, N> array;
+    explicit Owned(std::initializer_list<size_t> shape) {
+        size_t n = 1;
+        for (size_t s : shape) n *= s;
+        data = new T[n ? n : 1]();
+        nb::capsule owner(data, [](void *p) noexcept { delete[] (T *) p; });
+        array = Array<T, N>(data, shape, owner);
+    }
+};
+
+inline Columns columns_of(const Input<uint64_t, 1> &address, const Input<int64_t, 1> &stride, int64_t rows) {
+    require(address.shape(0) == stride.shape(0), "address and stride differ in length");
+    require(rows >= 0, "rows is negative");
+    return {address.data(), stride.data(), int64_t(address.shape(0)), rows};
+}
+
+inline const double *weights_of(const Weights &w, int64_t rows) {
+    if (!w) return nullptr;
+    require(int64_t(w->shape(0)) == rows, "weights differ in length from rows");
+    return w->data();
+}
+
+template <typename S> Sums sums_of(S &limbs, int64_t low) {
+    size_t last = limbs.ndim() - 1;
+    require(limbs.shape(last) >= 1 && limbs.shape(last) <= 1024, "sums need 1 to 1024 limbs");
+    require(low >= -1024 && low <= 1024, "low is not a limb position of a double");
+    return {const_cast<int64_t *>(limbs.data()), int64_t(limbs.shape(last)), low};
+}
+
+void bind_sums(nb::module_ &);
+void bind_finish(nb::module_ &);
+void bind_columns(nb::module_ &);
+void bind_levels(nb::module_ &);

@@ -1,0 +1,71 @@
+// Bindings of the kernels on numeric columns.
+#include "bindings.h"
+
+namespace {
+
+void scan(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Output<double, 2> out) {
+    Columns c = columns_of(address, stride, rows);
+    require(out.shape(0) == 3 && int64_t(out.shape(1)) == c.count, "out must be (3, columns)");
+    nb::gil_scoped_release free;
+    kernels->scan(c, out.data());
+}
+
+void moments(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
+             Weights weights, Output<int64_t, 3> present, int64_t low0, Output<int64_t, 3> first, int64_t low1,
+             Output<int64_t, 3> second, int64_t low2) {
+    Columns c = columns_of(address, stride, rows);
+    require(int64_t(groups.shape(0)) == rows, "groups differ in length from rows");
+    require(rows <= int64_t(1) << 24, "a call takes at most 2^24 rows");
+    const double *w = weights_of(weights, rows);
+    Sums s0 = sums_of(present, low0), s1 = sums_of(first, low1), s2 = sums_of(second, low2);
+    size_t n = present.shape(0), d = size_t(c.count);
+    require(present.shape(1) == d && first.shape(1) == d && second.shape(1) == d, "sums differ from columns");
+    require(first.shape(0) == n && second.shape(0) == n, "sums differ in groups");
+    require(-low0 >= 0 && -low0 < s0.length, "present must hold whole weights: its limbs do not reach 2^0");
+    Status status;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->moments(c, groups.data(), w, int64_t(n), s0, s1, s2);
+    }
+    check(status);
+}
+
+void gaussian(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<double, 1> scale,
+              Input<double, 2> mean, Input<double, 2> precision, Input<double, 2> constant, Output<double, 2> out) {
+    Columns c = columns_of(address, stride, rows);
+    size_t d = size_t(c.count), k = out.shape(1);
+    require(scale.shape(0) == d && mean.shape(0) == d && precision.shape(0) == d && constant.shape(0) == d,
+            "scale, mean, precision and constant need one row per column");
+    require(mean.shape(1) == k && precision.shape(1) == k && constant.shape(1) == k, "classes differ");
+    require(int64_t(out.shape(0)) == rows, "out differs from rows");
+    nb::gil_scoped_release free;
+    kernels->gaussian(c, scale.data(), mean.data(), precision.data(), constant.data(), int64_t(k), out.data());
+}
+
+int64_t softmax(Output<double, 2> out, bool log, std::optional<Output<double, 1>> evidence) {
+    int64_t rows = int64_t(out.shape(0)), classes = int64_t(out.shape(1));
+    require(classes >= 1, "softmax needs a class");
+    require(!evidence || int64_t(evidence->shape(0)) == rows, "evidence differs from rows");
+    int64_t impossible;
+    {
+        nb::gil_scoped_release free;
+        impossible = kernels->softmax(out.data(), rows, classes, log, evidence ? evidence->data() : nullptr);
+    }
+    if (impossible < 0) throw std::bad_alloc();
+    return impossible;
+}
+
+}  // namespace
+
+void bind_columns(nb::module_ &m) {
+    m.def("scan", &scan, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "out"_a.noconvert(),
+          "Per column: smallest nonzero |x| (inf if none), largest |x|, number of NaN.");
+    m.def("moments", &moments, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+          "weights"_a.noconvert().none(), "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
+          "second"_a.noconvert(), "low2"_a, "Adds w, w x and w x^2 of every value that is not NaN, exactly.");
+    m.def("gaussian", &gaussian, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
+          "mean"_a.noconvert(), "precision"_a.noconvert(), "constant"_a.noconvert(), "out"_a.noconvert(),
+          "Adds constant - z^2/2, z = (x * scale - mean) * precision, of every column to out (rows, classes).");
+    m.def("softmax", &softmax, "out"_a.noconvert(), "log"_a, "evidence"_a.noconvert().none() = nb::none(),
+          "Posteriors (or their logs) of joint log densities, in place; returns how many rows were impossible.");
+}

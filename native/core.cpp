@@ -1,0 +1,56 @@
+// bayeskit._core: the module, and the choice of the clone that fits this CPU.
+#include "bindings.h"
+
+extern const Kernels kernels_base;
+#ifdef HAVE_avx2
+extern const Kernels kernels_avx2;
+#endif
+#ifdef HAVE_avx512
+extern const Kernels kernels_avx512;
+#endif
+
+namespace {
+
+std::vector<const Kernels *> usable() {
+    std::vector<const Kernels *> found = {&kernels_base};
+#if defined(HAVE_avx2) || defined(HAVE_avx512)
+    __builtin_cpu_init();
+#endif
+#ifdef HAVE_avx2
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt") &&
+                __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    if (avx2) found.push_back(&kernels_avx2);
+#endif
+#ifdef HAVE_avx512
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        found.push_back(&kernels_avx512);
+#endif
+    return found;
+}
+
+}  // namespace
+
+const Kernels *kernels = usable().back();
+
+NB_MODULE(_core, m) {
+    m.doc() = "The numerical core of bayeskit: exact sums, counts and log densities on raw columns.";
+    m.def("clones", [] {
+        std::vector<std::string> names;
+        for (const Kernels *k : usable()) names.push_back(k->name);
+        return names;
+    }, "Names of the instruction sets this CPU can run; all give the same bits.");
+    m.def("clone", [] { return std::string(kernels->name); }, "Name of the instruction set in use.");
+    m.def("use", [](const std::string &name) {
+        for (const Kernels *k : usable())
+            if (name == k->name) {
+                kernels = k;
+                return;
+            }
+        refuse("no clone '" + name + "' on this CPU; see clones()");
+    }, "name"_a, "Uses another instruction set from now on (for tests).");
+    bind_sums(m);
+    bind_finish(m);
+    bind_columns(m);
+    bind_levels(m);
+}

@@ -1,0 +1,52 @@
+// What every clone offers. Plain pointers only: clones may not share inline code with anything else.
+#pragma once
+#include <stdint.h>
+
+// Value i of column j is the double (or int64) at address[j] + i * stride[j].
+struct Columns {
+    const uint64_t *address;
+    const int64_t *stride;
+    int64_t count;
+    int64_t rows;
+};
+
+// Level codes (columns, rows): -1 missing, -2 never seen.
+struct Codes {
+    const int32_t *data;
+    int64_t columns;
+    int64_t rows;
+};
+
+// Exact sums: cell c is sum over l of limb[c * length + l] * 2^(32 * (low + l)).
+struct Sums {
+    int64_t *limb;
+    int64_t length;
+    int64_t low;
+};
+
+// Tables over columns[start[t] .. start[t+1]), with their cells from offset[t] on; size is by column.
+struct Tables {
+    const int32_t *columns;
+    const int64_t *start;
+    const int32_t *size;
+    const int64_t *offset;
+    int64_t count;
+    int64_t cells;
+};
+
+enum class Status { fine, group, code, weight, window, memory };
+
+struct Kernels {
+    const char *name;
+    void (*scan)(Columns, double *out);
+    Status (*moments)(Columns, const int32_t *groups, const double *weights, int64_t n_groups, Sums present,
+                      Sums first, Sums second);
+    void (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
+                     const double *constant, int64_t classes, double *out);
+    Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
+    Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
+    Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,
+                     const double *table, int64_t cells, int64_t classes, double *out);
+    int64_t (*softmax)(double *out, int64_t rows, int64_t classes, bool log, double *evidence);
+    int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
+};

@@ -1,0 +1,72 @@
+// Magnitudes as words of 32 bits, lowest first: what is left of an exact sum once its sign is known.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <vector>
+#include "exact.h"
+
+namespace {
+
+struct Magnitude {
+    std::vector<uint32_t> word;  // capacity is kept from cell to cell
+    int64_t length = 0;          // without leading zeros
+    bool negative = false;
+
+    // Reads one cell of limbs, carried or not.
+    void read(const int64_t *limb, int64_t n, std::vector<int64_t> &work) {
+        work.assign(limb, limb + n);
+        carry_cell(work.data(), n);
+        negative = work[size_t(n) - 1] < 0;
+        if (negative) {
+            for (auto &v : work) v = -v;
+            carry_cell(work.data(), n);
+        }
+        word.resize(size_t(n) + 1);
+        for (int64_t i = 0; i < n; ++i) word[size_t(i)] = uint32_t(uint64_t(work[size_t(i)]) & MASK32);
+        word[size_t(n)] = uint32_t(uint64_t(work[size_t(n) - 1]) >> 32);
+        length = n + 1;
+        trim();
+    }
+    void trim() {
+        while (length && !word[size_t(length) - 1]) --length;
+    }
+    int64_t bits() const { return length ? 32 * length - __builtin_clz(word[size_t(length) - 1]) : 0; }
+    // Bits [from, from + count), count <= 53; below bit 0 there are zeros.
+    uint64_t slice(int64_t from, int count) const {
+        uint64_t v = 0;
+        int64_t k = from >> 5;
+        int shift = int(from & 31);
+        for (int i = 0; i < 3; ++i) {
+            uint64_t w = k + i >= 0 && k + i < length ? word[size_t(k + i)] : 0;
+            int at = 32 * i - shift;
+            v |= at < 0 ? w >> -at : at < 64 ? w << at : 0;
+        }
+        return count ? v & (~uint64_t(0) >> (64 - count)) : 0;
+    }
+    bool any_below(int64_t bit) const {
+        int64_t k = bit >> 5;
+        for (int64_t i = 0; i < k && i < length; ++i)
+            if (word[size_t(i)]) return true;
+        return k >= 0 && k < length && (word[size_t(k)] & ((uint32_t(1) << (bit & 31)) - 1));
+    }
+};
+
+// m * 2^exponent to the nearest double, ties to even, rounded once whether the result is normal or not.
+inline double nearest(const Magnitude &m, int64_t exponent) {
+    int64_t bits = m.bits(), top = bits + exponent;  // the value lies in [2^(top-1), 2^top)
+    if (!bits || top < -1074) return m.negative ? -0.0 : 0.0;
+    if (top > 1024) return m.negative ? -INFINITY : INFINITY;
+    int64_t keep = top >= -1021 ? 53 : top + 1074, drop = bits - keep;
+    uint64_t v;
+    if (drop <= 0) {
+        v = m.slice(0, int(bits));
+        drop = 0;
+    } else {
+        v = m.slice(drop, int(keep));
+        if (m.slice(drop - 1, 1) && ((v & 1) || m.any_below(drop - 1))) ++v;
+    }
+    double x = std::ldexp(double(v), int(exponent + drop));
+    return m.negative ? -x : x;
+}
+
+}  // namespace

@@ -1,0 +1,61 @@
+"""Settings as JSON and back: numbers, texts, mappings with any keys, and the value classes named here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit import smoothing
+from bayeskit.data.levels import Levels
+from bayeskit.errors import InputError, ModelFileError
+from bayeskit.families import families
+
+
+def _known() -> dict[str, type[Any]]:
+    rules = (smoothing.Laplace, smoothing.NoSmoothing, smoothing.ReplaceZeros, smoothing.MEstimate, smoothing.AddM)
+    return {**families(), **{rule.__name__: rule for rule in rules}}
+
+
+def describe(value: Any) -> Any:
+    """A JSON value that ``build`` turns back into an equal one.
+
+    >>> describe({"age": smoothing.Laplace(2.0)})
+    {'map': [['age', {'is': 'Laplace', 'alpha': 2.0}]]}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return [describe(v) for v in value.tolist()]
+    if isinstance(value, list | tuple):
+        return [describe(v) for v in value]
+    if isinstance(value, Mapping):
+        return {"map": [[describe(k), describe(v)] for k, v in value.items()]}
+    if is_dataclass(value) and type(value).__name__ in _known():
+        return {"is": type(value).__name__, **{f.name: describe(getattr(value, f.name)) for f in fields(value)}}
+    raise InputError(
+        f"{value!r} cannot be saved in a model file; only bayeskit's own families and smoothings can"
+    )
+
+
+def build(record: Any) -> Any:
+    """The value of a description; sequences come back as tuples."""
+    if isinstance(record, list):
+        return tuple(build(v) for v in record)
+    if not isinstance(record, dict):
+        return record
+    if "map" in record:
+        return {build(k): build(v) for k, v in record["map"]}
+    kind = _known().get(record.get("is", ""))
+    if kind is None:
+        raise ModelFileError(f"the model file names {record.get('is')!r}, which this version does not know")
+    return kind(**{name: build(v) for name, v in record.items() if name != "is"})
+
+
+def keys_of(levels: Levels) -> list[list[Any]]:
+    """Levels as JSON values: type family and value."""
+    return [list(k) for k in levels.keys]

@@ -1,0 +1,30 @@
+"""Domain: the classes and the levels of every coded column, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bayeskit.data.levels import Levels
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Classes and levels, as values; codes are private to one Domain.
+
+    >>> a = Domain(Levels.of(["yes"]), {"colour": Levels.of(["red", "blue"])})
+    >>> b = Domain(Levels.of(["no"]), {"colour": Levels.of(["blue", "green"])})
+    >>> a.union(b).levels["colour"].values
+    ['red', 'blue', 'green']
+    """
+
+    classes: Levels = Levels()
+    levels: Mapping[str, Levels] = field(default_factory=dict)
+
+    def union(self, other: Domain) -> Domain:
+        if other == self:
+            return self
+        levels = dict(self.levels)
+        for name, theirs in other.levels.items():
+            levels[name] = levels.get(name, Levels()).union(theirs)
+        return Domain(self.classes.union(other.classes), levels)

@@ -1,0 +1,329 @@
+"""The one way from a batch of rows to a Block: two doors (record batch, matrix), one validator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Code, Float
+from bayeskit.data.block import Block, Columns, scan
+from bayeskit.data.domain import Domain
+from bayeskit.data.levels import BOOL, EVERYTHING, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.schema import Column, Schema
+from bayeskit.errors import InputError, KindError, SchemaError
+
+LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"
+EXACT_INTEGERS = 2**53
+DENSE_RANGE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a batch are not features."""
+
+    label: str | None = None
+    weight: str | None = None
+    fold: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [n for n in (self.label, self.weight, self.fold) if n is not None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What happened to rows and values on the way in; reported, never part of a model's identity."""
+
+    rows: int = 0
+    unlabelled: int = 0
+    rounded: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.rows + other.rows, self.unlabelled + other.unlabelled, self.rounded + other.rounded
+        )
+
+
+def encode(
+    batch: pa.RecordBatch | Matrix,
+    schema: Schema,
+    domain: Domain,
+    roles: Roles = Roles(),
+    grow: bool = True,
+    folds: int = 1,
+) -> tuple[Block, Domain, Tally]:
+    """A batch under a schema and a domain; with ``grow`` new classes and levels join the domain.
+
+    Without it a level never seen gets code -2. Rows without a label get group -1.
+    """
+    numeric, coded, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
+    levels = dict(domain.levels)
+    codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
+    if isinstance(coded, np.ndarray):
+        levels = _integers(coded, schema, levels, grow, codes)
+    else:
+        for j, (name, values) in enumerate(zip(schema.coded, coded, strict=True)):
+            codes[j], levels[name] = _codes(values, levels.get(name, Levels()), grow, schema[name])
+    span = scan(numeric)
+    _finite(span, numeric, schema)
+    for name in schema.coded:
+        if schema[name].kind == "binary" and len(levels[name]) > 2:
+            raise SchemaError(
+                f"column {name!r} is binary ({schema[name].why}) but has the levels {levels[name].show()}; "
+                f"declare it 'nominal'"
+            )
+    groups, classes, unlabelled = _groups(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
+    block = Block(schema, numeric, codes, span, groups, _weights(batch, roles))
+    grown = Domain(classes, levels)
+    return block, domain if grown == domain else grown, Tally(batch.num_rows, unlabelled, rounded)
+
+
+# -- the two doors ----------------------------------------------------------------------------------
+
+
+def _record(batch: pa.RecordBatch, schema: Schema) -> tuple[Columns, list[Any], int]:
+    """Columns of a record batch, by name: numbers, what is to be coded, and how many integers were rounded."""
+    numbers, rounded = [], 0
+    for name in schema.numeric:
+        values, lost = _floats(batch.column(name), name)
+        numbers.append(values)
+        rounded += lost
+    coded: list[Any] = []
+    for name in schema.coded:
+        numeric = schema.numeric_index.get(name)
+        coded.append(batch.column(name) if numeric is None else _presence(numbers[numeric]))
+    return Columns(tuple(numbers), batch.num_rows), coded, rounded
+
+
+def _matrix(batch: Matrix, schema: Schema) -> tuple[Columns, list[Any] | Array, int]:
+    """Columns of a matrix, by position; nothing is copied where it holds doubles already."""
+    x = batch.dense()
+    position = {name: j for j, name in enumerate(schema.names)}
+    integral = x.dtype.kind in "iub"
+    if integral and not schema.numeric:
+        return Columns((), len(x)), x, 0
+    rounded = 0
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
+        rounded = int(np.count_nonzero(x.astype(np.float64).astype(x.dtype) != x))
+    floats = x if x.dtype == np.float64 and x.flags.aligned and x.dtype.isnative else x.astype(np.float64)
+    numeric = Columns(floats, len(x))
+    if len(schema.numeric) < x.shape[1]:
+        numeric = numeric.take(np.array([position[n] for n in schema.numeric], dtype=np.int64))
+    coded: list[Any] = []
+    for name in schema.coded:
+        values = x[:, position[name]]
+        if name in schema.numeric_index:
+            coded.append(_presence(floats[:, position[name]]))
+        else:
+            coded.append(pa.array(values, from_pandas=True))
+    return numeric, coded, rounded
+
+
+def _presence(values: Float) -> Code:
+    """Whether a value is there, as codes of (present, missing)."""
+    return np.isnan(values).astype(np.int32)
+
+
+def _floats(values: pa.Array, name: str) -> tuple[Float, int]:
+    """An Arrow column as doubles with NaN for null, and how many integers did not fit 53 bits."""
+    kind = values.type
+    if pt.is_dictionary(kind):
+        values = values.dictionary_decode()
+        kind = values.type
+    if pt.is_float64(kind):
+        if values.null_count == 0:
+            return values.to_numpy(zero_copy_only=True), 0
+        return values.to_numpy(zero_copy_only=False), 0
+    if pt.is_null(kind):
+        return np.full(len(values), np.nan), 0
+    if not (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind) or pt.is_boolean(kind)):
+        raise KindError(
+            f"column {name!r} held numbers when the model was fitted and now has type {kind}; "
+            f"convert it to numbers"
+        )
+    rounded = 0
+    if pt.is_integer(kind) and kind.bit_width == 64:
+        high = pc.greater(values, EXACT_INTEGERS)
+        low = pc.less(values, -EXACT_INTEGERS) if pt.is_signed_integer(kind) else high
+        big = values.filter(pc.or_(high, low))
+        rounded = sum(int(float(v)) != v for v in big.to_pylist() if v is not None)
+    floats = pc.cast(values, pa.float64(), safe=False)
+    return np.ascontiguousarray(floats.to_numpy(zero_copy_only=False)), rounded
+
+
+# -- levels -----------------------------------------------------------------------------------------
+
+
+def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
+    """Codes of one column: Arrow values, or 0 / 1 for present / missing."""
+    keys: list[Key | None]
+    if isinstance(values, np.ndarray):
+        keys, index = [PRESENT, MISSING], values
+    else:
+        keys, index = _dictionary(values, column.name)
+    if column.missing == "level":
+        keys = [MISSING if k is None else k for k in keys]
+    if grow:  # a dictionary may list levels no row has
+        occurs = np.bincount(index, minlength=len(keys)) > 0
+        wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
+        _ordered(wanted, column)
+        levels = levels.union(wanted)
+    table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
+    return table[index], levels
+
+
+def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
+    """Distinct keys of an Arrow column, the last one missing, and each row's place among them."""
+    if pt.is_null(values.type):
+        return [None], np.zeros(len(values), dtype=np.int32)
+    if not pt.is_dictionary(values.type):
+        try:
+            values = pc.dictionary_encode(values)
+        except pa.ArrowNotImplementedError as error:
+            raise KindError(f"column {name!r} of type {values.type} cannot be a category") from error
+    distinct = values.dictionary.to_pylist()
+    place = values.indices
+    keys: list[Key | None]
+    if pt.is_string(values.type.value_type) or pt.is_large_string(values.type.value_type):
+        keys = [None if v is None else (TEXT, v) for v in distinct]
+    else:
+        try:
+            keys = [key(v) for v in distinct]
+        except TypeError as error:
+            raise KindError(f"column {name!r} of type {values.type} cannot be a category: {error}") from error
+    if place.null_count:
+        place = pc.fill_null(pc.cast(place, pa.int64()), len(keys))
+    return [*keys, None], place.to_numpy(zero_copy_only=False)
+
+
+def _ordered(wanted: Levels, column: Column) -> None:
+    """Refuse levels a declared order does not have."""
+    if column.order is not None:
+        known = {*column.declared, MISSING}
+        for k in wanted.keys:
+            if k not in known:
+                raise InputError(
+                    f"column {column.name!r} has level {show(k)!r}, which its declared order lacks "
+                    f"({', '.join(map(str, column.order))}); add it to kinds[{column.name!r}]"
+                )
+
+
+def _integers(
+    x: Array, schema: Schema, levels: dict[str, Levels], grow: bool, out: Code
+) -> dict[str, Levels]:
+    """Codes of a whole integer or boolean matrix by table look-up; new values join and it runs again."""
+    family = BOOL if x.dtype.kind == "b" else NUMBER
+    whole = x.astype(np.int64, copy=False)
+    if not (whole.flags.aligned and whole.dtype.isnative):
+        whole = whole.astype(np.int64)
+    start, down, across = whole.ctypes.data, *whole.strides
+    address = (start + across * np.arange(whole.shape[1], dtype=np.int64)).astype(np.uint64)
+    stride = np.full(whole.shape[1], down, dtype=np.int64)
+    while True:
+        base, tables = [], []
+        for name in schema.coded:
+            known = {int(k[1]): c for k, c in levels.get(name, Levels()).index.items() if k[0] == family}  # type: ignore[call-overload]
+            low = min(known, default=0)
+            table = np.full(min(max(known, default=-1) - low + 1, DENSE_RANGE), -2, dtype=np.int32)
+            for value, code in known.items():
+                if value - low < len(table):
+                    table[value - low] = code
+            base.append(low)
+            tables.append(table)
+        begin = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
+        lookup = np.concatenate(tables) if tables else np.empty(0, np.int32)
+        if not _core.integers(address, stride, len(whole), np.array(base, np.int64), begin, lookup, out):
+            return levels
+        grown = dict(levels)
+        for j, name in enumerate(schema.coded):
+            lost = out[j] == -2
+            if lost.any():
+                values = pa.array(x[lost, j])
+                out[j, lost], grown[name] = _codes(values, levels.get(name, Levels()), grow, schema[name])
+        return grown
+
+
+# -- what stands beside the features ----------------------------------------------------------------
+
+
+def _beside(batch: pa.RecordBatch | Matrix, name: str) -> pa.Array:
+    return batch.beside[name] if isinstance(batch, Matrix) else batch.column(name)
+
+
+def _groups(
+    batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds: int
+) -> tuple[Code, Levels, int]:
+    """Group codes class x fold (fold innermost); -1 where the label is missing; without labels one group of all."""
+    if roles.label is None:
+        return np.zeros(batch.num_rows, dtype=np.int32), classes.union(Levels((EVERYTHING,))), 0
+    values = _beside(batch, roles.label)
+    name = "y" if roles.label == LABEL else roles.label
+    if pt.is_temporal(values.type) or pt.is_nested(values.type):
+        raise KindError(f"Unknown label type: target {name!r} has type {values.type}; labels are text, integers or booleans")
+    codes, grown = _codes(values, classes, True, Column(name, "nominal", str(values.type), "target"))
+    for k in grown.keys[len(classes) :]:
+        if k[0] == NUMBER and isinstance(k[1], float):
+            raise InputError(
+                f"Unknown label type: continuous. Target {name!r} holds the fraction {k[1]}; "
+                f"a classifier needs classes: cut it into intervals first"
+            )
+    groups = np.ascontiguousarray(codes, dtype=np.int32)
+    if roles.fold is not None:
+        fold = np.asarray(_beside(batch, roles.fold).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if len(fold) and (fold.min() < 0 or fold.max() >= folds):
+            raise InputError(f"fold numbers must lie in 0..{folds - 1}")
+        groups = np.where(groups < 0, -1, groups * folds + fold).astype(np.int32)
+    return groups, grown, int(np.count_nonzero(groups < 0))
+
+
+def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
+    if roles.weight is None:
+        return None
+    weights, _ = _floats(_beside(batch, roles.weight), roles.weight)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise InputError(
+            f"sample_weight has the value {weights[bad][0]}; weights are finite frequencies of at least 0"
+        )
+    return np.ascontiguousarray(weights)
+
+
+# -- the validator ----------------------------------------------------------------------------------
+
+
+def _finite(span: Float, numeric: Columns, schema: Schema) -> None:
+    bad = np.flatnonzero(np.isinf(span[1]))
+    if len(bad):
+        j = int(bad[0])
+        values = numeric.column(j)
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise InputError(
+            f"column {schema.numeric[j]!r} has an infinite value ({values[row]}, row {row} of its batch): "
+            f"Input contains infinity; replace it by a number, or leave it missing"
+        )
+
+
+def error_on_unseen(block: Block, batch: pa.RecordBatch | Matrix, domain: Domain) -> None:
+    """The answer to unseen="error": name the column and the level."""
+    rows = np.argwhere(block.codes == -2)
+    if len(rows):
+        j, i = rows[0]
+        name = block.schema.coded[j]
+        value = _value(batch, block.schema, name, int(i))
+        raise InputError(
+            f"column {name!r} has level {value!r}, not seen in fitting "
+            f"(known: {domain.levels[name].show()}); pass unseen=\"missing\" or refit"
+        )
+
+
+def _value(batch: pa.RecordBatch | Matrix, schema: Schema, name: str, row: int) -> Any:
+    if isinstance(batch, Matrix):
+        return batch.dense()[row, schema.names.index(name)].item()
+    return batch.column(name)[row].as_py()

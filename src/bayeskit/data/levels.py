@@ -1,0 +1,97 @@
+"""Levels: the distinct values of a categorical column (or the classes), and their private codes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Int
+from bayeskit.errors import InputError
+
+Key = tuple[int, Hashable]
+BOOL, NUMBER, TEXT, MARK = range(4)
+
+MISSING: Key = (MARK, "missing")
+PRESENT: Key = (MARK, "present")
+EVERYTHING: Key = (MARK, "everything")  # the one group of rows without labels
+
+
+def key(value: Any) -> Key | None:
+    """Identity of a value: its type family and itself; None where it is missing.
+
+    >>> key(True), key(1), key(1.0), key("1"), key(float("nan"))
+    ((0, True), (1, 1), (1, 1), (2, '1'), None)
+    """
+    if isinstance(value, str):
+        return (TEXT, str(value))
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return (BOOL, bool(value))
+    if isinstance(value, int | np.integer):
+        return (NUMBER, int(value))
+    if isinstance(value, float | np.floating | Decimal):
+        if value != value:
+            return None
+        if value in (float("inf"), float("-inf")):
+            raise InputError("Input contains infinity: an infinite number can be neither a level nor a label")
+        return (NUMBER, int(value)) if value == value // 1 else (NUMBER, float(value))
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be a level")
+
+
+def show(key: Key) -> str:
+    """The key as a person reads it."""
+    family, value = key
+    return f"({value})" if family == MARK else str(value)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Distinct values by code: the position in ``keys`` is the code, private to this object."""
+
+    keys: tuple[Key, ...] = ()
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Levels:
+        keys = (key(value) for value in values)
+        return cls(tuple(dict.fromkeys(k for k in keys if k is not None)))
+
+    @cached_property
+    def index(self) -> Mapping[Key, int]:
+        return {key: code for code, key in enumerate(self.keys)}
+
+    @property
+    def values(self) -> list[Any]:
+        return [None if key == MISSING else key[1] for key in self.keys]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def union(self, other: Levels) -> Levels:
+        """These, then what the other adds: codes of ``self`` stay valid."""
+        if other.keys == self.keys:
+            return self
+        new = tuple(k for k in other.keys if k not in self.index)
+        return Levels(self.keys + new) if new else self
+
+    def codes_in(self, target: Levels) -> Int:
+        """For each code here the code there, -1 where the target has no such level."""
+        return np.array([target.index.get(k, -1) for k in self.keys], dtype=np.int64)
+
+    def canonical(self, occupied: Bool, declared: Sequence[Key] = ()) -> Levels:
+        """Declared levels in their order, then the occupied others by (type, value)."""
+        fixed = set(declared)
+        rest = sorted(k for k, seen in zip(self.keys, occupied, strict=True) if seen and k not in fixed)
+        return Levels((*declared, *rest))
+
+    def show(self, most: int = 8) -> str:
+        """The levels for an error message, shortened."""
+        names = [show(k) for k in self.keys[:most]]
+        if len(self.keys) > most:
+            names.append(f"... {len(self.keys) - most} more")
+        return ", ".join(names) or "none"

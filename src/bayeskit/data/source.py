@@ -1,0 +1,185 @@
+"""From whatever a user has (matrix, frame, Arrow, records, file) to a source an engine can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
+from bayeskit.data.matrix import Matrix
+from bayeskit.errors import InputError, KindError, SchemaError
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an engine reads, which of its columns are not features, and what Arrow types do not say."""
+
+    rows: Any  # pa.Table, Matrix, a path, or a relation
+    roles: Roles = Roles()
+    named: bool = True
+    label: str = "O"
+    orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
+    """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
+    if isinstance(X, str | os.PathLike) or _is_relation(X):
+        for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
+            if given is not None and not isinstance(given, str):
+                raise InputError(f"{argument} must name a column of the file or relation, not be {type(given).__name__}")
+        return Source(X, Roles(y, weight, fold))
+    table, named = _table(X)
+    beside: dict[str, pa.Array] = {}
+    roles = Roles(
+        _role(table, y, LABEL, "y", beside),
+        _role(table, weight, WEIGHT, "sample_weight", beside),
+        _role(table, fold, FOLD, "folds", beside),
+    )
+    label = "O" if y is None else _label(y, table, roles.label, beside)
+    if isinstance(table, Matrix):
+        return Source(Matrix(table.x, beside), roles, named, label)
+    orders = {}
+    for column in table.schema:
+        if pt.is_dictionary(column.type) and column.type.ordered and table.num_rows:
+            orders[column.name] = table.column(column.name).chunk(0).dictionary.to_pylist()
+    for name, array in beside.items():
+        table = table.append_column(name, array)
+    return Source(table, roles, named, label, orders)
+
+
+def _is_relation(X: Any) -> bool:
+    return type(X).__name__ == "DuckDBPyRelation"
+
+
+def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
+    """An Arrow table or a matrix, and whether its columns had names of their own."""
+    if hasattr(X, "tocsr") and hasattr(X, "nnz"):
+        return Matrix(X.tocsr(), {}), False
+    if isinstance(X, pa.Table):
+        return _unique(X), True
+    if isinstance(X, pa.RecordBatch):
+        return _unique(pa.Table.from_batches([X])), True
+    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
+        return _pandas(X), not _positional(X.columns)
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
+        return _unique(pa.table(X)), True
+    if isinstance(X, Mapping):
+        return pa.table({str(name): _one(values, f"column {name!r}") for name, values in X.items()}), True
+    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping):
+        keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
+        return pa.table({str(k): _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
+    return _array(X), False
+
+
+def _positional(columns: Any) -> bool:
+    """Whether column names are just positions 0, 1, 2, ..."""
+    return list(columns) == list(range(len(columns)))
+
+
+def _pandas(X: Any) -> pa.Table:
+    names = [str(name) for name in X.columns]
+    if _positional(X.columns):
+        names = [f"x{name}" for name in names]
+    if len(set(names)) < len(names):
+        doubled = next(n for n in names if names.count(n) > 1)
+        raise SchemaError(f"column name {doubled!r} occurs twice; rename one of them")
+    try:
+        table = pa.Table.from_pandas(X.set_axis(names, axis=1), preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
+        raise KindError(f"a column mixes types: {error}; convert it to one type, text for instance") from error
+    return table.replace_schema_metadata(None)
+
+
+def _unique(table: pa.Table) -> pa.Table:
+    names = table.column_names
+    if len(set(names)) < len(names):
+        doubled = next(n for n in names if names.count(n) > 1)
+        raise SchemaError(f"column name {doubled!r} occurs twice; rename one of them")
+    return table.replace_schema_metadata(None)
+
+
+def _array(X: Any) -> pa.Table | Matrix:
+    """A NumPy matrix as it is, or one of texts and objects as an Arrow table."""
+    x = np.asarray(X)
+    if x.dtype.kind == "c":
+        raise InputError("Complex data not supported: give real numbers")
+    if x.dtype.kind in "mM":
+        raise KindError(f"a matrix of {x.dtype} has no numbers; convert dates to days since an event, or to levels")
+    if x.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {x.ndim}D array instead: a table has rows and columns. "
+            f"Reshape your data with array.reshape(-1, 1) if it is one column, or array.reshape(1, -1) if it is one row"
+        )
+    if x.dtype.kind in "biuf":
+        return Matrix(x, {})
+    columns = [_objects(x[:, j].tolist(), f"column {j} of the matrix") for j in range(x.shape[1])]
+    return pa.table(columns, names=[f"x{j}" for j in range(x.shape[1])])
+
+
+def _objects(values: Any, where: str) -> pa.Array:
+    """Python values of one type, or missing, as an Arrow array."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
+
+
+def _role(table: pa.Table | Matrix, given: Any, reserved: str, argument: str, beside: dict[str, pa.Array]) -> str | None:
+    """The name under which the engine finds what stands beside the features."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if isinstance(table, Matrix) or given not in table.column_names:
+            known = "a matrix has no names" if isinstance(table, Matrix) else ", ".join(table.column_names[:12])
+            raise SchemaError(f"{argument}={given!r} names no column of the table (it has: {known})")
+        return given
+    values = _one(given, argument)
+    if len(values) != table.num_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: [{table.num_rows}, {len(values)}]: "
+            f"{argument} has {len(values)} values, the table {table.num_rows} rows"
+        )
+    beside[reserved] = values
+    return reserved
+
+
+def _one(given: Any, argument: str) -> pa.Array:
+    """One-dimensional values as an Arrow array."""
+    if isinstance(given, pa.ChunkedArray):
+        return given.combine_chunks()
+    if isinstance(given, pa.Array):
+        return given
+    if hasattr(given, "to_arrow"):
+        return _one(given.to_arrow(), argument)
+    if type(given).__module__.split(".")[0] == "pandas":
+        return _one(_objects(given, argument), argument)
+    values = np.asarray(given)
+    if values.ndim != 1:
+        raise InputError(f"{argument} should be a 1d array, got an array of shape {values.shape} instead")
+    return _objects(values.tolist() if values.dtype.kind in "OUS" else values, argument)
+
+
+def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
+    """The NumPy type in which labels are to come back."""
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufU":
+        return "U" if dtype.kind == "U" else dtype.str
+    if isinstance(y, list | tuple):
+        dtype = np.asarray(y).dtype
+        return "U" if dtype.kind == "U" else (dtype.str if dtype.kind in "biuf" else "O")
+    return label_of(beside[role].type if role in beside else table.schema.field(role).type)
+
+
+def label_of(kind: pa.DataType) -> str:
+    """The NumPy type of labels of an Arrow type."""
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
+    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind):
+        return np.dtype(kind.to_pandas_dtype()).str
+    return "O"

@@ -1,0 +1,1 @@
+"""How batches are fed to a statistic: each engine one file, found by walking this package."""

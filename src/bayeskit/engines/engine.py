@@ -1,0 +1,68 @@
+"""The protocol of an engine, and the choice of one for a source."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, Protocol, Self, TypeVar
+
+import pyarrow as pa
+
+from bayeskit.errors import InputError
+
+CELLS = 1 << 18
+Result = TypeVar("Result")
+
+
+class Reducible(Protocol):
+    """What an engine reduces; it knows no more than this."""
+
+    def update(self, batch: Any) -> Self: ...
+    def merge(self, other: Self) -> Self: ...
+
+
+R = TypeVar("R", bound=Reducible)
+
+
+class Engine(Protocol):
+    """Feeds batches; knows Arrow, not Bayes."""
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        """Whether this engine reads such a source."""
+
+    def schema(self, source: Any) -> pa.Schema:
+        """Names and types of the source's columns."""
+
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+        """All batches counted from ``empty``; the order is free."""
+
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
+        """The step applied to every batch, in the order of the rows."""
+
+
+def batch_rows(width: int) -> int:
+    """Rows per batch, so that a batch stays in the cache and costs little Python per row."""
+    return max(1024, min(1 << 16, CELLS // max(width, 1)))
+
+
+@cache
+def engines() -> tuple[type[Engine], ...]:
+    """Every engine of this package."""
+    package = importlib.import_module("bayeskit.engines")
+    found = []
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"bayeskit.engines.{info.name}")
+        found += [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__
+                  and hasattr(v, "takes") and v is not Engine]
+    return tuple(found)
+
+
+def engine_for(source: Any, n_jobs: int | None = None) -> Engine:
+    """The engine that reads this source."""
+    for kind in engines():
+        if kind.takes(source):
+            return kind(n_jobs)  # type: ignore[call-arg]
+    raise InputError(f"no engine reads {type(source).__name__}; give a table, a file path, or a DuckDB relation")

@@ -1,0 +1,38 @@
+"""Local: tables that are in memory already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from bayeskit.engines.engine import R, batch_rows
+from bayeskit.engines.workers import map_batches, reduce_batches
+
+Result = TypeVar("Result")
+
+
+class Local:
+    """An Arrow table, or anything cut into batches the same way (``schema``, ``select``, ``to_batches``)."""
+
+    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self.rows = rows
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        return hasattr(source, "to_batches") and hasattr(source, "select") and hasattr(source, "num_rows")
+
+    def schema(self, source: Any) -> pa.Schema:
+        return source.schema
+
+    def _batches(self, source: Any, columns: Sequence[str]) -> Iterator[Any]:
+        rows = self.rows or batch_rows(len(columns))
+        return source.select(columns).to_batches(max_chunksize=rows)  # type: ignore[no-any-return]
+
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+        return reduce_batches(self._batches(source, columns), empty, self.n_jobs)
+
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
+        return map_batches(self._batches(source, columns), step, self.n_jobs)

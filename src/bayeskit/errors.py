@@ -1,0 +1,32 @@
+"""Every error bayeskit raises on purpose; each says what, where and what to do.
+
+They derive from the built-in that scikit-learn's contract expects in their place.
+"""
+
+
+class BayeskitError(Exception):
+    """Base of all: ``except BayeskitError`` catches what bayeskit refuses."""
+
+
+class InputError(BayeskitError, ValueError):
+    """The data or an argument cannot be used as given."""
+
+
+class SchemaError(InputError):
+    """A column is missing, extra, doubled, or of another kind than before."""
+
+
+class KindError(BayeskitError, TypeError):
+    """A value or a column has a type no model here can take."""
+
+
+class ForgetError(InputError):
+    """The rows to forget cannot have been learned; the model stays as it was."""
+
+
+class MergeError(InputError):
+    """Two models count different things and cannot be merged."""
+
+
+class ModelFileError(InputError):
+    """A ``.bayes`` file is damaged, truncated, hostile or of an unknown version."""

@@ -1,0 +1,1 @@
+"""The doors: thin adapters to scikit-learn's contract."""

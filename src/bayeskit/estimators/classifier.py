@@ -1,0 +1,333 @@
+"""BayesClassifier: the surface every bayeskit classifier shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit import record
+from bayeskit.arrays import Array, Float
+from bayeskit.data.block import Block
+from bayeskit.data.encode import error_on_unseen
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.schema import Schema, infer
+from bayeskit.data.source import Source, label_of, source
+from bayeskit.engines.engine import Engine, engine_for
+from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.explain.explanation import Explanation
+from bayeskit.model import Model
+from bayeskit.prior import WORDS
+from bayeskit.statistics.counted import Counted
+from bayeskit.structures.naive import Naive
+
+UNSEEN = ("missing", "smooth", "error")
+
+
+class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fitted state is one immutable ``model_``, replaced whole: a call that fails changes nothing."""
+
+    kinds: Any
+    prior: Any
+    unseen: str
+    missing: Any
+    n_jobs: int | None
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        """How the columns hang together; the schema comes back with the families named."""
+        raise NotImplementedError
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from a table; ``y`` holds the labels or names a column of X."""
+        model = self._learned(X, y, sample_weight, ())
+        self.model_ = model
+        self._describe()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
+        known = () if classes is None else tuple(np.asarray(classes).tolist())
+        fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        self.model_ = self.model_.merge(fresh) if self._fitted else fresh
+        self._describe()
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: afterwards the model is the one that never saw them, bit for bit.
+
+        Refused where it shows that they were never learned; sums cannot show every such case.
+        """
+        check_is_fitted(self, "model_")
+        rest = self.model_.subtract(self._learned(X, y, sample_weight, (), True))
+        if not rest.weights.sum() > 0:
+            raise InputError("forgetting these rows would leave nothing; drop the model instead")
+        self.model_ = rest
+        self._describe()
+        return self
+
+    def merge(self, other: BayesClassifier) -> Self:
+        """A new classifier that has learned what both have."""
+        check_is_fitted(self, "model_")
+        check_is_fitted(other, "model_")
+        if type(other) is not type(self):
+            raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}")
+        for what in ("prior", "unseen"):
+            if repr(getattr(self.model_, what)) != repr(getattr(other.model_, what)):
+                raise MergeError(f"the models differ in {what}; fit both with the same")
+        both = type(self)(**self.get_params(deep=False))
+        both.model_ = self.model_.merge(other.model_)
+        both._describe()
+        return both
+
+    def __add__(self, other: Any) -> Self:
+        return self.merge(other) if isinstance(other, BayesClassifier) else NotImplemented
+
+    def _learned(self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False) -> Model:
+        """The model of one table alone; ``known`` if its columns must be those of the fit."""
+        self._check_settings()
+        if y is None:
+            raise InputError(
+                "requires y to be passed, but the target y is None: give the labels, or name their column"
+            )
+        given, engine, fields = self._opened(X, y, weight, self.model_.schema if known else None)
+        schema = self._schema(given, fields, classes)
+        structure, schema = self._structure(schema)
+        empty = Counted.empty(schema, Model.statistic(structure, schema), given.roles)
+        counted = engine.reduce(given.rows, [*schema.names, *given.roles.names], empty)
+        self._check_rows(counted, schema)
+        return Model(counted.canonical(), structure, self.prior, self.unseen)
+
+    def _schema(self, given: Source, fields: pa.Schema, classes: Sequence[Any]) -> Schema:
+        lacking = [n for n in given.roles.names if n not in fields.names]
+        if lacking:
+            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {', '.join(fields.names[:12])})")
+        label = given.roles.label
+        named = label if label is not None and not label.startswith(":") else None
+        kept = pa.schema([f for f in fields if f.name not in given.roles.names])
+        if not len(kept):
+            rows = getattr(given.rows, "num_rows", "")
+            raise InputError(
+                f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
+                f"The table has no column besides the target"
+            )
+        declared = infer(
+            kept,
+            self.kinds,
+            self.missing,
+            given.named,
+            None,
+            given.label if named is None else label_of(fields.field(named).type),
+            classes,
+            given.orders,
+        )
+        return replace(declared, target=named)
+
+    def _check_rows(self, counted: Counted, schema: Schema) -> None:
+        tally = counted.tally
+        if not tally.rows:
+            raise InputError(
+                f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required"
+            )
+        if tally.unlabelled == tally.rows:
+            raise InputError("Input y contains NaN only: no row has a label")
+        if not any(counted.statistic.occupied()[0]):
+            raise InputError("all sample weights are zero: nothing was learned")
+        if tally.unlabelled:
+            warnings.warn(
+                f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", UserWarning, stacklevel=4
+            )
+        if tally.rounded:
+            warnings.warn(
+                f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double", UserWarning, stacklevel=4
+            )
+
+    def _opened(
+        self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None
+    ) -> tuple[Source, Engine, pa.Schema]:
+        """The table with what stands beside it, its engine and its fields.
+
+        Against a schema, a table without names gets them by position; with other names it is refused.
+        """
+        if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. "
+                "Please change the shape of y to (n_samples, ), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=5,
+            )
+            y = np.asarray(y).ravel()
+        if np.isscalar(weight) and not isinstance(weight, str):
+            weight = np.full(len(X), weight, dtype=np.float64)
+        given = source(X, y, weight)
+        engine = engine_for(given.rows, self.n_jobs)
+        fields = engine.schema(given.rows)
+        if schema is None:
+            return given, engine, fields
+        names = [n for n in fields.names if n not in given.roles.names]
+        if schema.named and given.named:
+            schema.check_names(names)
+            return given, engine, fields
+        if len(names) != len(schema.names):
+            raise SchemaError(
+                f"X has {len(names)} features, but {type(self).__name__} is expecting "
+                f"{len(schema.names)} features as input"
+            )
+        if schema.named != given.named:
+            have, had = ("does not have", "with") if schema.named else ("has", "without")
+            warnings.warn(
+                f"X {have} valid feature names, but {type(self).__name__} was fitted {had} feature names", stacklevel=5
+            )
+            renamed = given.rows.rename_columns([*schema.names, *given.roles.names])
+            given = replace(given, rows=renamed, named=schema.named)
+        return given, engine, engine.schema(given.rows)
+
+    def _check_settings(self) -> None:
+        if self.unseen not in UNSEEN:
+            raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
+        if isinstance(self.prior, str) and self.prior not in WORDS:
+            raise InputError(f"prior={self.prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
+
+    def _describe(self) -> None:
+        """The names scikit-learn expects, derived from the model."""
+        schema = self.model_.schema
+        self.model_.log_prior()
+        self.n_features_in_ = len(schema.names)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if len(self.classes_) == 1:
+            warnings.warn(
+                f"only one class ({self.classes_[0]!r}) has been seen; every prediction will be it", stacklevel=3
+            )
+
+    @property
+    def _fitted(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def classes_(self) -> Array:
+        """The classes, sorted; columns of probabilities follow this order."""
+        if not self._fitted:
+            raise AttributeError("classes_ is there after fit")
+        return self.model_.classes
+
+    @property
+    def schema_(self) -> Schema:
+        """Each column with its kind, its family and why."""
+        if not self._fitted:
+            raise AttributeError("schema_ is there after fit")
+        return self.model_.schema
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any, prior: Any = None) -> Array:
+        """The most probable class of each row; the first of ``classes_`` in a tie."""
+        best = self._rows(X, prior, lambda model, block, p: np.argmax(model.posterior(block, p), axis=1))
+        return self.classes_[best.astype(np.intp)]  # type: ignore[no-any-return]
+
+    def predict_proba(self, X: Any, prior: Any = None) -> Float:
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
+        return self._rows(X, prior, lambda model, block, p: model.posterior(block, p))
+
+    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
+        """log P(class | row), (n, K)."""
+        return self._rows(X, prior, lambda model, block, p: model.posterior(block, p, log=True))
+
+    def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
+        """log P(class, row), (n, K); -inf where a class is impossible."""
+        return self._rows(X, prior, lambda model, block, p: model.joint(block, p))
+
+    def log_evidence(self, X: Any, prior: Any = None) -> Float:
+        """log p(row) under the whole model, (n,): how usual a row is."""
+        return self._rows(X, prior, lambda model, block, p: model.evidence(block, p))
+
+    def score_samples(self, X: Any) -> Float:
+        """The same as ``log_evidence``, by scikit-learn's name."""
+        return self.log_evidence(X)
+
+    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
+        """What each column says for each class, in log-likelihoods that add up to the posterior."""
+        terms = self._rows(X, prior, lambda model, block, p: model.terms(block))
+        whole = Explanation(
+            self.classes_, self.model_.log_prior(prior), self.schema_.names, terms, tuple(self._values(X))
+        )
+        return whole if top is None else whole.top(top)
+
+    def _values(self, X: Any) -> Iterator[tuple[Any, ...]]:
+        """What the rows hold, None where missing."""
+        given, engine, columns = self._asked(X)
+
+        def step(batch: Any) -> list[tuple[Any, ...]]:
+            if isinstance(batch, Matrix):
+                cells = [column.tolist() for column in batch.dense().T]
+            else:
+                cells = [batch.column(name).to_pylist() for name in self.schema_.names]
+            return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
+
+        for rows in engine.map(given.rows, columns, step):
+            yield from rows
+
+    def _rows(self, X: Any, prior: Any, step: Callable[[Model, Block, Float], Array]) -> Array:
+        """A step over all rows in blocks, so that memory does not grow with them."""
+        given, engine, columns = self._asked(X)
+        model = self.model_
+        known = model.log_prior(prior)
+
+        def one(batch: Any) -> Array:
+            block = model.counted.block(batch)
+            if model.unseen == "error":
+                error_on_unseen(block, batch, model.counted.domain)
+            return step(model, block, known)
+
+        parts = engine.map(given.rows, columns, one)
+        rows = getattr(given.rows, "num_rows", None)
+        if rows == 0:
+            raise InputError(
+                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
+            )
+        return np.concatenate(list(parts)) if rows is None else _collected(parts, rows)
+
+    def _asked(self, X: Any) -> tuple[Source, Engine, list[str]]:
+        """The table of a question, checked against the columns of the fit."""
+        check_is_fitted(self, "model_")
+        given, engine, _ = self._opened(X, schema=self.model_.schema)
+        return given, engine, list(self.model_.schema.names)
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write a ``.bayes`` file: whole or not at all."""
+        check_is_fitted(self, "model_")
+        settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
+        record.save(path, self.model_, settings)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _collected(parts: Iterator[Array], rows: int) -> Array:
+    """Results of blocks in one array, without holding them twice."""
+    first = next(parts)
+    out = np.empty((rows, *first.shape[1:]), dtype=first.dtype)
+    out[: len(first)] = first
+    done = len(first)
+    for part in parts:
+        out[done : done + len(part)] = part
+        done += len(part)
+    return out

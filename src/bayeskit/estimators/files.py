@@ -1,0 +1,29 @@
+"""load and merge: classifiers from files, and from other classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any
+
+from bayeskit import record
+from bayeskit.errors import InputError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.naive import NaiveBayes
+
+
+def load(path: Any) -> NaiveBayes:
+    """The classifier of a ``.bayes`` file, ready to predict, learn and forget."""
+    model, settings = record.load(path)
+    classifier = NaiveBayes(**settings)
+    classifier.model_ = model
+    classifier._describe()
+    return classifier
+
+
+def merge(models: Iterable[BayesClassifier]) -> BayesClassifier:
+    """One classifier that has learned what all of them have."""
+    given = list(models)
+    if not given:
+        raise InputError("merge needs at least one model")
+    return reduce(lambda a, b: a.merge(b), given)

@@ -1,0 +1,127 @@
+"""NaiveBayes: columns independent given the class, each with the family its kind calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bayeskit.data.schema import CODED, NUMERIC, Column, Schema, by_name
+from bayeskit.errors import InputError, SchemaError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.families import families as known_families
+from bayeskit.families.categorical import Categorical
+from bayeskit.families.gaussian import Gaussian
+from bayeskit.smoothing import smoothing as smoothing_rule
+from bayeskit.structures.naive import Naive
+
+
+class NaiveBayes(BayesClassifier):
+    """Naive Bayes for any table: numbers, texts, booleans, holes, in one model.
+
+    P(c | x) is proportional to P(c) times the product over columns of p(x_j | c).
+
+    ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
+    ``families`` maps columns to families, or is one family for all columns it takes; ``prior`` is "empirical",
+    "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a number or one of
+    ``bayeskit.smoothing``, 0 for none); ``unseen`` says what a level never seen means ("missing", "smooth", "error");
+    ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all or by column.
+
+    >>> import bayeskit as bk
+    >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
+    >>> model = bk.NaiveBayes().fit(table, ["well", "ill", "ill", "well"])
+    >>> model.predict([{"age": 61, "smokes": None}])
+    array(['ill'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        *,
+        families: Any = None,
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: Any = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.families = families
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        named, general = self._wanted(schema)
+        columns, family_of = [], {}
+        for column in schema.columns:
+            chosen, why = self._family(column, named.get(column.name), general)
+            column = _declared_by(column, chosen)
+            families = [] if chosen is None else [chosen]
+            if column.numeric and column.missing == "level":
+                families.append(Categorical(self.smoothing))
+            family_of[column.name] = families
+            shown = "" if chosen is None else repr(chosen)
+            columns.append(replace(column, family=shown, why_family=why))
+        if general is not None and not any(general in owned for owned in family_of.values()) and family_of:
+            raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
+        schema = replace(schema, columns=tuple(columns))
+        return Naive.of(family_of, schema), schema
+
+    def _wanted(self, schema: Schema) -> tuple[dict[str, Any], Any]:
+        """Families by column, and the one for the others."""
+        smoothing_rule(self.smoothing)
+        if self.families is None:
+            return {}, None
+        if not isinstance(self.families, Mapping):
+            return {}, _as_family(self.families)
+        flat: dict[Any, Any] = {}
+        for columns, family in self.families.items():
+            for column in columns if isinstance(columns, tuple) else (columns,):
+                flat[column] = _as_family(family)
+        return by_name(flat, schema.names, schema.named, "families"), None
+
+    def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
+        """The family of a column and the reason."""
+        if named is not None:
+            if _takes(named, column):
+                return named, "family given"
+            raise SchemaError(
+                f"column {column.name!r} is {column.kind} ({column.why}) and cannot take {named!r}, "
+                f"which takes {', '.join(named.kinds)} columns"
+            )
+        if general is not None and _takes(general, column):
+            return general, "family given for all"
+        if column.kind in CODED:
+            return Categorical(self.smoothing), f"default for {column.kind}"
+        if column.kind in NUMERIC:
+            return Gaussian(), f"default for {column.kind}"
+        return None, "no value so far"
+
+
+def _as_family(given: Any) -> Any:
+    """A family object from itself, its class or its name."""
+    if isinstance(given, str):
+        if given not in known_families():
+            raise InputError(f"families={given!r} is not known; choose from {', '.join(sorted(known_families()))}")
+        given = known_families()[given]
+    if isinstance(given, type):
+        given = given()
+    if not (hasattr(given, "statistic") and hasattr(given, "kinds")):
+        raise InputError(f"{given!r} is not a family; choose from {', '.join(sorted(known_families()))}")
+    return given
+
+
+def _takes(family: Any, column: Column) -> bool:
+    return column.kind in family.kinds or _declared_by(column, family).kind in family.kinds
+
+
+def _declared_by(column: Column, family: Any) -> Column:
+    """A whole-number column given a family of categories is declared a category by that."""
+    whole = column.type.startswith(("int", "uint"))
+    if family is None or column.kind in family.kinds or not (column.why.startswith("type") and whole):
+        return column
+    kind = next((k for k in family.kinds if k == "nominal"), None)
+    return column if kind is None else replace(column, kind=kind, why=f"family {family!r} given for {column.type}")

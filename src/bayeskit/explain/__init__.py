@@ -1,0 +1,1 @@
+"""Why this posterior: terms of evidence that add up."""

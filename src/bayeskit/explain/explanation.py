@@ -1,0 +1,112 @@
+"""Explanation: the evidence of each column for each class, adding up to the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Float
+from bayeskit.data.block import Block
+from bayeskit.likelihood import LogDensity
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """log P(c | x) = prior_c + sum over parts of terms_c - log p(x).
+
+    With ``top`` only the parts that matter most are kept and the others summed into "(rest)".
+    """
+
+    classes: Array  # (K,)
+    prior: Float  # (K,) log P(c)
+    parts: tuple[str, ...]
+    terms: Float  # (n, parts, K) log p(x_j | c, columns before j)
+    values: tuple[tuple[Any, ...], ...]  # (n)(parts) what the rows hold, None where missing
+
+    @cached_property
+    def joint(self) -> Float:
+        """log P(c) + log p(x | c): (n, K)."""
+        return self.prior + self.terms.sum(axis=1)
+
+    @cached_property
+    def proba(self) -> Float:
+        """The posterior the terms add up to: (n, K)."""
+        out = np.ascontiguousarray(self.joint)
+        _core.softmax(out, False, None)
+        return out
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def evidence(self, row: int = 0, label: Any = None) -> Float:
+        """Log-odds of one class (the most probable unless given) against all others, in nats.
+
+        First the prior's, then each part's share as the parts are revealed in order: (1 + parts,).
+        """
+        c = int(np.argmax(self.proba[row])) if label is None else self.classes.tolist().index(label)
+        path = np.vstack([self.prior, self.prior + np.cumsum(self.terms[row], axis=0)])
+        others = np.delete(path, c, axis=1)
+        odds = path[:, c] - np.logaddexp.reduce(others, axis=1)
+        return np.diff(odds, prepend=0.0)
+
+    def top(self, most: int) -> Explanation:
+        """The parts with the widest spread between classes, over all rows; the others as one."""
+        if most >= len(self.parts):
+            return self
+        spread = np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0)
+        kept = np.sort(np.argsort(-spread, kind="stable")[:most])
+        rest = np.delete(self.terms, kept, axis=1).sum(axis=1, keepdims=True)
+        return Explanation(
+            self.classes,
+            self.prior,
+            (*(self.parts[j] for j in kept), "(rest)"),
+            np.concatenate([self.terms[:, kept], rest], axis=1),
+            tuple((*(row[j] for j in kept), None) for row in self.values),
+        )
+
+    def __str__(self) -> str:
+        """The first rows as tables: what each column says for each class."""
+        return "\n\n".join(self._row(i) for i in range(min(len(self), 3)))
+
+    def _row(self, i: int) -> str:
+        head = ["", "value", *(str(c) for c in self.classes)]
+        lines = [["prior", "", *_signed(self.prior)]]
+        for part, value, term in zip(self.parts, self.values[i], self.terms[i], strict=True):
+            lines.append([part, "missing" if value is None else _short(value), *_signed(term)])
+        lines.append(["log P(c, x)", "", *_signed(self.joint[i])])
+        lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i])])
+        width = [max(len(line[j]) for line in [head, *lines]) for j in range(len(head))]
+        text = [
+            "  ".join(cell.ljust(w) if j < 2 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
+            for line in [head, *lines]
+        ]
+        return "\n".join(line.rstrip() for line in text)
+
+
+def _signed(numbers: Float) -> list[str]:
+    return [f"{number:+.3f}" for number in numbers]
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def revealed(density: LogDensity, block: Block, n_classes: int) -> Float:
+    """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
+
+    The sums telescope, so they add up for every model. Additive densities know their terms without this.
+    """
+    columns = len(block.schema.names)
+    seen: Bool = np.zeros(columns, dtype=bool)
+    before, out = np.zeros((block.rows, n_classes)), np.empty((block.rows, columns, n_classes))
+    for j in range(columns):
+        seen[j] = True
+        after = np.zeros_like(before)
+        density.add(block.reveal(seen), after)
+        out[:, j] = after - before
+        before = after
+    return out

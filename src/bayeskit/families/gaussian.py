@@ -1,0 +1,193 @@
+"""Gaussian: a normal density per class and column, or its Student-t predictive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayeskit import _core
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import Column
+from bayeskit.statistics.moments import Moments
+
+FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
+LOG_2PI = float(np.log(2 * np.pi))
+TINY, HUGE = 2.0**-900, 2.0**900
+ROOT_VAST = 2.0**-800  # its fourth power is the unit of "vast" terms
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """log p(x | c) = -log s - log(2 pi)/2 - ((x - mu)/s)^2 / 2, with mean and variance (ddof 0) of the class.
+
+    A class variance below 1e-9 of the column's total variance T becomes max(P/(W + 1), 1e-9 T), where P is the
+    pooled within-class variance and W the weight of the class; a class without values takes the whole column's
+    mean and T. A column with T = 0 says nothing. ``predictive=True`` integrates the parameters out under a
+    normal-inverse-gamma prior (kappa 1, nu 2, the column's mean and T): a Student-t.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Gaussian()).fit([[1.0], [3.0], [5.0], [7.0]], ["a", "a", "b", "b"])
+    >>> model.predict_proba([[3.0]]).round(3)
+    array([[0.982, 0.018]])
+    """
+
+    predictive: bool = False
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
+        return Moments.empty([c.name for c in columns], n_groups)
+
+    def fit(self, statistic: Moments, unseen: str = "missing") -> GaussianDensity | StudentDensity:
+        fitted = Fit.of(statistic)
+        return fitted.student(statistic.columns) if self.predictive else fitted.gaussian(statistic.columns)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Parameters in units of 2^-shift of the column, so that 1e300 and 5e-324 are ordinary numbers."""
+
+    shift: Int  # (d,)
+    weight: Float  # (K, d)
+    mean: Float  # (K, d)
+    deviation: Float  # (K, d) ddof 0, before any floor
+    middle: Float  # (d,) mean of the whole column
+    spread: Float  # (d,) its deviation
+
+    @classmethod
+    def of(cls, moments: Moments) -> Fit:
+        whole = moments.total()
+        spread = whole.finish()[1][0]
+        shift = np.where(spread < TINY, 1000, np.where(spread > HUGE, -200, 0)).astype(np.int64)
+        mean, deviation, _ = moments.finish(shift)
+        middle, spread, _ = whole.finish(shift)
+        return cls(shift, moments.present.rounded(), mean, deviation, middle[0], spread[0])
+
+    @property
+    def varying(self) -> Bool:  # (d,)
+        return self.spread > 0
+
+    def gaussian(self, columns: tuple[str, ...]) -> GaussianDensity:
+        spread = np.where(self.varying, self.spread, 1.0)
+        share = (self.deviation / spread) ** 2  # of T, (K, d)
+        weight = self.weight
+        pooled = (weight * share).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+        floor = np.maximum(pooled / (weight + 1), FLOOR)
+        deviation = np.where(share < FLOOR, spread * np.sqrt(floor), self.deviation)
+        empty = weight <= 0
+        return GaussianDensity(
+            columns,
+            self.varying,
+            self.shift,
+            np.where(empty, self.middle, self.mean),
+            np.where(empty, spread, deviation),
+        )
+
+    def student(self, columns: tuple[str, ...]) -> StudentDensity:
+        spread = np.where(self.varying, self.spread, 1.0)
+        n, kappa, nu = self.weight, self.weight + 1, self.weight + 2
+        away = (self.mean - self.middle) / spread
+        squares = 2 + n * (self.deviation / spread) ** 2 + n / kappa * np.where(n > 0, away, 0) ** 2
+        return StudentDensity(
+            columns,
+            self.varying,
+            self.shift,
+            np.where(n > 0, self.middle + (self.mean - self.middle) * (n / kappa), self.middle),
+            spread * np.sqrt(squares / nu * (1 + 1 / kappa)),
+            nu,
+        )
+
+
+@dataclass(frozen=True)
+class GaussianDensity:
+    """A normal density per class and column."""
+
+    parts: tuple[str, ...]
+    varying: Bool  # (d,)
+    shift: Int  # (d,) parameters are in units of 2^-shift
+    mean: Float  # (K, d)
+    deviation: Float  # (K, d)
+
+    normalised: ClassVar[bool] = True
+
+    def add(self, block: Block, out: Float) -> None:
+        columns, _ = block.numbers(tuple(np.array(self.parts, dtype=object)[self.varying]))
+        live = self.varying
+        _core.gaussian(
+            columns.address,
+            columns.stride,
+            columns.rows,
+            np.ldexp(1.0, self.shift[live]),
+            np.ascontiguousarray(self.mean[:, live].T),
+            np.ascontiguousarray(1 / self.deviation[:, live].T),
+            np.ascontiguousarray(self._constant[:, live].T),
+            out,
+        )
+
+    @property
+    def _constant(self) -> Float:  # (K, d)
+        return -np.log(self.deviation) - LOG_2PI / 2 + self.shift * np.log(2.0)
+
+    def terms(self, block: Block, vast: bool = False) -> Float:
+        columns, _ = block.numbers(self.parts)
+        out = np.zeros((block.rows, len(self.parts), len(self.mean)))
+        small = ROOT_VAST if vast else 1.0
+        for j in np.flatnonzero(self.varying):
+            x = columns.column(j)[:, None]
+            with np.errstate(over="ignore"):
+                far = _scaled(x, int(self.shift[j]), small) - self.mean[:, j] * small
+                z = far * (small / self.deviation[:, j])
+                term = -0.5 * z * z + (0.0 if vast else self._constant[:, j])
+            out[:, j] = np.where(np.isnan(x), 0.0, term)
+        return out
+
+
+@dataclass(frozen=True)
+class StudentDensity:
+    """The posterior predictive of a normal column: a Student-t per class."""
+
+    parts: tuple[str, ...]
+    varying: Bool  # (d,)
+    shift: Int  # (d,)
+    mean: Float  # (K, d)
+    deviation: Float  # (K, d) the t's scale
+    freedom: Float  # (K, d)
+
+    normalised: ClassVar[bool] = True
+
+    def add(self, block: Block, out: Float) -> None:
+        for j in np.flatnonzero(self.varying):
+            out += self._term(block, int(j))
+
+    def terms(self, block: Block, vast: bool = False) -> Float:
+        out = np.zeros((block.rows, len(self.parts), len(self.mean)))
+        if not vast:  # a t has log tails: its terms are never vast
+            for j in np.flatnonzero(self.varying):
+                out[:, j] = self._term(block, int(j))
+        return out
+
+    def _term(self, block: Block, j: int) -> Float:
+        """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
+        columns, _ = block.numbers((self.parts[j],))
+        x = columns.column(0)[:, None]
+        nu, scale = self.freedom[:, j], self.deviation[:, j] * np.sqrt(self.freedom[:, j])
+        # halved, so that the distance of two extreme doubles does not overflow
+        far = np.abs(_scaled(x, int(self.shift[j]), 0.5) - self.mean[:, j] * 0.5)
+        with np.errstate(divide="ignore", over="ignore"):
+            high = np.log(far) - np.log(scale) + np.log(2.0)  # log |z| / sqrt(v), which cannot overflow
+            tail = np.where(high > 40, 2 * high, np.log1p((2 * far / scale) ** 2))
+        constant = (
+            gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.deviation[:, j])
+        )
+        term = constant + int(self.shift[j]) * np.log(2.0) - (nu + 1) / 2 * tail
+        return np.where(np.isnan(x), 0.0, term)
+
+
+def _scaled(x: Float, shift: int, small: float) -> Any:
+    """x * 2^shift * small without leaving the range in between."""
+    return (x * small) * 2.0**shift if shift > 0 else (x * 2.0**shift) * small

@@ -1,0 +1,172 @@
+"""A model as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from bayeskit import store
+from bayeskit.arrays import Array
+from bayeskit.codec import build, describe, keys_of
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import Tally
+from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
+from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Column, Schema
+from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.model import Model
+from bayeskit.statistics.counted import Counted
+from bayeskit.structures.naive import Naive
+
+TEXTS = ("columns", "classes", "levels")
+TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
+
+
+def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
+    """Write a model with the settings of its estimator."""
+    counted, schema = model.counted, model.schema
+    arrays: dict[str, Array] = {}
+    domain = counted.domain
+    names = schema.coded
+    texts = {
+        "columns": [_json(asdict(c)) for c in schema.columns],
+        "classes": [_json(k) for k in keys_of(domain.classes)],
+        "levels": [_json(k) for name in names for k in keys_of(domain.levels[name])],
+    }
+    for name, lines in texts.items():
+        arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack(lines)
+    arrays["levels.sizes"] = np.array([len(domain.levels[n]) for n in names], dtype=np.int64)
+    position = {name: j for j, name in enumerate(schema.names)}
+    arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
+    arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    header = {
+        "model": "naive",
+        "families": [[describe(family), len(owned)] for family, owned in model.structure.parts],
+        "named": schema.named,
+        "target": schema.target,
+        "label": schema.label,
+        "declared": describe(schema.classes),
+        "prior": describe(model.prior),
+        "unseen": model.unseen,
+        "settings": describe(settings),
+        "tally": asdict(counted.tally),
+        "digest": model.digest,
+        "shapes": {name: list(array.shape) for name, array in arrays.items()},
+    }
+    store.write(path, header, arrays)
+
+
+def load(path: Any) -> tuple[Model, dict[str, Any]]:
+    """The model of a file and the settings of its estimator; ModelFileError if anything is not as saved."""
+    header, arrays = store.read(path, _expected)
+    try:
+        return _model(header, arrays), build(header["settings"])
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
+
+
+def _expected(header: Mapping[str, Any]) -> store.Spec:
+    """Names, types and shapes a file with this header must have."""
+    try:
+        if header["model"] != "naive":
+            raise ModelFileError(f"model kind {header['model']!r} is not known to this version; update bayeskit")
+        shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
+        families = [(build(record), int(count)) for record, count in header["families"]]
+        d = len(shapes["columns.ends"])
+        blank = [Column(f"{i}.{j}", "nominal", "", "") for i, (_, n) in enumerate(families) for j in range(min(n, d))]
+        begin = np.cumsum([0, *(min(n, d) for _, n in families)])
+        owned = tuple(
+            (family, tuple(c.name for c in blank[begin[i] : begin[i + 1]])) for i, (family, _) in enumerate(families)
+        )
+        empty = Model.statistic(Naive((), owned), Schema(tuple(blank)))(0)
+        counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
+        spec = {"owners": np.dtype(np.int64), "levels.sizes": np.dtype(np.int64), **counts}
+        for name in TEXTS:
+            spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
+        return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
+    except (BayeskitError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"the header does not describe a model ({error}); save the model again") from error
+
+
+def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
+    text = {name: store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS}
+    columns = tuple(_column(json.loads(line)) for line in text["columns"])
+    schema = Schema(columns, header["named"], header["target"], header["label"], build(header["declared"]))
+    if len(set(schema.names)) < len(columns):
+        raise ModelFileError("two columns have the same name")
+    domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
+    owners = [schema.names[j] for j in arrays["owners"].tolist() if j >= 0]
+    begin = np.cumsum([0, *(count for _, count in header["families"])]).tolist()
+    if len(owners) != begin[-1] or len(owners) != len(arrays["owners"]):
+        raise ModelFileError("a column has no family, or a family no column")
+    parts = tuple(
+        (build(record), tuple(owners[begin[i] : begin[i + 1]])) for i, (record, _) in enumerate(header["families"])
+    )
+    structure = Naive(schema.names, parts)
+    empty = Model.statistic(structure, schema)(len(domain.classes))
+    counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
+    counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
+    _agree(counted)
+    model = Model(counted, structure, build(header["prior"]), header["unseen"])
+    if model.digest != header["digest"]:
+        raise ModelFileError("its digest does not fit its content")
+    model.log_prior()
+    return model
+
+
+def _agree(counted: Counted) -> None:
+    """Totals that must agree in any table: sizes with levels, no column heavier than its class, canonical order."""
+    classes = counted.statistic["classes"].table(0)  # type: ignore[attr-defined]
+    if not len(counted.domain.classes) or not classes.nonzero().any():
+        raise ModelFileError("it has no class")
+    for part in counted.statistic["features"].parts.values():  # type: ignore[attr-defined]
+        for name, size in getattr(part, "sizes", {}).items():
+            if size != len(counted.domain.levels[name]):
+                raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
+        for weight in part.column_weights():
+            if (classes - weight).negative().any():
+                raise ModelFileError("a column has more values than its class has rows")
+    if counted.canonical().domain != counted.domain:
+        raise ModelFileError("its levels or classes are not in order")
+
+
+def _domain(schema: Schema, classes: list[str], levels: list[str], sizes: list[int]) -> Domain:
+    if len(sizes) != len(schema.coded) or any(size < 0 for size in sizes) or sum(sizes) != len(levels):
+        raise ModelFileError("its levels do not fit its columns")
+    keys = [_key(line) for line in levels]
+    begin = np.cumsum([0, *sizes]).tolist()
+    by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
+    domain = Domain(Levels(tuple(map(_key, classes))), by_column)
+    for some in (domain.classes, *domain.levels.values()):
+        if len(some.index) < len(some):
+            raise ModelFileError("a level occurs twice")
+    return domain
+
+
+def _key(line: str) -> Key:
+    family, value = json.loads(line)
+    if family not in TYPES or type(value) not in TYPES[family]:
+        raise ModelFileError(f"{line} is not a level")
+    return (family, value)
+
+
+def _column(record: Mapping[str, Any]) -> Column:
+    if set(record) != {f.name for f in fields(Column)}:
+        raise ModelFileError("a column is described by other fields than this version knows")
+    order = None if record["order"] is None else tuple(record["order"])
+    column = Column(**{**record, "order": order})
+    texts = (column.name, column.type, column.why, column.family, column.why_family)
+    if not all(isinstance(t, str) for t in texts) or column.kind not in (*KINDS, UNDETERMINED):
+        raise ModelFileError(f"column {column.name!r} has the unknown kind {column.kind!r}")
+    if column.missing not in MISSING_POLICIES or (order is not None and column.kind not in CODED):
+        raise ModelFileError(f"column {column.name!r} is described in a way that cannot be")
+    return column
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

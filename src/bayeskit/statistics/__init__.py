@@ -1,0 +1,1 @@
+"""What is counted by group: exact, mergeable, and able to forget."""

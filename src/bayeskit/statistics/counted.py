@@ -1,0 +1,139 @@
+"""Counted: a domain and a statistic over its codes; what engines reduce, a model keeps and a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.arrays import Bool, Int
+from bayeskit.data.block import Block
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import Roles, Tally, encode
+from bayeskit.data.levels import Levels, show
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.schema import Schema
+from bayeskit.errors import ForgetError
+from bayeskit.statistics.product import Product
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Domain + statistic. Groups are class x fold, fold innermost; one fold is the plain case."""
+
+    schema: Schema
+    domain: Domain
+    statistic: Product
+    roles: Roles = Roles()
+    folds: int = 1
+    tally: Tally = Tally()
+
+    @classmethod
+    def empty(
+        cls,
+        schema: Schema,
+        statistic: Callable[[int], Product],
+        roles: Roles = Roles(),
+        folds: int = 1,
+    ) -> Counted:
+        """Nothing counted yet; declared classes and levels are known from the start."""
+        classes = Levels.of(schema.classes)
+        levels = {name: Levels(schema[name].declared) for name in schema.coded}
+        bare = Domain(Levels(), {name: Levels() for name in schema.coded})
+        return cls(schema, bare, statistic(0), roles, folds)._on(Domain(classes, levels))
+
+    def update(self, batch: pa.RecordBatch | Matrix) -> Counted:
+        """Count a batch more; new classes and levels join."""
+        block, domain, tally = encode(batch, self.schema, self.domain, self.roles, True, self.folds)
+        wide = self._on(domain)
+        return replace(wide, statistic=wide.statistic.update(block), tally=self.tally + tally)
+
+    def block(self, batch: pa.RecordBatch | Matrix) -> Block:
+        """A batch in the codes of this domain, which stays as it is; the label is not looked at."""
+        return encode(batch, self.schema, self.domain, grow=False)[0]
+
+    def _on(self, domain: Domain) -> Counted:
+        """The same counts in the codes of another domain; levels it lacks are dropped."""
+        if domain is self.domain or domain == self.domain:
+            return self
+        classes = self.domain.classes.codes_in(domain.classes)
+        fold = np.arange(self.folds)
+        groups = np.where(classes[:, None] < 0, -1, classes[:, None] * self.folds + fold).ravel()
+        levels = {
+            name: (old.codes_in(domain.levels[name]), len(domain.levels[name]))
+            for name, old in self.domain.levels.items()
+        }
+        placed = self.statistic.place(groups, len(domain.classes) * self.folds, levels)
+        return replace(self, domain=domain, statistic=placed)
+
+    def conform(self, schema: Schema, statistic: Callable[[int], Product]) -> Counted:
+        """The same counts under a schema that has determined columns undetermined so far."""
+        if schema.columns == self.schema.columns:
+            return replace(self, schema=schema)
+        like = statistic(0)
+        levels = {name: self.domain.levels.get(name, Levels()) for name in schema.coded}
+        return replace(
+            self,
+            schema=schema,
+            domain=Domain(self.domain.classes, levels),
+            statistic=self.statistic.spread(like),
+        )
+
+    def merge(self, other: Counted) -> Counted:
+        """The counts of both tables: union of the domains, place both, merge."""
+        domain = self.domain.union(other.domain)
+        both = self._on(domain).statistic.merge(other._on(domain).statistic)
+        return replace(self, domain=domain, statistic=both, tally=self.tally + other.tally)
+
+    def subtract(self, other: Counted) -> Counted:
+        """The counts without the other's rows; refused where they cannot have been learned."""
+        theirs = other.canonical()
+        self._knows("target", self.domain.classes, theirs.domain.classes)
+        for name, levels in theirs.domain.levels.items():
+            self._knows(f"column {name!r}", self.domain.levels[name], levels)
+        rest = self.statistic.subtract(theirs._on(self.domain).statistic)
+        return replace(self, statistic=rest)
+
+    @staticmethod
+    def _knows(where: str, mine: Levels, theirs: Levels) -> None:
+        for k in theirs.keys:
+            if k not in mine.index:
+                raise ForgetError(
+                    f"{where} has the value {show(k)!r}, which the model never learned "
+                    f"(known: {mine.show()}); the model stays as it was"
+                )
+
+    def canonical(self) -> Counted:
+        """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal."""
+        groups, levels = self.statistic.occupied()
+        classes = groups.reshape(-1, self.folds).any(axis=1)
+        domain = Domain(
+            self.domain.classes.canonical(classes | self._declared_classes),
+            {
+                name: old.canonical(levels.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
+                for name, old in self.domain.levels.items()
+            },
+        )
+        return self._on(domain)
+
+    @cached_property
+    def _declared_classes(self) -> Bool:
+        declared = Levels.of(self.schema.classes).index
+        return np.array([k in declared for k in self.domain.classes.keys], dtype=bool)
+
+    def training(self, fold: int) -> Counted:
+        """The rows outside one fold, with classes as groups: the training set of that fold."""
+        return self._pooled(np.arange(self.folds) != fold)
+
+    def pooled(self) -> Counted:
+        """All folds together."""
+        return self._pooled(np.ones(self.folds, dtype=bool))
+
+    def _pooled(self, kept: Bool) -> Counted:
+        classes = np.arange(len(self.domain.classes))
+        groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
+        placed = self.statistic.place(groups, len(classes), {})
+        return replace(self, statistic=placed, folds=1, roles=replace(self.roles, fold=None))

@@ -1,0 +1,140 @@
+"""ExactSum: sums of doubles without rounding.
+
+Every finite double is an integer times a power of two, so a sum of doubles is one too. A cell keeps it
+in radix 2^32: value = sum over l of limbs[l] * 2^(32 (low + l)), low limbs in [0, 2^32), the top one signed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Float, Int
+
+HALF = 1 << 31
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """An array of exact sums.
+
+    >>> tenth = ExactSum.zeros((1,)).widened(-2, 3)
+    >>> tenth.shape, tenth.rounded()
+    ((1,), array([0.]))
+    """
+
+    limbs: Int  # (*shape, L)
+    low: int
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> ExactSum:
+        return cls(np.zeros((*shape, 1), dtype=np.int64), 0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.limbs.shape[:-1]
+
+    @property
+    def high(self) -> int:
+        return self.low + self.limbs.shape[-1]
+
+    def widened(self, low: int, high: int) -> ExactSum:
+        """The same sums over a window that holds limbs low..high-1; itself if it does already."""
+        below, above = max(self.low - low, 0), max(high - self.high, 0)
+        if not below and not above:
+            return self
+        limbs = np.zeros((*self.shape, below + self.limbs.shape[-1] + above), dtype=np.int64)
+        limbs[..., below : below + self.limbs.shape[-1]] = self.limbs
+        return ExactSum(limbs, self.low - below).carried()
+
+    def carried(self) -> ExactSum:
+        """Carries resolved in place, one limb added where the top one is full."""
+        flat = self.limbs.reshape(-1, self.limbs.shape[-1])
+        _core.carry(flat)
+        top = flat[:, -1]
+        if len(top) and (top.max() >= HALF or top.min() < -HALF):
+            wide = np.zeros((*self.shape, self.limbs.shape[-1] + 1), dtype=np.int64)
+            wide[..., :-1] = self.limbs
+            return ExactSum(wide, self.low).carried()
+        return self
+
+    def canonical(self) -> ExactSum:
+        """The shortest window: equal sums have equal canonical limbs."""
+        flat = self.carried().limbs
+        low, width = self.low, flat.shape[-1]
+        while width > 1:  # fold the top limb down while the one below can carry its sign
+            top = flat[..., width - 2] + (flat[..., width - 1] << 32)
+            fits = (np.abs(flat[..., width - 1]) <= 1) & (top >= -HALF) & (top < HALF)
+            if not fits.all():
+                break
+            flat = flat.copy()
+            flat[..., width - 2] = top
+            width -= 1
+        flat = flat[..., :width]
+        used = np.flatnonzero(np.any(flat != 0, axis=tuple(range(flat.ndim - 1))))
+        if not len(used):
+            return ExactSum.zeros(self.shape)
+        flat = flat[..., used[0] :]
+        return ExactSum(np.ascontiguousarray(flat), low + int(used[0]))
+
+    def _combined(self, other: ExactSum, sign: int) -> ExactSum:
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        mine, theirs = self.widened(low, high), other.widened(low, high)
+        return ExactSum(mine.limbs + sign * theirs.limbs, low).carried()
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: ExactSum) -> ExactSum:
+        return self._combined(other, -1)
+
+    def placed(self, index: Int, n: int, axis: int = 0) -> ExactSum:
+        """Entries along an axis moved to ``index`` (many-to-one sums, -1 drops) among n."""
+        moved = np.moveaxis(self.limbs, axis, 0)
+        kept = np.flatnonzero(index >= 0)
+        out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
+        if len(np.unique(index[kept])) == len(kept):
+            out[index[kept]] = moved[kept]
+        else:
+            np.add.at(out, index[kept], moved[kept])
+        return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low).carried()
+
+    def total(self) -> ExactSum:
+        """The sum over axis 0, kept as an axis of one."""
+        return self.placed(np.zeros(self.shape[0], dtype=np.int64), 1)
+
+    def rounded(self) -> Float:
+        """Each sum rounded once to a double."""
+        flat = np.ascontiguousarray(self.limbs.reshape(-1, self.limbs.shape[-1]))
+        return _core.rounded(flat, self.low).reshape(self.shape)
+
+    def negative(self) -> Bool:
+        return self.limbs[..., -1] < 0
+
+    def nonzero(self) -> Bool:
+        return np.any(self.limbs != 0, axis=-1)
+
+    def fraction(self, *cell: int) -> Fraction:
+        """One cell as an exact fraction."""
+        number = sum(int(limb) << (32 * l) for l, limb in enumerate(self.limbs[cell]))
+        return Fraction(number) * Fraction(2) ** (32 * self.low)
+
+    def arrays(self, name: str) -> dict[str, Array]:
+        short = self.canonical()
+        return {name: short.limbs, f"{name}.low": np.array([short.low], dtype=np.int64)}
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> ExactSum:
+        limbs = np.array(arrays[name], dtype=np.int64)
+        if limbs.shape[:-1] != shape or limbs.shape[-1] < 1:
+            raise ValueError(f"{name} has shape {limbs.shape}, expected {(*shape, 'limbs')}")
+        whole = ExactSum(limbs, int(arrays[f"{name}.low"][0]))
+        if not -400 <= whole.low <= 400 or whole.limbs.shape[-1] > 400:
+            raise ValueError(f"{name} has an impossible exponent")
+        short = whole.canonical()
+        if short.low != whole.low or not np.array_equal(short.limbs, limbs):
+            raise ValueError(f"{name} is not in canonical form")
+        return short

@@ -1,0 +1,124 @@
+"""Moments: exact sums of w, w x and w x^2 by group and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.errors import ForgetError
+from bayeskit.statistics.exact import ExactSum
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Exact S0 = sum w, S1 = sum w x, S2 = sum w x^2 over the values that are there."""
+
+    columns: tuple[str, ...]
+    present: ExactSum  # (G, d)
+    first: ExactSum  # (G, d)
+    second: ExactSum  # (G, d)
+
+    @classmethod
+    def empty(cls, columns: Sequence[str], n_groups: int) -> Moments:
+        zero = ExactSum.zeros((n_groups, len(columns)))
+        return cls(tuple(columns), zero, zero, zero)
+
+    @property
+    def groups(self) -> int:
+        return self.present.shape[0]
+
+    @property
+    def _sums(self) -> tuple[ExactSum, ExactSum, ExactSum]:
+        return self.present, self.first, self.second
+
+    def update(self, block: Block, /) -> Self:
+        columns, span = block.numbers(self.columns)
+        groups, weights = block.groups, block.weights
+        if groups is None or not block.rows or not self.columns:
+            return self
+        light, heavy = (1.0, 1.0) if weights is None else _range(weights)
+        lowest, highest = float(span[0].min()), float(span[1].max())
+        sums = []
+        for power, old in enumerate(self._sums):
+            low, high = _core.window(lowest, highest, power, light, heavy)
+            new = old.widened(low, high)
+            sums.append(replace(new, limbs=new.limbs.copy()) if new is old else new)
+        parts = [part for s in sums for part in (s.limbs, s.low)]
+        _core.moments(columns.address, columns.stride, columns.rows, groups, weights, *parts)
+        return replace(self, **dict(zip(("present", "first", "second"), (s.carried() for s in sums), strict=True)))
+
+    def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
+        return self._each(lambda s: s.placed(groups, n_groups))
+
+    def spread(self, like: Self, /) -> Self:
+        target = {name: j for j, name in enumerate(like.columns)}
+        index = np.array([target[name] for name in self.columns], dtype=np.int64)
+        wide = self._each(lambda s: s.placed(index, len(target), axis=1))
+        return replace(wide, columns=like.columns)
+
+    def _each(self, step: object) -> Self:
+        present, first, second = (step(s) for s in self._sums)  # type: ignore[operator]
+        return replace(self, present=present, first=first, second=second)
+
+    def merge(self, other: Self, /) -> Self:
+        sums = (a + b for a, b in zip(self._sums, other._sums, strict=True))
+        return replace(self, **dict(zip(("present", "first", "second"), sums, strict=True)))
+
+    def subtract(self, other: Self, /) -> Self:
+        sums = (a - b for a, b in zip(self._sums, other._sums, strict=True))
+        result = replace(self, **dict(zip(("present", "first", "second"), sums, strict=True)))
+        unsound = np.argwhere(~result.finish()[2])
+        if len(unsound):
+            raise ForgetError(
+                f"these rows cannot have been learned: without them column {self.columns[unsound[0][1]]!r} "
+                f"would have a negative weight or variance; the model stays as it was"
+            )
+        return result
+
+    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+        return np.any(self.present.nonzero(), axis=1), {}
+
+    def column_weights(self) -> Iterator[ExactSum]:
+        """Weight of the values of each column by group: (G,) each."""
+        for j in range(len(self.columns)):
+            yield ExactSum(self.present.limbs[:, j], self.present.low)
+
+    def finish(self, shift: Int | None = None) -> tuple[Float, Float, Bool]:
+        """Mean and deviation times 2^shift, each rounded once, and whether a table can have these sums: (G, d)."""
+        if shift is None:
+            shift = np.zeros(len(self.columns), dtype=np.int64)
+        parts = [part for s in self._sums for part in (np.ascontiguousarray(s.limbs), s.low)]
+        mean, deviation, sound = _core.finish(*parts, shift)
+        return mean, deviation, sound
+
+    def total(self) -> Self:
+        """All groups as one: (1, d)."""
+        return self._each(lambda s: s.total())
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            **self.present.arrays("present"),
+            **self.first.arrays("first"),
+            **self.second.arrays("second"),
+        }
+
+    def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
+        shape = (self.groups, len(self.columns))
+        back = replace(
+            self, **{n: ExactSum.from_arrays(dict(arrays), n, shape) for n in ("present", "first", "second")}
+        )
+        if not back.finish()[2].all():
+            raise ValueError("the sums of a numeric column have a negative weight or variance")
+        return back
+
+
+def _range(weights: Float) -> tuple[float, float]:
+    """Smallest nonzero and largest weight."""
+    used = weights[weights > 0]
+    return (float(used.min()), float(used.max())) if len(used) else (1.0, 1.0)

@@ -1,0 +1,81 @@
+"""Product: several statistics of the same rows, counted in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Bool, Int
+from bayeskit.data.block import Block
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Product:
+    """Statistics by name, all of the same groups."""
+
+    parts: Mapping[str, Statistic]
+
+    @property
+    def groups(self) -> int:
+        return next((part.groups for part in self.parts.values()), 0)
+
+    def __getitem__(self, name: str) -> Statistic:
+        return self.parts[name]
+
+    def _each(self, step: Callable[[str, Any], Statistic]) -> Product:
+        return Product({name: step(name, part) for name, part in self.parts.items()})
+
+    def update(self, block: Block, /) -> Product:
+        return self._each(lambda _, part: part.update(block))
+
+    def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Product:
+        return self._each(lambda _, part: part.place(groups, n_groups, levels))
+
+    def spread(self, like: Product, /) -> Product:
+        none = np.full(self.groups, -1, dtype=np.int64)
+        parts: dict[str, Any] = {}
+        for name, wide in like.parts.items():
+            if name in self.parts:
+                parts[name] = self.parts[name].spread(wide)  # type: ignore[arg-type]
+            else:
+                parts[name] = wide.place(none[: wide.groups], self.groups, {})
+        return Product(parts)
+
+    def merge(self, other: Product, /) -> Product:
+        return self._each(lambda name, part: part.merge(other.parts[name]))
+
+    def subtract(self, other: Product, /) -> Product:
+        return self._each(lambda name, part: part.subtract(other.parts[name]))
+
+    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+        groups = np.zeros(self.groups, dtype=bool)
+        levels: dict[str, Bool] = {}
+        for part in self.parts.values():
+            theirs, seen = part.occupied()
+            groups |= theirs
+            for name, used in seen.items():
+                levels[name] = levels[name] | used if name in levels else used
+        return groups, levels
+
+    def column_weights(self) -> Iterator[ExactSum]:
+        for part in self.parts.values():
+            yield from part.column_weights()
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            f"{name}/{field}": array
+            for name, part in self.parts.items()
+            for field, array in part.arrays().items()
+        }
+
+    def with_arrays(self, arrays: Mapping[str, Array]) -> Product:
+        def back(name: str, part: Any) -> Statistic:
+            mine = {f.removeprefix(f"{name}/"): a for f, a in arrays.items() if f.startswith(f"{name}/")}
+            return part.with_arrays(mine)  # type: ignore[no-any-return]
+
+        return self._each(back)

@@ -1,0 +1,331 @@
+"""The ``.bayes`` container: a safetensors file with one metadata key and a digest over every byte.
+
+The file is ``length (8 bytes) | JSON | spaces to 8 | tensors``. The header and the dtypes and shapes of the tensors
+determine its JSON to the byte, so ``read`` derives it anew and compares: no offset or size in a file is believed.
+"""
+
+import errno
+import hashlib
+import json
+import math
+import operator
+import os
+import re
+import reprlib
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bayeskit.errors import InputError, ModelFileError
+
+Array: TypeAlias = npt.NDArray[Any]
+Path: TypeAlias = str | os.PathLike[str]
+Spec: TypeAlias = Mapping[str, tuple[np.dtype[Any] | str, tuple[int, ...]]]  # tensor name -> dtype and shape
+Expect: TypeAlias = Callable[[Mapping[str, object]], Spec]
+Content: TypeAlias = tuple[dict[str, object], dict[str, Array]]  # header and arrays
+
+FORMAT = 1
+HEAD_BYTES = 2**24  # the longest JSON
+DEPTH = 32  # the deepest nesting of a header
+_CODES = {"<f8": "F64", "<i8": "I64", "|u1": "U8"}
+_BLANK = b"0" * 64  # the digest field while the digest is taken
+_DAMAGED = "restore a copy or save the model again"
+_FOREIGN = "give a file written by bayeskit's save"
+_MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive, so linear in time
+_SPLIT = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # JSON would join the two surrogates
+
+
+def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
+    """Write header and arrays to ``path``, whole or not at all; equal input gives equal bytes."""
+    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    head = _head(header, {name: (array.dtype, array.shape) for name, array in plain.items()})
+    parts = [_raw(plain[name]) for name in head.tensors]
+    digest = hashlib.sha256(head.blank)
+    for part in parts:
+        digest.update(part)
+    _replace(os.fspath(path), [head.sealed(digest.hexdigest().encode()), *parts])
+
+
+def read(path: Path, expect: Expect) -> Content:
+    """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header)``."""
+    name = os.fspath(path)
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):  # before opening: a FIFO would block
+            raise ModelFileError(f"not a regular file; {_FOREIGN}")
+        with open(name, "rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, expect)
+    except ModelFileError as error:
+        raise ModelFileError(f"{name}: {error}") from error
+    except OSError as error:
+        raise ModelFileError(f"{name}: {error.strerror}; check the path and its permissions") from error
+    except MemoryError as error:
+        raise ModelFileError(f"{name}: does not fit in memory; free some, or {_DAMAGED}") from error
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        # whatever a header trips, here or in ``expect``, is the file's fault
+        told = f"{type(error).__name__}: {error}"[:200]
+        raise ModelFileError(f"{name}: unusable header ({told}); {_DAMAGED}") from error
+
+
+def fingerprint(header: Mapping[str, object], arrays: Mapping[str, Array]) -> str:
+    """Hex SHA-256 of header and arrays by value: the identity of a model, whatever the layout of its file.
+
+    >>> fingerprint({"a": 1, "b": 2}, {}) == fingerprint({"b": 2, "a": 1}, {})
+    True
+    """
+    plain = {name: _plain(name, arrays[name]) for name in sorted(arrays)}
+    tensors = [[name, _CODES[array.dtype.str], array.shape] for name, array in plain.items()]
+    digest = hashlib.sha256(_canonical({"header": _checked(dict(header)), "tensors": tensors}).encode())
+    for array in plain.values():
+        digest.update(_raw(array))
+    return digest.hexdigest()
+
+
+def pack(texts: Sequence[str]) -> tuple[Array, Array]:
+    """Texts as two tensors: the UTF-8 bytes of all, and the n + 1 offsets between them.
+
+    >>> [part.tolist() for part in pack(["a", "", "bc"])]
+    [[97, 98, 99], [0, 1, 1, 3]]
+    """
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def unpack(data: Array, offsets: Array) -> list[str]:
+    """The texts that ``pack`` made into tensors.
+
+    >>> unpack(*pack(["a", "", "bc"]))
+    ['a', '', 'bc']
+    """
+    if data.dtype != np.uint8 or offsets.dtype != np.int64 or data.ndim != 1 or offsets.ndim != 1:
+        raise ModelFileError(f"names are not uint8 bytes with int64 offsets; {_DAMAGED}")
+    ends = offsets.tolist()
+    if not ends or ends[0] != 0 or ends[-1] != data.size or (offsets[1:] < offsets[:-1]).any():
+        raise ModelFileError(f"offsets of names do not ascend from 0 to {data.size}; {_DAMAGED}")
+    raw = data.tobytes()
+    try:
+        return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"a name is not UTF-8 ({error}); {_DAMAGED}") from error
+
+
+@dataclass(frozen=True)
+class _Head:
+    """All that precedes the data."""
+
+    blank: bytes  # with the digest field blank
+    field: int  # where the digest field starts
+    tensors: dict[str, dict[str, Any]]  # the entries of the JSON, in the order of the data
+    data_bytes: int
+
+    def sealed(self, digest: bytes) -> bytes:
+        """The bytes with ``digest`` in its field."""
+        return self.blank[: self.field] + digest + self.blank[self.field + len(_BLANK) :]
+
+
+def _head(header: Mapping[str, object], spec: Spec) -> _Head:
+    """The only head that a file with this header and these tensors can have."""
+    found = []
+    for name, (dtype, shape) in spec.items():
+        if name == "__metadata__" or not name.isprintable():
+            raise InputError(f"a tensor cannot be named {name!r}; use other, printable characters")
+        kind, sizes = _kind(name, np.dtype(dtype)), [operator.index(size) for size in shape]
+        # a size of 0 counts as 1: numpy and safetensors multiply the others all the same
+        if len(sizes) > 32 or min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) >= 2**59:
+            raise InputError(f"tensor {name!r} cannot have shape {reprlib.repr(sizes)}; use a smaller one")
+        found.append((-kind.itemsize, name, _CODES[kind.str], sizes))
+    tensors: dict[str, dict[str, Any]] = {}
+    end = 0
+    for width, name, code, sizes in sorted(found):  # wide ones first: every tensor is aligned
+        start, end = end, end - width * math.prod(sizes)
+        tensors[name] = {"dtype": code, "shape": sizes, "data_offsets": [start, end]}
+    inner = _canonical({"format": FORMAT, "header": _checked(dict(header)), "sha256": _BLANK.decode()})
+    metadata = {"__metadata__": {"bayeskit": inner}}
+    text = json.dumps(metadata | tensors, separators=(",", ":"))
+    text += " " * (-len(text) % 8)
+    if len(text) > HEAD_BYTES:
+        raise InputError(f"the header takes {len(text)} bytes of {HEAD_BYTES}; move long lists to tensors")
+    field = 8 + len(_canonical(metadata)) - len(r'\"}"}}') - len(_BLANK)  # sha256 sorts last
+    return _Head(len(text).to_bytes(8, "little") + text.encode(), field, tensors, end)
+
+
+def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
+    """Header and arrays of an open file of ``size`` bytes."""
+    prefix = file.read(8)
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) < 8 or length > min(size - 8, HEAD_BYTES):
+        raise ModelFileError(f"no model file, or cut short ({size} bytes, the first {prefix!r}); {_FOREIGN}")
+    told = prefix + file.read(length)
+    header, tensors = _parse(told[8:].decode())
+    head = _head(header, expect(header))
+    if odd := sorted(tensors.keys() ^ head.tensors.keys()):
+        raise ModelFileError(f"tensors {reprlib.repr(odd)} are missing or unknown; {_DAMAGED}")
+    for name, entry in head.tensors.items():
+        if tensors[name] != entry:
+            raise ModelFileError(f"tensor {name!r} is {reprlib.repr(tensors[name])}, not {entry}; {_DAMAGED}")
+    digest = told[head.field : head.field + len(_BLANK)]
+    if told != head.sealed(digest):
+        raise ModelFileError(f"the header is not as bayeskit writes it; {_DAMAGED}")
+    if size != len(told) + head.data_bytes:
+        raise ModelFileError(f"{size} bytes where {len(told) + head.data_bytes} belong; {_DAMAGED}")
+    data = np.empty(head.data_bytes, np.uint8)
+    if file.readinto(data.data) != data.size or file.read(1):
+        raise ModelFileError("changed while it was read; read it again")
+    actual = hashlib.sha256(head.blank)
+    actual.update(data.data)
+    if actual.hexdigest().encode() != digest:
+        raise ModelFileError(f"the SHA-256 does not match, some byte has changed; {_DAMAGED}")
+    data.flags.writeable = False
+    kinds = {code: kind for kind, code in _CODES.items()}
+    return header, {
+        name: data[slice(*entry["data_offsets"])].view(kinds[entry["dtype"]]).reshape(entry["shape"])
+        for name, entry in head.tensors.items()
+    }
+
+
+def _parse(text: str) -> tuple[dict[str, object], dict[str, object]]:
+    """The header and the tensors' entries, as a file tells them."""
+    tensors = _loads(text)
+    metadata = tensors.pop("__metadata__", None) if isinstance(tensors, dict) else None
+    if not isinstance(metadata, dict) or metadata.keys() != {"bayeskit"}:
+        raise ModelFileError(f"the metadata is not of bayeskit alone; {_FOREIGN}")
+    inner = _loads(metadata["bayeskit"])
+    if inner["format"] != FORMAT:
+        told = reprlib.repr(inner["format"])
+        raise ModelFileError(f"format {told} is unknown, this bayeskit reads {FORMAT}; install a newer one")
+    if inner.keys() != {"format", "header", "sha256"} or not isinstance(inner["header"], dict):
+        raise ModelFileError(f"the metadata is not format, header and sha256; {_DAMAGED}")
+    return inner["header"], tensors
+
+
+def _loads(text: str) -> Any:
+    """JSON without duplicate keys, huge integers, NaN or deep nesting."""
+    depth = 0
+    for mark in _MARKS.finditer(text):  # first, for json recurses
+        depth += (mark[0] in "[{") - (mark[0] in "]}")
+        if depth > DEPTH + 1:
+            raise ValueError("nested too deep")
+    return json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_constant=_integer)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object whose keys differ."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return result
+
+
+def _integer(digits: str) -> int:
+    """An integer that takes no quadratic time; NaN and Infinity are none."""
+    if len(digits) > 20:
+        raise ValueError("an integer of more than 64 bits")
+    return int(digits)
+
+
+def _canonical(value: object) -> str:
+    """The one JSON text of a value; ASCII, so that lone surrogates pass."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _checked(value: Any, depth: int = 1) -> Any:
+    """A header, refused if JSON would change it (but for tuples) or ``read`` refuse it."""
+    if depth > DEPTH:
+        raise InputError(f"the header is nested more than {DEPTH} deep; flatten it")
+    match value:
+        case dict():
+            for key, part in value.items():
+                if not isinstance(key, str):
+                    raise InputError(f"the header has the key {key!r}; use text")
+                _checked(key, depth)
+                _checked(part, depth + 1)
+        case list() | tuple():
+            for part in value:
+                _checked(part, depth + 1)
+        case str() if _SPLIT.search(value):
+            raise InputError(f"the header has a character in two surrogates, {value!r}; join them")
+        case float() if not math.isfinite(value):
+            raise InputError(f"the header has the number {value}; use a finite one or None")
+        case int() if not -(2**63) <= value < 2**63:
+            raise InputError("the header has an integer of more than 64 bits; use text or a tensor")
+        case _ if not isinstance(value, str | float | int | None):
+            raise InputError(f"the header has a {type(value)}; use text, numbers, None, lists and dicts")
+    return value
+
+
+def _kind(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype as files have it, little-endian."""
+    kind = dtype.newbyteorder("<")
+    if kind.str not in _CODES:
+        raise InputError(f"tensor {name!r} is {dtype}; use float64, int64 or uint8")
+    return kind
+
+
+def _plain(name: str, array: Array) -> Array:
+    """The array as files have it (``ascontiguousarray`` would make 0-d 1-d)."""
+    return np.asarray(array, dtype=_kind(name, array.dtype), order="C")
+
+
+def _raw(array: Array) -> memoryview:
+    """The bytes of a plain array, not copied."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _replace(path: str, parts: Iterable[bytes | memoryview]) -> None:
+    """Put a file in the place of ``path``, or of what it links to: atomic and durable."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".bayeskit-{secrets.token_hex(8)}.tmp")
+    try:
+        mode = _mode(target)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror}; not saved, an older file is intact", path) from error
+    with suppress(PermissionError):  # a directory one may write but not list: old or new, the file is whole
+        _sync(folder)
+
+
+def _mode(target: str) -> int | None:
+    """The permissions of the file to replace, None if there is none."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):  # /dev/null must not become a file
+        raise InputError(f"{target}: not a regular file; save to another path")
+    os.close(os.open(target, os.O_WRONLY))  # a rename would not ask whether the file is protected
+    return stat.S_IMODE(mode) & 0o777
+
+
+def _sync(folder: str) -> None:
+    """Make a rename durable, where the file system can."""
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(directory)

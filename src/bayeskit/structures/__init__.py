@@ -1,0 +1,1 @@
+"""How columns hang together given the class."""
