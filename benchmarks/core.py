@@ -53,9 +53,7 @@ def moments(
     def run() -> None:
         for i, m in blocks(len(x)):
             w = None if weights is None else weights[i : i + m]
-            core.moments(
-                *columns(x, i), m, groups[i : i + m], w, s[0], lows[0], s[1], lows[1], s[2], lows[2]
-            )
+            core.moments(*columns(x, i), m, groups[i : i + m], w, s[0], lows[0], s[1], lows[1], s[2], lows[2])
             for v in s:
                 core.carry(v.reshape(-1, v.shape[-1]))
 

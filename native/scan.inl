@@ -58,46 +58,57 @@ inline Extent column_extent(uint64_t address, int64_t stride, int64_t rows) {
     return e;
 }
 
+// N vectors side by side, down some rows: enough chains at once that none is waited for.
+template <int N> inline void see_rows(Range *r, const char *const *at, int64_t stride, int64_t rows) {
+    Range own[N];
+    for (int k = 0; k < N; ++k) own[k] = r[k];
+    for (int64_t i = 0; i < rows; ++i)
+        for (int k = 0; k < N; ++k) own[k].see(load(at[k] + i * stride));
+    for (int k = 0; k < N; ++k) r[k] = own[k];
+}
+
+inline void see_all(Range *r, const char *const *at, int n, int64_t stride, int64_t rows) {
+    int k = 0;
+    for (; k + 3 <= n; k += 3) see_rows<3>(r + k, at + k, stride, rows);
+    if (k + 2 == n) see_rows<2>(r + k, at + k, stride, rows);
+    if (k + 1 == n) see_rows<1>(r + k, at + k, stride, rows);
+}
+
+// w >= LANES adjacent columns by rows; the last vector overlaps the one before, since a range may be seen twice.
+constexpr int64_t SCAN_COLUMNS = 64, SCAN_ROWS = 256;
+
+inline void scan_rows(Columns c, int64_t j, int64_t w, Extent *out) {
+    constexpr int MOST = SCAN_COLUMNS / LANES;
+    Range r[MOST];
+    const char *at[MOST];
+    int64_t stride = c.stride[j];
+    int n = int((w + LANES - 1) / LANES);
+    auto first = [&](int k) { return least(int64_t(k) * LANES, w - LANES); };
+    for (int64_t from = 0; from < c.rows; from += SCAN_ROWS) {
+        int64_t rows = least(SCAN_ROWS, c.rows - from);
+        for (int k = 0; k < n; ++k) at[k] = (const char *) c.address[j] + 8 * first(k) + from * stride;
+        see_all(r, at, n, stride, rows);
+    }
+    for (int k = 0; k < n; ++k)
+        for (int l = 0; l < LANES; ++l) {
+            out[first(k) + l] = Extent();
+            out[first(k) + l].see(r[k], l);
+        }
+}
+
 void scan(Columns c, double *out) {
-    auto write = [&](int64_t j, const Extent &e) {
-        out[j] = e.smallest;
-        out[c.count + j] = e.largest;
-        out[2 * c.count + j] = double(e.missing);
-    };
+    Extent found[SCAN_COLUMNS];
     for (int64_t j = 0, w; j < c.count; j += w) {
-        w = adjacent(c, j);
-        if (w < LANES || LANES == 1) {
-            for (int64_t k = j; k < j + w; ++k) write(k, column_extent(c.address[k], c.stride[k], c.rows));
-            continue;
+        w = least(adjacent(c, j), SCAN_COLUMNS);
+        if (w >= LANES && LANES > 1)
+            scan_rows(c, j, w, found);
+        else
+            for (int64_t k = 0; k < w; ++k) found[k] = column_extent(c.address[j + k], c.stride[j + k], c.rows);
+        for (int64_t k = 0; k < w; ++k) {
+            out[j + k] = found[k].smallest;
+            out[c.count + j + k] = found[k].largest;
+            out[2 * c.count + j + k] = double(found[k].missing);
         }
-        // Rows of many columns: GROUP vectors side by side, the last ones overlapping what was done.
-        constexpr int GROUP = LANES == 8 ? 4 : 3;
-        w = least(w, GROUP * LANES);
-        if (c.count - j - w > 0 && c.count - j - w < LANES && w > LANES) w -= LANES;
-        const char *at[GROUP];
-        int64_t first[GROUP];
-        int n = int((w + LANES - 1) / LANES);
-        for (int k = 0; k < GROUP; ++k) {
-            first[k] = k + 1 < n ? k * LANES : w - LANES;
-            at[k] = (const char *) c.address[j] + 8 * first[k];
-        }
-        Range r[GROUP];
-        int64_t stride = c.stride[j];
-        switch (n) {
-#define ROWS_OF(N)                                                                                                     \
-    case N:                                                                                                            \
-        for (int64_t i = 0; i < c.rows; ++i)                                                                           \
-            for (int k = 0; k < N; ++k) r[k].see(load(at[k] + i * stride));                                            \
-        break;
-            ROWS_OF(1) ROWS_OF(2) ROWS_OF(3) ROWS_OF(4)
-#undef ROWS_OF
-        }
-        for (int k = 0; k < n; ++k)
-            for (int l = 0; l < LANES; ++l) {
-                Extent e;
-                e.see(r[k], l);
-                write(j + first[k] + l, e);
-            }
     }
 }
 

@@ -18,7 +18,7 @@ _PLACES = {
     "errors": "bayeskit.errors",
 }
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]  # noqa: F822
+__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
 
 
 def __getattr__(name: str) -> Any:

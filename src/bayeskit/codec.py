@@ -15,7 +15,13 @@ from bayeskit.families import families
 
 
 def _known() -> dict[str, type[Any]]:
-    rules = (smoothing.Laplace, smoothing.NoSmoothing, smoothing.ReplaceZeros, smoothing.MEstimate, smoothing.AddM)
+    rules = (
+        smoothing.Laplace,
+        smoothing.NoSmoothing,
+        smoothing.ReplaceZeros,
+        smoothing.MEstimate,
+        smoothing.AddM,
+    )
     return {**families(), **{rule.__name__: rule for rule in rules}}
 
 
@@ -36,10 +42,11 @@ def describe(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"map": [[describe(k), describe(v)] for k, v in value.items()]}
     if is_dataclass(value) and type(value).__name__ in _known():
-        return {"is": type(value).__name__, **{f.name: describe(getattr(value, f.name)) for f in fields(value)}}
-    raise InputError(
-        f"{value!r} cannot be saved in a model file; only bayeskit's own families and smoothings can"
-    )
+        return {
+            "is": type(value).__name__,
+            **{f.name: describe(getattr(value, f.name)) for f in fields(value)},
+        }
+    raise InputError(f"{value!r} cannot be saved in a model file; only bayeskit's own families and smoothings can")
 
 
 def build(record: Any) -> Any:

@@ -50,9 +50,13 @@ class Independence:
         under = f" given {self.given}" if self.given else ""
         lines = [f"{self.a} and {self.b}{under}: {'independent' if self.independent else 'not independent'}"]
         if self.p_a is not None and self.p_b is not None:
-            lines.append(f"  P(a) = {self.p_a}, P(b) = {self.p_b}, P(a) P(b) = {self.p_a * self.p_b}, P(a, b) = {self.p_both}")
-        lines.append(f"  G = {self.g:.4g} (p = {self.p_value_g:.3g}), chi2 = {self.chi2:.4g} (p = {self.p_value_chi2:.3g}), "
-                     f"df = {self.freedom}, mutual information {self.mutual_information:.4g} nats, weight {self.weight:g}")
+            lines.append(
+                f"  P(a) = {self.p_a}, P(b) = {self.p_b}, P(a) P(b) = {self.p_a * self.p_b}, P(a, b) = {self.p_both}"
+            )
+        lines.append(
+            f"  G = {self.g:.4g} (p = {self.p_value_g:.3g}), chi2 = {self.chi2:.4g} (p = {self.p_value_chi2:.3g}), "
+            f"df = {self.freedom}, mutual information {self.mutual_information:.4g} nats, weight {self.weight:g}"
+        )
         return "\n".join(lines)
 
 
@@ -163,7 +167,9 @@ class _Cross:
 
     def share(self, rows: set[Any] | None, columns: set[Any] | None) -> Fraction:
         """Probability that a row falls on these sides; None is any."""
-        inside = (n for (r, c), n in self.cells.items() if (rows is None or r in rows) and (columns is None or c in columns))
+        inside = (
+            n for (r, c), n in self.cells.items() if (rows is None or r in rows) and (columns is None or c in columns)
+        )
         return sum(inside, Fraction(0)) / self.total
 
     def independent(self) -> bool:

@@ -63,6 +63,11 @@ class Model:
     def density(self) -> NaiveDensity:
         return self.structure.fit(self.counted.statistic["features"], self.unseen)  # type: ignore[arg-type]
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Columns with a single value, which say nothing about the class."""
+        return self.density.constant
+
     def log_prior(self, prior: Any = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own."""
         return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, self.weights)

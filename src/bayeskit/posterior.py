@@ -57,4 +57,5 @@ def _limit(density: LogDensity, prior: Float, block: Block) -> Float:
 def _best(score: Float, running: Bool) -> Bool:
     """Those still running whose score is the largest."""
     score = np.where(running, score, -np.inf)
-    return running & (score == score.max(axis=1, keepdims=True))
+    best: Bool = running & (score == score.max(axis=1, keepdims=True))
+    return best

@@ -27,7 +27,8 @@ def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
 def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
     if isinstance(prior, str):
         if prior == "empirical":
-            return weights / weights.sum()
+            share: Float = weights / weights.sum()
+            return share
         if prior == "uniform":
             return np.full(len(classes), 1 / len(classes))
         raise InputError(f"prior={prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
@@ -45,4 +46,5 @@ def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
         raise InputError(f"prior has shape {p.shape}, expected one probability for each of: {classes.show()}")
     if not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
         raise InputError(f"prior {p.tolist()} must be probabilities that sum to one (the sum is {p.sum():g})")
-    return p / p.sum()
+    scaled: Float = p / p.sum()
+    return scaled

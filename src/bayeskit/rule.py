@@ -58,4 +58,7 @@ def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
 def _check(what: str, numbers: list[Any], most: float) -> None:
     for number in numbers:
         if not 0 <= number <= most:
-            raise InputError(f"{what} has the value {number}; " + ("a probability lies in 0..1" if most == 1 else "it is not negative"))
+            raise InputError(
+                f"{what} has the value {number}; "
+                + ("a probability lies in 0..1" if most == 1 else "it is not negative")
+            )

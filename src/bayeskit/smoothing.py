@@ -44,10 +44,12 @@ class Laplace:
 
     def probabilities(self, counts: Float, classes: Float) -> Float:
         total = counts.sum(axis=1, keepdims=True) + self.alpha * counts.shape[1]
-        return (counts + self.alpha) / total
+        out: Float = (counts + self.alpha) / total
+        return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
-        return self.alpha / (counts.sum(axis=1) + self.alpha * (counts.shape[1] + 1))
+        out: Float = self.alpha / (counts.sum(axis=1) + self.alpha * (counts.shape[1] + 1))
+        return out
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class NoSmoothing:
 
 @dataclass(frozen=True)
 class ReplaceZeros:
-    """A zero becomes ``by / n`` ("half" and any number), or P(class) / n ("class"), n = all rows; it does not normalise.
+    """A zero becomes by/n, or P(class)/n with ``by="class"``; n is the weight of all rows. It does not normalise.
 
     >>> ReplaceZeros(0.5).probabilities(np.array([[0.0, 4.0]]), np.array([4.0]))
     array([[0.125, 1.   ]])
@@ -100,7 +102,8 @@ class ReplaceZeros:
     def _zero(self, classes: Float) -> Float:
         rows = classes.sum()
         share = classes / rows if self.by == "class" else np.full(len(classes), float(self.by))
-        return share / rows
+        out: Float = share / rows
+        return out
 
 
 @dataclass(frozen=True)
@@ -132,12 +135,14 @@ class MEstimate:
         prior = np.full(levels, 1 / max(levels, 1)) if self.prior is None else np.array(self.prior)
         if len(prior) != levels:
             raise InputError(f"MEstimate prior has {len(prior)} entries, the column has {levels} levels")
-        return (counts + self.m * prior) / (counts.sum(axis=1, keepdims=True) + self.m)
+        out: Float = (counts + self.m * prior) / (counts.sum(axis=1, keepdims=True) + self.m)
+        return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         if self.prior is not None:
             return None
-        return self.m / (counts.shape[1] + 1) / (counts.sum(axis=1) + self.m)
+        out: Float = self.m / (counts.shape[1] + 1) / (counts.sum(axis=1) + self.m)
+        return out
 
 
 @dataclass(frozen=True)
@@ -158,10 +163,12 @@ class AddM:
         return False
 
     def probabilities(self, counts: Float, classes: Float) -> Float:
-        return (counts + self.m) / (counts.sum(axis=1, keepdims=True) + self.m)
+        out: Float = (counts + self.m) / (counts.sum(axis=1, keepdims=True) + self.m)
+        return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
-        return self.m / (counts.sum(axis=1) + self.m)
+        out: Float = self.m / (counts.sum(axis=1) + self.m)
+        return out
 
 
 def smoothing(given: float | Smoothing) -> Smoothing:
@@ -184,7 +191,8 @@ def _relative(counts: Float) -> Float:
     everything = pooled.sum()
     fallback = pooled / everything if everything > 0 else np.full_like(pooled, 1 / max(counts.shape[1], 1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, counts / total, fallback)
+        out: Float = np.where(total > 0, counts / total, fallback)
+    return out
 
 
 def _positive(what: str, value: float) -> None:

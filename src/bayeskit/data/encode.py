@@ -46,9 +46,7 @@ class Tally:
     rounded: int = 0
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.rows + other.rows, self.unlabelled + other.unlabelled, self.rounded + other.rounded
-        )
+        return Tally(self.rows + other.rows, self.unlabelled + other.unlabelled, self.rounded + other.rounded)
 
 
 def encode(
@@ -145,8 +143,7 @@ def _floats(values: pa.Array, name: str) -> tuple[Float, int]:
         return np.full(len(values), np.nan), 0
     if not (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind) or pt.is_boolean(kind)):
         raise KindError(
-            f"column {name!r} held numbers when the model was fitted and now has type {kind}; "
-            f"convert it to numbers"
+            f"column {name!r} held numbers when the model was fitted and now has type {kind}; convert it to numbers"
         )
     rounded = 0
     if pt.is_integer(kind) and kind.bit_width == 64:
@@ -215,9 +212,7 @@ def _ordered(wanted: Levels, column: Column) -> None:
                 )
 
 
-def _integers(
-    x: Array, schema: Schema, levels: dict[str, Levels], grow: bool, out: Code
-) -> dict[str, Levels]:
+def _integers(x: Array, schema: Schema, levels: dict[str, Levels], grow: bool, out: Code) -> dict[str, Levels]:
     """Codes of a whole integer or boolean matrix by table look-up; new values join and it runs again."""
     family = BOOL if x.dtype.kind == "b" else NUMBER
     whole = x.astype(np.int64, copy=False)
@@ -257,16 +252,16 @@ def _beside(batch: pa.RecordBatch | Matrix, name: str) -> pa.Array:
     return batch.beside[name] if isinstance(batch, Matrix) else batch.column(name)
 
 
-def _groups(
-    batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds: int
-) -> tuple[Code, Levels, int]:
+def _groups(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds: int) -> tuple[Code, Levels, int]:
     """Group codes class x fold (fold innermost); -1 where the label is missing; without labels one group of all."""
     if roles.label is None:
         return np.zeros(batch.num_rows, dtype=np.int32), classes.union(Levels((EVERYTHING,))), 0
     values = _beside(batch, roles.label)
     name = "y" if roles.label == LABEL else roles.label
     if pt.is_temporal(values.type) or pt.is_nested(values.type):
-        raise KindError(f"Unknown label type: target {name!r} has type {values.type}; labels are text, integers or booleans")
+        raise KindError(
+            f"Unknown label type: target {name!r} has type {values.type}; labels are text, integers or booleans"
+        )
     codes, grown = _codes(values, classes, True, Column(name, "nominal", str(values.type), "target"))
     for k in grown.keys[len(classes) :]:
         if k[0] == NUMBER and isinstance(k[1], float):
@@ -289,9 +284,7 @@ def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
     weights, _ = _floats(_beside(batch, roles.weight), roles.weight)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
-        raise InputError(
-            f"sample_weight has the value {weights[bad][0]}; weights are finite frequencies of at least 0"
-        )
+        raise InputError(f"sample_weight has the value {weights[bad][0]}; weights are finite frequencies of at least 0")
     return np.ascontiguousarray(weights)
 
 
@@ -319,7 +312,7 @@ def error_on_unseen(block: Block, batch: pa.RecordBatch | Matrix, domain: Domain
         value = _value(batch, block.schema, name, int(i))
         raise InputError(
             f"column {name!r} has level {value!r}, not seen in fitting "
-            f"(known: {domain.levels[name].show()}); pass unseen=\"missing\" or refit"
+            f'(known: {domain.levels[name].show()}); pass unseen="missing" or refit'
         )
 
 

@@ -50,7 +50,12 @@ class Column:
     @property
     def identity(self) -> dict[str, Any]:
         """What makes two columns count the same thing; how the file stored it does not matter."""
-        return {"name": self.name, "kind": self.kind, "order": list(self.order or ()), "missing": self.missing}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "order": list(self.order or ()),
+            "missing": self.missing,
+        }
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,9 @@ def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dic
         name = f"x{wanted}" if isinstance(wanted, int) and not named else str(wanted)
         if name not in known:
             shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-            raise SchemaError(f"{argument} names the column {wanted!r}, which the table does not have (it has: {shown})")
+            raise SchemaError(
+                f"{argument} names the column {wanted!r}, which the table does not have (it has: {shown})"
+            )
         out[name] = value
     return out
 
@@ -250,11 +257,11 @@ def _natural(f: pa.Field) -> str:
 
 
 def _is_text(t: pa.DataType) -> bool:
-    return pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t)
+    return bool(pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t))
 
 
 def _is_number(t: pa.DataType) -> bool:
-    return pt.is_integer(t) or pt.is_floating(t) or pt.is_decimal(t)
+    return bool(pt.is_integer(t) or pt.is_floating(t) or pt.is_decimal(t))
 
 
 def _refusal(f: pa.Field) -> str:

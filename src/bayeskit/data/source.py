@@ -32,7 +32,9 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
     if isinstance(X, str | os.PathLike) or _is_relation(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
-                raise InputError(f"{argument} must name a column of the file or relation, not be {type(given).__name__}")
+                raise InputError(
+                    f"{argument} must name a column of the file or relation, not be {type(given).__name__}"
+                )
         return Source(X, Roles(y, weight, fold))
     table, named = _table(X)
     beside: dict[str, pa.Array] = {}
@@ -130,7 +132,9 @@ def _objects(values: Any, where: str) -> pa.Array:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
 
-def _role(table: pa.Table | Matrix, given: Any, reserved: str, argument: str, beside: dict[str, pa.Array]) -> str | None:
+def _role(
+    table: pa.Table | Matrix, given: Any, reserved: str, argument: str, beside: dict[str, pa.Array]
+) -> str | None:
     """The name under which the engine finds what stands beside the features."""
     if given is None:
         return None
@@ -181,5 +185,5 @@ def label_of(kind: pa.DataType) -> str:
     if pt.is_dictionary(kind):
         kind = kind.value_type
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind):
-        return np.dtype(kind.to_pandas_dtype()).str
+        return str(np.dtype(kind.to_pandas_dtype()).str)
     return "O"

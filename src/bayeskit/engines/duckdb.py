@@ -74,9 +74,9 @@ class DuckDB:
                 "preserve_insertion_order": ordered,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
-                "lock_configuration": True,
             }
             with duckdb.connect(":memory:", config=config) as connection:
+                connection.execute("set enable_progress_bar = false; set lock_configuration = true")
                 try:
                     relation = connection.sql(query)
                 except duckdb.Error as error:

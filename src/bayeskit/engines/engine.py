@@ -55,8 +55,11 @@ def engines() -> tuple[type[Engine], ...]:
     found = []
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"bayeskit.engines.{info.name}")
-        found += [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__
-                  and hasattr(v, "takes") and v is not Engine]
+        found += [
+            v
+            for v in vars(module).values()
+            if isinstance(v, type) and v.__module__ == module.__name__ and hasattr(v, "takes") and v is not Engine
+        ]
     return tuple(found)
 
 

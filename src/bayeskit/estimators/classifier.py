@@ -24,6 +24,7 @@ from bayeskit.data.source import Source, label_of, source
 from bayeskit.engines.engine import Engine, engine_for
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.summary import Summary
 from bayeskit.model import Model
 from bayeskit.prior import WORDS
 from bayeskit.statistics.counted import Counted
@@ -32,7 +33,7 @@ from bayeskit.structures.naive import Naive
 UNSEEN = ("missing", "smooth", "error")
 
 
-class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BayesClassifier(ClassifierMixin, BaseEstimator):
     """Fitted state is one immutable ``model_``, replaced whole: a call that fails changes nothing."""
 
     kinds: Any
@@ -96,9 +97,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The model of one table alone; ``known`` if its columns must be those of the fit."""
         self._check_settings()
         if y is None:
-            raise InputError(
-                "requires y to be passed, but the target y is None: give the labels, or name their column"
-            )
+            raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         given, engine, fields = self._opened(X, y, weight, self.model_.schema if known else None)
         schema = self._schema(given, fields, classes)
         structure, schema = self._structure(schema)
@@ -144,11 +143,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("all sample weights are zero: nothing was learned")
         if tally.unlabelled:
             warnings.warn(
-                f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", UserWarning, stacklevel=4
+                f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped",
+                UserWarning,
+                stacklevel=4,
             )
         if tally.rounded:
             warnings.warn(
-                f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double", UserWarning, stacklevel=4
+                f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double",
+                UserWarning,
+                stacklevel=4,
             )
 
     def _opened(
@@ -185,7 +188,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if schema.named != given.named:
             have, had = ("does not have", "with") if schema.named else ("has", "without")
             warnings.warn(
-                f"X {have} valid feature names, but {type(self).__name__} was fitted {had} feature names", stacklevel=5
+                f"X {have} valid feature names, but {type(self).__name__} was fitted {had} feature names",
+                stacklevel=5,
             )
             renamed = given.rows.rename_columns([*schema.names, *given.roles.names])
             given = replace(given, rows=renamed, named=schema.named)
@@ -208,7 +212,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         if len(self.classes_) == 1:
             warnings.warn(
-                f"only one class ({self.classes_[0]!r}) has been seen; every prediction will be it", stacklevel=3
+                f"only one class ({self.classes_[0]!r}) has been seen; every prediction will be it",
+                stacklevel=3,
             )
 
     @property
@@ -234,7 +239,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
         best = self._rows(X, prior, lambda model, block, p: np.argmax(model.posterior(block, p), axis=1))
-        return self.classes_[best.astype(np.intp)]  # type: ignore[no-any-return]
+        return self.classes_[best.astype(np.intp)]
 
     def predict_proba(self, X: Any, prior: Any = None) -> Float:
         """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
@@ -263,6 +268,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_, self.model_.log_prior(prior), self.schema_.names, terms, tuple(self._values(X))
         )
         return whole if top is None else whole.top(top)
+
+    def summary(self) -> Summary:
+        """What was learned: classes and priors, columns with kind, family and reason."""
+        check_is_fitted(self, "model_")
+        return Summary.of(self.model_)
 
     def _values(self, X: Any) -> Iterator[tuple[Any, ...]]:
         """What the rows hold, None where missing."""

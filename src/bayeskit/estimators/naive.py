@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from bayeskit.data.schema import CODED, NUMERIC, Column, Schema, by_name
@@ -63,8 +63,7 @@ class NaiveBayes(BayesClassifier):
             if column.numeric and column.missing == "level":
                 families.append(Categorical(self.smoothing))
             family_of[column.name] = families
-            shown = "" if chosen is None else repr(chosen)
-            columns.append(replace(column, family=shown, why_family=why))
+            columns.append(replace(column, family="" if chosen is None else _shown(chosen), why_family=why))
         if general is not None and not any(general in owned for owned in family_of.values()) and family_of:
             raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
         schema = replace(schema, columns=tuple(columns))
@@ -112,6 +111,12 @@ def _as_family(given: Any) -> Any:
     if not (hasattr(given, "statistic") and hasattr(given, "kinds")):
         raise InputError(f"{given!r} is not a family; choose from {', '.join(sorted(known_families()))}")
     return given
+
+
+def _shown(family: Any) -> str:
+    """The family with what differs from its defaults."""
+    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
+    return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 
 def _takes(family: Any, column: Column) -> bool:

@@ -30,7 +30,8 @@ class Explanation:
     @cached_property
     def joint(self) -> Float:
         """log P(c) + log p(x | c): (n, K)."""
-        return self.prior + self.terms.sum(axis=1)
+        whole: Float = self.prior + self.terms.sum(axis=1)
+        return whole
 
     @cached_property
     def proba(self) -> Float:
@@ -81,7 +82,9 @@ class Explanation:
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i])])
         width = [max(len(line[j]) for line in [head, *lines]) for j in range(len(head))]
         text = [
-            "  ".join(cell.ljust(w) if j < 2 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
+            "  ".join(
+                cell.ljust(w) if j < 2 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True))
+            )
             for line in [head, *lines]
         ]
         return "\n".join(line.rstrip() for line in text)

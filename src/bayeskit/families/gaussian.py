@@ -104,8 +104,8 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class GaussianDensity:
-    """A normal density per class and column."""
+class Located:
+    """Columns with a location and a scale in every class."""
 
     parts: tuple[str, ...]
     varying: Bool  # (d,)
@@ -114,6 +114,16 @@ class GaussianDensity:
     deviation: Float  # (K, d)
 
     normalised: ClassVar[bool] = True
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Columns without spread, which say nothing."""
+        return tuple(name for name, varies in zip(self.parts, self.varying, strict=True) if not varies)
+
+
+@dataclass(frozen=True)
+class GaussianDensity(Located):
+    """A normal density per class and column."""
 
     def add(self, block: Block, out: Float) -> None:
         columns, _ = block.numbers(tuple(np.array(self.parts, dtype=object)[self.varying]))
@@ -131,13 +141,14 @@ class GaussianDensity:
 
     @property
     def _constant(self) -> Float:  # (K, d)
-        return -np.log(self.deviation) - LOG_2PI / 2 + self.shift * np.log(2.0)
+        out: Float = -np.log(self.deviation) - LOG_2PI / 2 + self.shift * np.log(2.0)
+        return out
 
     def terms(self, block: Block, vast: bool = False) -> Float:
         columns, _ = block.numbers(self.parts)
         out = np.zeros((block.rows, len(self.parts), len(self.mean)))
         small = ROOT_VAST if vast else 1.0
-        for j in np.flatnonzero(self.varying):
+        for j in np.flatnonzero(self.varying).tolist():
             x = columns.column(j)[:, None]
             with np.errstate(over="ignore"):
                 far = _scaled(x, int(self.shift[j]), small) - self.mean[:, j] * small
@@ -148,17 +159,10 @@ class GaussianDensity:
 
 
 @dataclass(frozen=True)
-class StudentDensity:
-    """The posterior predictive of a normal column: a Student-t per class."""
+class StudentDensity(Located):
+    """The posterior predictive of a normal column: a Student-t per class, with ``deviation`` as its scale."""
 
-    parts: tuple[str, ...]
-    varying: Bool  # (d,)
-    shift: Int  # (d,)
-    mean: Float  # (K, d)
-    deviation: Float  # (K, d) the t's scale
     freedom: Float  # (K, d)
-
-    normalised: ClassVar[bool] = True
 
     def add(self, block: Block, out: Float) -> None:
         for j in np.flatnonzero(self.varying):
@@ -181,9 +185,7 @@ class StudentDensity:
         with np.errstate(divide="ignore", over="ignore"):
             high = np.log(far) - np.log(scale) + np.log(2.0)  # log |z| / sqrt(v), which cannot overflow
             tail = np.where(high > 40, 2 * high, np.log1p((2 * far / scale) ** 2))
-        constant = (
-            gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.deviation[:, j])
-        )
+        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.deviation[:, j])
         term = constant + int(self.shift[j]) * np.log(2.0) - (nu + 1) / 2 * tail
         return np.where(np.isnan(x), 0.0, term)
 

@@ -6,6 +6,7 @@ in radix 2^32: value = sum over l of limbs[l] * 2^(32 (low + l)), low limbs in [
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -39,7 +40,7 @@ class ExactSum:
 
     @property
     def high(self) -> int:
-        return self.low + self.limbs.shape[-1]
+        return self.low + int(self.limbs.shape[-1])
 
     def widened(self, low: int, high: int) -> ExactSum:
         """The same sums over a window that holds limbs low..high-1; itself if it does already."""
@@ -49,6 +50,11 @@ class ExactSum:
         limbs = np.zeros((*self.shape, below + self.limbs.shape[-1] + above), dtype=np.int64)
         limbs[..., below : below + self.limbs.shape[-1]] = self.limbs
         return ExactSum(limbs, self.low - below).carried()
+
+    def room(self, low: int, high: int) -> ExactSum:
+        """A copy over a window at least that wide, to be added to in place."""
+        wide = self.widened(low, high)
+        return ExactSum(wide.limbs.copy(), wide.low) if wide is self else wide
 
     def carried(self) -> ExactSum:
         """Carries resolved in place, one limb added where the top one is full."""
@@ -112,14 +118,15 @@ class ExactSum:
         return _core.rounded(flat, self.low).reshape(self.shape)
 
     def negative(self) -> Bool:
-        return self.limbs[..., -1] < 0
+        below: Bool = self.limbs[..., -1] < 0
+        return below
 
     def nonzero(self) -> Bool:
-        return np.any(self.limbs != 0, axis=-1)
+        return np.asarray(np.any(self.limbs != 0, axis=-1))
 
     def fraction(self, *cell: int) -> Fraction:
         """One cell as an exact fraction."""
-        number = sum(int(limb) << (32 * l) for l, limb in enumerate(self.limbs[cell]))
+        number = sum(int(limb) << (32 * place) for place, limb in enumerate(self.limbs[cell]))
         return Fraction(number) * Fraction(2) ** (32 * self.low)
 
     def arrays(self, name: str) -> dict[str, Array]:
@@ -127,7 +134,7 @@ class ExactSum:
         return {name: short.limbs, f"{name}.low": np.array([short.low], dtype=np.int64)}
 
     @staticmethod
-    def from_arrays(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> ExactSum:
+    def from_arrays(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> ExactSum:
         limbs = np.array(arrays[name], dtype=np.int64)
         if limbs.shape[:-1] != shape or limbs.shape[-1] < 1:
             raise ValueError(f"{name} has shape {limbs.shape}, expected {(*shape, 'limbs')}")
@@ -138,3 +145,9 @@ class ExactSum:
         if short.low != whole.low or not np.array_equal(short.limbs, limbs):
             raise ValueError(f"{name} is not in canonical form")
         return short
+
+
+def weight_range(weights: Float) -> tuple[float, float]:
+    """Smallest nonzero and largest weight."""
+    used = weights[weights > 0]
+    return (float(used.min()), float(used.max())) if len(used) else (1.0, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import ForgetError
-from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.exact import ExactSum, weight_range
 
 
 @dataclass(frozen=True)
@@ -37,42 +37,46 @@ class Moments:
     def _sums(self) -> tuple[ExactSum, ExactSum, ExactSum]:
         return self.present, self.first, self.second
 
+    def _of(self, sums: Iterable[ExactSum]) -> Self:
+        present, first, second = sums
+        return replace(self, present=present, first=first, second=second)
+
     def update(self, block: Block, /) -> Self:
         columns, span = block.numbers(self.columns)
         groups, weights = block.groups, block.weights
         if groups is None or not block.rows or not self.columns:
             return self
-        light, heavy = (1.0, 1.0) if weights is None else _range(weights)
+        light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
         lowest, highest = float(span[0].min()), float(span[1].max())
-        sums = []
-        for power, old in enumerate(self._sums):
-            low, high = _core.window(lowest, highest, power, light, heavy)
-            new = old.widened(low, high)
-            sums.append(replace(new, limbs=new.limbs.copy()) if new is old else new)
-        parts = [part for s in sums for part in (s.limbs, s.low)]
-        _core.moments(columns.address, columns.stride, columns.rows, groups, weights, *parts)
-        return replace(self, **dict(zip(("present", "first", "second"), (s.carried() for s in sums), strict=True)))
+        s0, s1, s2 = (
+            old.room(*_core.window(lowest, highest, power, light, heavy)) for power, old in enumerate(self._sums)
+        )
+        _core.moments(
+            columns.address,
+            columns.stride,
+            columns.rows,
+            groups,
+            weights,
+            *(s0.limbs, s0.low),
+            *(s1.limbs, s1.low),
+            *(s2.limbs, s2.low),
+        )
+        return self._of(s.carried() for s in (s0, s1, s2))
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        return self._each(lambda s: s.placed(groups, n_groups))
+        return self._of(s.placed(groups, n_groups) for s in self._sums)
 
     def spread(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        wide = self._each(lambda s: s.placed(index, len(target), axis=1))
+        wide = self._of(s.placed(index, len(target), axis=1) for s in self._sums)
         return replace(wide, columns=like.columns)
 
-    def _each(self, step: object) -> Self:
-        present, first, second = (step(s) for s in self._sums)  # type: ignore[operator]
-        return replace(self, present=present, first=first, second=second)
-
     def merge(self, other: Self, /) -> Self:
-        sums = (a + b for a, b in zip(self._sums, other._sums, strict=True))
-        return replace(self, **dict(zip(("present", "first", "second"), sums, strict=True)))
+        return self._of(a + b for a, b in zip(self._sums, other._sums, strict=True))
 
     def subtract(self, other: Self, /) -> Self:
-        sums = (a - b for a, b in zip(self._sums, other._sums, strict=True))
-        result = replace(self, **dict(zip(("present", "first", "second"), sums, strict=True)))
+        result = self._of(a - b for a, b in zip(self._sums, other._sums, strict=True))
         unsound = np.argwhere(~result.finish()[2])
         if len(unsound):
             raise ForgetError(
@@ -93,13 +97,12 @@ class Moments:
         """Mean and deviation times 2^shift, each rounded once, and whether a table can have these sums: (G, d)."""
         if shift is None:
             shift = np.zeros(len(self.columns), dtype=np.int64)
-        parts = [part for s in self._sums for part in (np.ascontiguousarray(s.limbs), s.low)]
-        mean, deviation, sound = _core.finish(*parts, shift)
-        return mean, deviation, sound
+        s0, s1, s2 = self._sums
+        return _core.finish(s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low, shift)
 
     def total(self) -> Self:
         """All groups as one: (1, d)."""
-        return self._each(lambda s: s.total())
+        return self._of(s.total() for s in self._sums)
 
     def arrays(self) -> dict[str, Array]:
         return {
@@ -110,15 +113,7 @@ class Moments:
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
         shape = (self.groups, len(self.columns))
-        back = replace(
-            self, **{n: ExactSum.from_arrays(dict(arrays), n, shape) for n in ("present", "first", "second")}
-        )
+        back = self._of(ExactSum.from_arrays(arrays, name, shape) for name in ("present", "first", "second"))
         if not back.finish()[2].all():
             raise ValueError("the sums of a numeric column have a negative weight or variance")
         return back
-
-
-def _range(weights: Float) -> tuple[float, float]:
-    """Smallest nonzero and largest weight."""
-    used = weights[weights > 0]
-    return (float(used.min()), float(used.max())) if len(used) else (1.0, 1.0)

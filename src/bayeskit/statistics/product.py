@@ -41,7 +41,7 @@ class Product:
         parts: dict[str, Any] = {}
         for name, wide in like.parts.items():
             if name in self.parts:
-                parts[name] = self.parts[name].spread(wide)  # type: ignore[arg-type]
+                parts[name] = self.parts[name].spread(wide)
             else:
                 parts[name] = wide.place(none[: wide.groups], self.groups, {})
         return Product(parts)
@@ -67,11 +67,7 @@ class Product:
             yield from part.column_weights()
 
     def arrays(self) -> dict[str, Array]:
-        return {
-            f"{name}/{field}": array
-            for name, part in self.parts.items()
-            for field, array in part.arrays().items()
-        }
+        return {f"{name}/{field}": array for name, part in self.parts.items() for field, array in part.arrays().items()}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Product:
         def back(name: str, part: Any) -> Statistic:

@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import ForgetError
-from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.exact import ExactSum, weight_range
 
 PAIRS_AT_ONCE = 8
 
@@ -48,31 +48,34 @@ class Tables:
     def update(self, block: Block, /) -> Self:
         if block.groups is None or not block.rows:
             return self
-        if block.weights is None:
-            cells = self.cells.widened(0, 1)
-        else:
-            used = block.weights[block.weights > 0]
-            light, heavy = (float(used.min()), float(used.max())) if len(used) else (1.0, 1.0)
-            cells = self.cells.widened(*_core.window(1.0, 1.0, 0, light, heavy))
-        limbs = cells.limbs.copy() if cells is self.cells else cells.limbs
+        light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
+        cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
         size = np.zeros(len(block.codes), dtype=np.int32)
         position = block.coded(self._columns)
         size[position] = [self.sizes[n] for n in self._columns]
         index = dict(zip(self._columns, position.tolist(), strict=True))
         pairs = np.array([[index[n] for n in t] for t in self.tables if len(t) == 2], dtype=np.int32)
         if block.weights is None and len(pairs) == len(self.tables) >= PAIRS_AT_ONCE:
-            _core.pairs(block.codes, block.groups, pairs, size, self.offset[:-1], limbs, cells.low)
+            _core.pairs(block.codes, block.groups, pairs, size, self.offset[:-1], cells.limbs, cells.low)
         else:
             columns = np.array([index[n] for t in self.tables for n in t], dtype=np.int32)
             start = np.cumsum([0, *map(len, self.tables)], dtype=np.int64)
             _core.count(
-                block.codes, block.groups, block.weights, columns, start, size, self.offset[:-1], limbs, cells.low
+                block.codes,
+                block.groups,
+                block.weights,
+                columns,
+                start,
+                size,
+                self.offset[:-1],
+                cells.limbs,
+                cells.low,
             )
-        return replace(self, cells=ExactSum(limbs, cells.low).carried())
+        return replace(self, cells=ExactSum(cells.limbs, cells.low).carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
-        placed = Tables(self.tables, sizes, self.cells)
+        placed = replace(self, sizes=sizes)
         same = all(
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
@@ -94,8 +97,8 @@ class Tables:
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
-        wide = Tables(like.tables, sizes, self.cells)
-        where = {t: o for t, o in zip(wide.tables, wide.offset.tolist(), strict=False)}
+        wide = replace(self, tables=like.tables, sizes=sizes)
+        where = dict(zip(wide.tables, wide.offset.tolist(), strict=False))
         index = [np.empty(0, dtype=np.int64)]
         for t, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
             index.append(where[t] + np.arange(end - begin))
@@ -118,13 +121,13 @@ class Tables:
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         used = self.cells.nonzero()
-        anywhere = used.any(axis=0)
+        anywhere: Bool = np.asarray(used.any(axis=0))
         seen = {name: np.zeros(size, dtype=bool) for name, size in self.sizes.items()}
         for t, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
             cube = anywhere[begin:end].reshape([self.sizes[n] for n in t])
             for axis, name in enumerate(t):
                 seen[name] |= cube.any(axis=tuple(a for a in range(len(t)) if a != axis))
-        return used.any(axis=1), seen
+        return np.asarray(used.any(axis=1)), seen
 
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""
@@ -146,7 +149,7 @@ class Tables:
         if any(size < 0 for size in sizes.values()):
             raise ValueError("a column has a negative number of levels")
         shaped = replace(self, sizes=sizes)
-        cells = ExactSum.from_arrays(dict(arrays), "cells", (self.groups, int(shaped.offset[-1])))
+        cells = ExactSum.from_arrays(arrays, "cells", (self.groups, int(shaped.offset[-1])))
         if cells.negative().any():
             raise ValueError("a count is negative")
         return replace(shaped, cells=cells)

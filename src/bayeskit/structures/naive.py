@@ -57,9 +57,7 @@ class Naive:
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         by_name = {c.name: c for c in columns}
-        return Product(
-            {repr(f): f.statistic([by_name[n] for n in names], n_groups) for f, names in self.parts}
-        )
+        return Product({repr(f): f.statistic([by_name[n] for n in names], n_groups) for f, names in self.parts})
 
     def fit(self, statistic: Product, unseen: str = "missing") -> NaiveDensity:
         densities = tuple(family.fit(statistic[repr(family)], unseen) for family, _ in self.parts)
@@ -76,6 +74,10 @@ class NaiveDensity:
     @property
     def normalised(self) -> bool:
         return all(d.normalised for d in self.densities)
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
 
     def add(self, block: Block, out: Float) -> None:
         for density in self.densities:

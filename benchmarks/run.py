@@ -1,0 +1,13 @@
+"""All benchmarks, one after the other."""
+
+from __future__ import annotations
+
+import core
+import memory
+import naive
+import start
+
+if __name__ == "__main__":
+    for benchmark in (start, naive, memory, core):
+        print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
+        benchmark.main()

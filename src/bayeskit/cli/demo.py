@@ -1,0 +1,54 @@
+"""``make demo``: learn from a Parquet file through DuckDB, check on rows held out, explain one case."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO
+
+import numpy as np
+import pyarrow.parquet as pq
+
+import bayeskit as bk
+from bayeskit.cli.example import clinic
+
+TARGET = "diagnosis"
+
+
+def main(out: TextIO = sys.stdout) -> None:
+    """Run the demonstration and print what it finds."""
+    table = clinic()
+    held = table.num_rows // 3
+    with TemporaryDirectory() as folder:
+        seen, unseen = Path(folder, "seen.parquet"), Path(folder, "unseen.parquet")
+        pq.write_table(table.slice(held), seen)
+        pq.write_table(table.slice(0, held), unseen)
+
+        model = bk.NaiveBayes().fit(seen, TARGET)
+        print(f"Learned {table.num_rows - held} visits from {seen.name} through DuckDB.\n", file=out)
+        print(model.summary(), file=out)
+
+        proba = model.predict_proba(unseen)
+        answer = model.classes_[proba.argmax(axis=1)]
+        truth = np.array(table.column(TARGET).slice(0, held).to_pylist(), dtype=object)
+        right = proba[np.arange(held), np.searchsorted(model.classes_, truth)]
+        common = max(float(np.mean(truth == c)) for c in model.classes_)
+        print(f"\nOn {held} visits held out ({unseen.name}):", file=out)
+        print(f"  accuracy {np.mean(answer == truth):.3f} (always the commonest diagnosis: {common:.3f})", file=out)
+        print(f"  log-loss {-np.log(right).mean():.3f}", file=out)
+
+        case = int(np.argmin(np.abs(proba.max(axis=1) - 0.8)))
+        print(f"\nWhy visit {case} is called {answer[case]} (it was {truth[case]}), in natural logarithms:\n", file=out)
+        print(model.explain(table.slice(case, 1)), file=out)
+
+        saved = Path(folder, "clinic.bayes")
+        model.save(saved)
+        again = bk.load(saved).partial_fit(unseen, TARGET).forget(unseen, TARGET)
+        same = "the same" if again.model_.digest == model.model_.digest else "NOT the same"
+        print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
+        print(f"digest {model.model_.digest[:16]}...", file=out)
+
+
+if __name__ == "__main__":
+    main()

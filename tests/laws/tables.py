@@ -1,0 +1,152 @@
+"""Random tables for the laws: mixed columns, holes, extreme doubles, every sort of weight."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from itertools import combinations
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from bayeskit.data.block import Block
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import Roles, encode
+from bayeskit.data.levels import MISSING, PRESENT, Levels
+from bayeskit.data.schema import infer
+from bayeskit.families import families
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.tables import Tables
+
+EXTREMES = [1e300, -1e300, 1.7976931348623157e308, 5e-324, -5e-324, 1e-300, 2.2250738585072014e-308, 0.0, -0.0]
+LEVELS = {
+    "colour": ["red", "blue", "green", "éclair"],
+    "town": [f"town {i}" for i in range(20)],
+    "shape": ["round", "square"],
+    "flag": [True, False],
+    "grade": ["low", "middle", "high"],
+}
+CLASSES = ["spam", "ham", "eggs"]
+FEATURES = pa.schema(
+    {
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "hits": pa.int64(),
+        "colour": pa.string(),
+        "town": pa.string(),
+        "shape": pa.string(),
+        "flag": pa.bool_(),
+        "grade": pa.string(),
+    }
+)
+SCHEMA = infer(FEATURES, kinds={"hits": "count", "grade": LEVELS["grade"]}, missing={"y": "level"})
+DOMAIN = Domain(
+    Levels.of(CLASSES), {"y": Levels((PRESENT, MISSING)), **{name: Levels.of(known) for name, known in LEVELS.items()}}
+)
+WEIGHTS = (None, "integer", "fraction", "some zero", "tiny", "huge", "any")
+
+
+def weights(rng: np.random.Generator, sort: str, rows: int) -> np.ndarray:
+    """Row weights of one sort."""
+    draw = {
+        "integer": lambda: rng.integers(0, 5, rows).astype(float),
+        "fraction": lambda: rng.random(rows),
+        "some zero": lambda: rng.choice([0.0, 0.1, 1.0, 3.0], rows),
+        "tiny": lambda: rng.choice([5e-324, 1e-320, 1e-300, 3e-17], rows),
+        "huge": lambda: rng.choice([1e300, 1.7e308, 2.0**53 + 2], rows),
+        "any": lambda: rng.choice([0.0, 5e-324, 1e-17, 1.0, 1e17, 1e300], rows),
+    }
+    return draw[sort]()
+
+
+def numbers(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Doubles of every size: ordinary, patterned, extreme and of random bits; some missing."""
+    bits = rng.integers(0, 2**64, rows, dtype=np.uint64).view(np.float64)
+    sorts = [
+        rng.normal(3, 10, rows),
+        1e7 + rng.choice([0.1, 0.2, 0.3], rows),
+        rng.choice(EXTREMES, rows),
+        np.where(np.isfinite(bits), bits, 1.0),
+        np.full(rows, np.nan),
+    ]
+    return np.choose(rng.choice(5, rows, p=[0.4, 0.2, 0.15, 0.1, 0.15]), sorts)
+
+
+def random_batch(seed: int, rows: int, sort: str | None = None) -> pa.RecordBatch:
+    """A table of the schema with classes, and with weights unless ``sort`` is None."""
+    rng = np.random.default_rng(seed)
+
+    def some(known: list[Any]) -> list[Any]:
+        return [known[i] if i < len(known) else None for i in rng.integers(0, len(known) + 1, rows)]
+
+    columns = {
+        "x": pa.array(numbers(rng, rows)),
+        "y": pa.array(numbers(rng, rows), from_pandas=True),
+        "hits": pa.array([None if i == 9 else int(i) for i in rng.integers(0, 10, rows)], pa.int64()),
+        **{name: pa.array(some(known), FEATURES.field(name).type) for name, known in LEVELS.items()},
+        "class": pa.array(some(CLASSES), pa.string()),
+    }
+    if sort is not None:
+        columns["w"] = pa.array(weights(rng, sort, rows))
+    return pa.RecordBatch.from_pydict(columns)
+
+
+seeds = st.integers(0, 2**32 - 1)
+batches = st.builds(random_batch, seeds, st.integers(0, 60), st.sampled_from(WEIGHTS))
+integer_batches = st.builds(random_batch, seeds, st.integers(0, 60), st.just("integer"))
+
+
+def block(batch: pa.RecordBatch) -> Block:
+    """The batch in the codes of DOMAIN."""
+    roles = Roles("class", "w" if "w" in batch.schema.names else None)
+    coded, domain, _ = encode(batch, SCHEMA, DOMAIN, roles)
+    assert domain == DOMAIN
+    return coded
+
+
+def drop(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """The batch without one column."""
+    return batch.select([n for n in batch.schema.names if n != name])
+
+
+def modules(package: str) -> Iterator[ModuleType]:
+    """Every module of a package, found by walking it."""
+    for info in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        yield importlib.import_module(info.name)
+
+
+def classes_with(package: str, *methods: str) -> dict[str, type[Any]]:
+    """Every class defined in a package that has these methods; protocols are none."""
+    return {
+        name: value
+        for module in modules(package)
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and not getattr(value, "_is_protocol", False)
+        and all(hasattr(value, method) for method in methods)
+    }
+
+
+def columns_of(family: Any) -> list[Any]:
+    """The columns of SCHEMA a family takes."""
+    found = [c for c in SCHEMA.columns if c.kind in family.kinds]
+    assert found, (
+        f"no column of tests/laws/tables.py is of a kind in {family.kinds}; add one, or {family} goes untested"
+    )
+    return found
+
+
+def statistics() -> dict[str, Any]:
+    """Empty statistics of no group by name: what every family counts, and tables of every arity."""
+    coded = [name for name in SCHEMA.coded if name != "town"]
+    found = {f"{name} counts": family().statistic(columns_of(family), 0) for name, family in families().items()}
+    found |= {f"table of {a}": Tables.empty([tuple(coded[:a])], 0) for a in range(4)}
+    found["tables of every arity"] = Tables.empty([("grade", "flag", "y"), (), ("town",), ("shape", "colour")], 0)
+    found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
+    found["product"] = Product(dict(found))
+    return found

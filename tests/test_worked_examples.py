@@ -1,0 +1,205 @@
+"""Worked examples of five course texts, by letter and number, through the public names only."""
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_iris
+
+import bayeskit as bk
+from bayeskit.smoothing import AddM, ReplaceZeros
+
+SHAPES = """circle blue large +;circle red medium -;circle red large -;square blue small -;square red small -;
+square red medium +;square blue medium +;square blue large -;triangle red small -;triangle red large +;
+triangle blue medium +"""
+BUYERS = """<=30 high no fair no;<=30 high no excellent no;31...40 high no fair yes;>40 medium no fair yes;
+>40 low yes fair yes;>40 low yes excellent no;31...40 low yes excellent yes;<=30 medium no fair no;
+<=30 low yes fair yes;>40 medium yes fair yes;<=30 medium yes excellent yes;31...40 medium no excellent yes;
+31...40 high yes fair yes;>40 medium no excellent no"""
+EVENINGS = """Urgent Yes Yes Party;Urgent No Yes Study;Near Yes Yes Party;None Yes No Party;None No Yes Pub;
+None Yes No Party;Near No No Study;Near No Yes Gaming;Near Yes Yes Party;Urgent No No Study"""
+
+
+def table(text, names):
+    """Rows of a printed table as records."""
+    return [dict(zip(names.split(), row.split(), strict=True)) for row in text.split(";")]
+
+
+def iris():
+    """Sepal length and width of the UCI iris, setosa against the rest."""
+    X = load_iris().data.copy()
+    X[37] = (4.9, 3.1, 1.5, 0.1)
+    X[34, 3] = 0.1
+    return X[:, :2], np.repeat(["c1", "c2"], [50, 100])
+
+
+def joint(model, X):
+    return np.exp(model.predict_joint_log_proba(X))
+
+
+def column_given(model, X):
+    """p(x_j | c) of the first row: (columns, K)."""
+    return np.exp(model.explain(X).terms[0])
+
+
+def test_a2_gaussian_naive_bayes_of_iris():
+    X, y = iris()
+    model = bk.NaiveBayes().fit(X, y)
+    at = [[6.75, 4.25]]
+    densities = np.prod(column_given(model, at), axis=0)
+    assert [f"{p:.3e}" for p in densities] == ["3.998e-07", "9.597e-05"]
+    assert joint(model, at)[0] == pytest.approx(densities * [1 / 3, 2 / 3], rel=1e-12)
+    assert model.predict(at).tolist() == ["c2"]
+
+
+def test_a5_pseudo_counts_of_the_discretised_iris():
+    X, y = iris()
+    words = np.array(["very short", "short", "long", "very long"]), np.array(["short", "medium", "long"])
+    cut = [w[np.digitize(x, c, right=True)] for x, c, w in zip(X.T, ([5.2, 6.1, 7.0], [2.8, 3.6]), words, strict=True)]
+    model = bk.NaiveBayes().fit({"length": cut[0], "width": cut[1]}, y)
+    at = {"length": ["long"], "width": ["long"]}
+    exact = [F(50, 150) * F(0 + 1, 50 + 4) * F(13 + 1, 50 + 3), F(100, 150) * F(43 + 1, 100 + 4) * F(2 + 1, 100 + 3)]
+    assert joint(model, at)[0] == pytest.approx([float(p) for p in exact], rel=1e-14)
+    assert [f"{p:.4e}" for p in joint(model, at)[0]] == ["1.6306e-03", "8.2151e-03"]
+    assert model.predict(at).tolist() == ["c2"]
+
+
+def test_b1_stiff_neck_and_meningitis():
+    assert bk.bayes_rule(prior=0.00002, likelihood=0.5, evidence=0.05) == pytest.approx(0.0002, rel=1e-15)
+    exact = bk.bayes_rule(prior=F(2, 100_000), likelihood=F(1, 2), evidence=F(1, 20))
+    assert exact == F(2, 10_000)
+
+
+def test_b2_eleven_shapes_without_smoothing():
+    rows = table(SHAPES, "shape colour size sign")
+    model = bk.NaiveBayes(smoothing=0).fit(rows, [row.pop("sign") for row in rows])
+    new = [{"shape": "circle", "colour": "blue", "size": "medium"}]
+    assert model.classes_.tolist() == ["+", "-"]
+    assert joint(model, new)[0] == pytest.approx([9 / 275, 1 / 99], rel=1e-14)
+    assert model.predict_proba(new)[0, 0] == pytest.approx(float(F(9, 275) / (F(9, 275) + F(1, 99))), rel=1e-14)
+    assert model.predict(new).tolist() == ["+"]
+
+
+@pytest.mark.parametrize(
+    ("given", "red", "large", "both"),
+    [(None, F(6, 11), F(4, 11), F(2, 11)), ({"sign": "+"}, F(2, 5), F(2, 5), F(1, 5))],
+)
+def test_b3_red_and_large_are_not_independent(given, red, large, both):
+    found = bk.independence(table(SHAPES, "shape colour size sign"), {"colour": "red"}, {"size": "large"}, given)
+    assert (found.p_a, found.p_b, found.p_both) == (red, large, both)
+    assert not found.independent
+
+
+COINS = {"side": ["h", "h", "h", "t", "h", "h", "h", "h"]}  # class a: 3 h, 1 t; class b: 4 h
+COIN_CLASSES = list("aaaabbbb")
+
+
+@pytest.mark.parametrize(
+    ("rule", "a", "b"),
+    [
+        (ReplaceZeros(0.5), F(1, 4), F(1, 2) / 8),
+        (ReplaceZeros("class"), F(1, 4), F(4, 8) / 8),
+        (AddM(1), F(1 + 1, 4 + 1), F(0 + 1, 4 + 1)),
+        (AddM(3), F(1 + 3, 4 + 3), F(0 + 3, 4 + 3)),
+    ],
+)
+def test_b4_zero_count_rules(rule, a, b):
+    model = bk.NaiveBayes(smoothing=rule).fit(COINS, COIN_CLASSES)
+    tails = {"side": ["t"]}
+    assert column_given(model, tails)[0] == pytest.approx([float(a), float(b)], rel=1e-14)
+    assert model.predict_proba(tails)[0] == pytest.approx([float(a / (a + b)), float(b / (a + b))], rel=1e-14)
+
+
+def test_b4_p_class_over_n_tells_unequal_classes_apart():
+    sides, classes = ["h", "t", "h", "h", "h", "h", "e", "e", "e", "e"], list("aa" + "b" * 8)
+    model = bk.NaiveBayes(smoothing=ReplaceZeros("class")).fit({"side": sides}, classes)
+    assert column_given(model, {"side": ["e"]})[0] == pytest.approx([float(F(2, 10) / 10), 4 / 8], rel=1e-14)
+    assert column_given(model, {"side": ["t"]})[0] == pytest.approx([1 / 2, float(F(8, 10) / 10)], rel=1e-14)
+
+
+@pytest.mark.parametrize("rule", [ReplaceZeros(0.5), ReplaceZeros("class"), AddM(1)])
+def test_b4_a_thousand_attributes_do_not_underflow(rule):
+    X = np.full((8, 1000), "h")
+    X[3] = "t"
+    model = bk.NaiveBayes(smoothing=rule).fit(X, COIN_CLASSES)
+    new = np.full((1, 1000), "t")
+    new[0, :500] = "h"
+    a = (F(4, 5), F(2, 5)) if isinstance(rule, AddM) else (F(3, 4), F(1, 4))
+    b = (F(1), F(1, 5)) if isinstance(rule, AddM) else (F(1), F(1, 16))
+    log = np.array([500 * math.log(heads) + 500 * math.log(tails) for heads, tails in (a, b)])
+    assert np.exp(log[1]) < 1e-300  # a product of doubles would be near or below the smallest
+    assert model.predict_joint_log_proba(new)[0] == pytest.approx(log + math.log(0.5), rel=1e-12)
+    assert model.predict_log_proba(new)[0] == pytest.approx(log - np.logaddexp(*log), rel=1e-12, abs=1e-9)
+
+
+def test_c1_buys_computer():
+    rows = table(BUYERS, "age income student credit_rating buys")
+    model = bk.NaiveBayes(smoothing=0).fit(rows, [row.pop("buys") for row in rows])
+    new = [{"age": "<=30", "income": "medium", "student": "yes", "credit_rating": "fair"}]
+    yes, no = F(2, 9) * F(4, 9) * F(6, 9) * F(6, 9), F(3, 5) * F(2, 5) * F(1, 5) * F(2, 5)
+    likelihood = np.prod(column_given(model, new), axis=0)
+    assert likelihood == pytest.approx([float(no), float(yes)], rel=1e-14)
+    assert [f"{p:.3f}" for p in likelihood] == ["0.019", "0.044"]
+    assert [f"{p:.3f}" for p in joint(model, new)[0]] == ["0.007", "0.028"]
+    assert model.predict(new).tolist() == ["yes"]
+
+
+def test_c1_by_the_name_of_its_target():
+    rows = table(BUYERS, "age income student credit_rating buys")
+    named = bk.NaiveBayes(smoothing=0).fit(rows, "buys")
+    new = [{"age": "<=30", "income": "medium", "student": "yes", "credit_rating": "fair"}]
+    assert [f"{p:.3f}" for p in joint(named, new)[0]] == ["0.007", "0.028"]
+
+
+def test_c2_laplace():
+    incomes = ["medium"] * 990 + ["high"] * 10 + ["low"]
+    model = bk.NaiveBayes().fit({"income": incomes}, ["yes"] * 1000 + ["no"])
+    p = np.exp(model.explain({"income": ["low", "medium", "high"]}).terms[:, 0, 1])
+    assert p == pytest.approx([1 / 1003, 991 / 1003, 11 / 1003], rel=1e-14)
+
+
+def test_c3_gaussian_learned_in_parts_is_the_gaussian_learned_at_once():
+    X, y = load_iris(return_X_y=True)
+    whole = bk.NaiveBayes(families=bk.families.Gaussian()).fit(X, y)
+    parts = bk.NaiveBayes(families=bk.families.Gaussian())
+    for rows in np.array_split(np.random.default_rng(0).permutation(150), 7):
+        parts.partial_fit(X[rows], y[rows])
+    assert parts.model_.digest == whole.model_.digest
+    assert np.array_equal(parts.predict_proba(X), whole.predict_proba(X))
+    by_class = [stats.norm(X[y == c].mean(axis=0), X[y == c].std(axis=0)) for c in range(3)]
+    log = np.stack([d.logpdf(X).sum(axis=1) - math.log(3) for d in by_class], axis=1)
+    assert parts.predict_joint_log_proba(X) == pytest.approx(log, rel=1e-12)
+
+
+def test_c3_one_row_at_a_time():
+    X, y = load_iris(return_X_y=True)
+    whole, parts = bk.NaiveBayes().fit(X[45:55], y[45:55]), bk.NaiveBayes()
+    with pytest.warns(UserWarning, match="only one class"):
+        for i in range(45, 55):
+            parts.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert parts.model_.digest == whole.model_.digest
+
+
+def test_d1_three_gaussian_classes_on_a_grid():
+    rng = np.random.default_rng(231)
+    X = np.concatenate([rng.normal(m, s, (n, 2)) for m, s, n in [((0, 0), 1, 40), ((3, 1), 0.6, 25), ((1, 4), 2, 9)]])
+    y = np.repeat([1, 2, 3], [40, 25, 9])
+    model = bk.NaiveBayes(prior="uniform").fit(X, y)
+    grid = np.stack(np.meshgrid(np.linspace(-6, 9, 61), np.linspace(-6, 9, 61)), axis=-1).reshape(-1, 2)
+    log = np.stack(
+        [stats.norm(X[y == c].mean(axis=0), X[y == c].std(axis=0)).logpdf(grid).sum(axis=1) for c in (1, 2, 3)], axis=1
+    )
+    expected = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
+    assert model.predict_proba(grid) == pytest.approx(expected, rel=1e-10, abs=1e-15)
+    assert model.predict(grid).tolist() == (np.argmax(expected, axis=1) + 1).tolist()
+
+
+def test_e3_evening_activity():
+    rows = table(EVENINGS, "deadline party lazy activity")
+    model = bk.NaiveBayes(smoothing=0).fit(rows, [row.pop("activity") for row in rows])
+    new = [{"deadline": "Near", "party": "No", "lazy": "Yes"}]
+    found = dict(zip(model.classes_.tolist(), joint(model, new)[0].tolist(), strict=True))
+    assert found == pytest.approx({"Party": 0, "Study": 1 / 30, "Pub": 0, "Gaming": 1 / 10}, rel=1e-14)
+    assert model.predict(new).tolist() == ["Gaming"]
