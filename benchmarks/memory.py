@@ -18,7 +18,8 @@ model = bk.NaiveBayes(n_jobs=2).fit(X[:100_000], y)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 out = model.predict_proba(X)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(f"predict_proba of 10M x 20: {(after - before) / 1024 - out.nbytes / 2**20:.0f} MB beyond input and output (goal 300)")
+extra = (after - before) / 1024 - out.nbytes / 2**20
+print(f"predict_proba of 10M x 20: {extra:.0f} MB beyond input and output (goal 300)")
 """
 
 WRITE = """

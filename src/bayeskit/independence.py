@@ -12,8 +12,8 @@ import pyarrow as pa
 from scipy.special import chdtrc, xlogy
 
 from bayeskit.data.encode import Roles
+from bayeskit.data.kinds import infer
 from bayeskit.data.levels import key, show
-from bayeskit.data.schema import infer
 from bayeskit.data.source import source
 from bayeskit.engines.engine import engine_for
 from bayeskit.errors import InputError, SchemaError

@@ -4,7 +4,6 @@ The file is ``length (8 bytes) | JSON | spaces to 8 | tensors``. The header and 
 determine its JSON to the byte, so ``read`` derives it anew and compares: no offset or size in a file is believed.
 """
 
-import errno
 import hashlib
 import json
 import math
@@ -12,10 +11,8 @@ import operator
 import os
 import re
 import reprlib
-import secrets
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import pairwise
@@ -25,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bayeskit.errors import InputError, ModelFileError
+from bayeskit.replacement import replace_file
 
 Array: TypeAlias = npt.NDArray[Any]
 Path: TypeAlias = str | os.PathLike[str]
@@ -51,7 +49,7 @@ def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array])
     digest = hashlib.sha256(head.blank)
     for part in parts:
         digest.update(part)
-    _replace(os.fspath(path), [head.sealed(digest.hexdigest().encode()), *parts])
+    replace_file(os.fspath(path), [head.sealed(digest.hexdigest().encode()), *parts])
 
 
 def read(path: Path, expect: Expect) -> Content:
@@ -278,54 +276,3 @@ def _plain(name: str, array: Array) -> Array:
 def _raw(array: Array) -> memoryview:
     """The bytes of a plain array, not copied."""
     return array.reshape(-1).view(np.uint8).data
-
-
-def _replace(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Put a file in the place of ``path``, or of what it links to: atomic and durable."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".bayeskit-{secrets.token_hex(8)}.tmp")
-    try:
-        mode = _mode(target)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise OSError(error.errno, f"{error.strerror}; not saved, an older file is intact", path) from error
-    with suppress(PermissionError):  # a directory one may write but not list: old or new, the file is whole
-        _sync(folder)
-
-
-def _mode(target: str) -> int | None:
-    """The permissions of the file to replace, None if there is none."""
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):  # /dev/null must not become a file
-        raise InputError(f"{target}: not a regular file; save to another path")
-    os.close(os.open(target, os.O_WRONLY))  # a rename would not ask whether the file is protected
-    return stat.S_IMODE(mode) & 0o777
-
-
-def _sync(folder: str) -> None:
-    """Make a rename durable, where the file system can."""
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(directory)

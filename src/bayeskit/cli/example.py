@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from bayeskit.arrays import Array
+
 DIAGNOSES = ("cold", "flu", "pneumonia")
 PRIOR = (0.55, 0.30, 0.15)
 TEMPERATURE = ((37.0, 0.4), (38.7, 0.6), (38.9, 0.8))
@@ -25,9 +27,10 @@ def clinic(rows: int = 3000, seed: int = 7) -> pa.Table:
     rng = np.random.default_rng(seed)
     kind = rng.choice(len(DIAGNOSES), rows, p=PRIOR)
 
-    def normal(parameters: tuple[tuple[float, float], ...], digits: int) -> np.ndarray:
+    def normal(parameters: tuple[tuple[float, float], ...], digits: int) -> Array:
         mean, deviation = np.array(parameters)[kind].T
-        return rng.normal(mean, deviation).round(digits)
+        drawn: Array = rng.normal(mean, deviation).round(digits)
+        return drawn
 
     cough = (rng.random(rows)[:, None] > np.cumsum(np.array(COUGH)[kind], axis=1)).sum(axis=1)
     columns = {

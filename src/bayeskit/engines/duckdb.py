@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from bayeskit.engines.engine import R, batch_rows
-from bayeskit.engines.workers import map_batches, reduce_batches
+from bayeskit.engines.workers import map_batches, reduce_batches, workers
 from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
@@ -70,6 +70,7 @@ class DuckDB:
         with TemporaryDirectory(prefix="bayeskit-") as spill:
             config = {
                 "memory_limit": self.memory,
+                "threads": workers(self.n_jobs),
                 "temp_directory": spill,
                 "preserve_insertion_order": ordered,
                 "autoinstall_known_extensions": False,

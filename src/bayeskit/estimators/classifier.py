@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,10 +16,9 @@ from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.schema import Schema, infer
-from bayeskit.data.source import Source, label_of, source
-from bayeskit.engines.engine import Engine, engine_for
-from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError, MergeError
+from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.summary import Summary
 from bayeskit.model import Model
@@ -50,17 +46,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        model = self._learned(X, y, sample_weight, ())
-        self.model_ = model
-        self._describe()
+        self._adopt(self._learned(X, y, sample_weight, ()))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
-        self.model_ = self.model_.merge(fresh) if self._fitted else fresh
-        self._describe()
+        self._adopt(self.model_.merge(fresh) if self._fitted else fresh)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -72,8 +65,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         rest = self.model_.subtract(self._learned(X, y, sample_weight, (), True))
         if not rest.weights.sum() > 0:
             raise InputError("forgetting these rows would leave nothing; drop the model instead")
-        self.model_ = rest
-        self._describe()
+        self._adopt(rest)
         return self
 
     def merge(self, other: BayesClassifier) -> Self:
@@ -86,8 +78,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             if repr(getattr(self.model_, what)) != repr(getattr(other.model_, what)):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
         both = type(self)(**self.get_params(deep=False))
-        both.model_ = self.model_.merge(other.model_)
-        both._describe()
+        both._adopt(self.model_.merge(other.model_))
         return both
 
     def __add__(self, other: Any) -> Self:
@@ -98,123 +89,35 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-        given, engine, fields = self._opened(X, y, weight, self.model_.schema if known else None)
-        schema = self._schema(given, fields, classes)
-        structure, schema = self._structure(schema)
-        empty = Counted.empty(schema, Model.statistic(structure, schema), given.roles)
-        counted = engine.reduce(given.rows, [*schema.names, *given.roles.names], empty)
-        self._check_rows(counted, schema)
+        table = self._opened(X, y, weight, self.model_.schema if known else None)
+        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
+        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
+        counted = table.engine.reduce(table.source.rows, table.columns(schema), empty)
+        check_rows(counted)
         return Model(counted.canonical(), structure, self.prior, self.unseen)
 
-    def _schema(self, given: Source, fields: pa.Schema, classes: Sequence[Any]) -> Schema:
-        lacking = [n for n in given.roles.names if n not in fields.names]
-        if lacking:
-            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {', '.join(fields.names[:12])})")
-        label = given.roles.label
-        named = label if label is not None and not label.startswith(":") else None
-        kept = pa.schema([f for f in fields if f.name not in given.roles.names])
-        if not len(kept):
-            rows = getattr(given.rows, "num_rows", "")
-            raise InputError(
-                f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
-                f"The table has no column besides the target"
-            )
-        declared = infer(
-            kept,
-            self.kinds,
-            self.missing,
-            given.named,
-            None,
-            given.label if named is None else label_of(fields.field(named).type),
-            classes,
-            given.orders,
-        )
-        return replace(declared, target=named)
+    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+        return Intake.of(X, y, weight, self.n_jobs).against(schema, type(self).__name__)
 
-    def _check_rows(self, counted: Counted, schema: Schema) -> None:
-        tally = counted.tally
-        if not tally.rows:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required"
-            )
-        if tally.unlabelled == tally.rows:
-            raise InputError("Input y contains NaN only: no row has a label")
-        if not any(counted.statistic.occupied()[0]):
-            raise InputError("all sample weights are zero: nothing was learned")
-        if tally.unlabelled:
+    def _adopt(self, model: Model) -> None:
+        """Take a new model, once all that can be derived from it has been."""
+        model.log_prior(), model.density
+        if len(model.classes) == 1:
             warnings.warn(
-                f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped",
-                UserWarning,
-                stacklevel=4,
+                f"only one class ({model.classes[0]!r}) has been seen; every prediction will be it", stacklevel=3
             )
-        if tally.rounded:
-            warnings.warn(
-                f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _opened(
-        self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None
-    ) -> tuple[Source, Engine, pa.Schema]:
-        """The table with what stands beside it, its engine and its fields.
-
-        Against a schema, a table without names gets them by position; with other names it is refused.
-        """
-        if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected. "
-                "Please change the shape of y to (n_samples, ), for example using ravel().",
-                DataConversionWarning,
-                stacklevel=5,
-            )
-            y = np.asarray(y).ravel()
-        if np.isscalar(weight) and not isinstance(weight, str):
-            weight = np.full(len(X), weight, dtype=np.float64)
-        given = source(X, y, weight)
-        engine = engine_for(given.rows, self.n_jobs)
-        fields = engine.schema(given.rows)
-        if schema is None:
-            return given, engine, fields
-        names = [n for n in fields.names if n not in given.roles.names]
-        if schema.named and given.named:
-            schema.check_names(names)
-            return given, engine, fields
-        if len(names) != len(schema.names):
-            raise SchemaError(
-                f"X has {len(names)} features, but {type(self).__name__} is expecting "
-                f"{len(schema.names)} features as input"
-            )
-        if schema.named != given.named:
-            have, had = ("does not have", "with") if schema.named else ("has", "without")
-            warnings.warn(
-                f"X {have} valid feature names, but {type(self).__name__} was fitted {had} feature names",
-                stacklevel=5,
-            )
-            renamed = given.rows.rename_columns([*schema.names, *given.roles.names])
-            given = replace(given, rows=renamed, named=schema.named)
-        return given, engine, engine.schema(given.rows)
+        self.model_ = model
+        self.n_features_in_ = len(model.schema.names)
+        if model.schema.named:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _check_settings(self) -> None:
         if self.unseen not in UNSEEN:
             raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
         if isinstance(self.prior, str) and self.prior not in WORDS:
             raise InputError(f"prior={self.prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
-
-    def _describe(self) -> None:
-        """The names scikit-learn expects, derived from the model."""
-        schema = self.model_.schema
-        self.model_.log_prior()
-        self.n_features_in_ = len(schema.names)
-        if schema.named:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        if len(self.classes_) == 1:
-            warnings.warn(
-                f"only one class ({self.classes_[0]!r}) has been seen; every prediction will be it",
-                stacklevel=3,
-            )
 
     @property
     def _fitted(self) -> bool:
@@ -276,7 +179,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def _values(self, X: Any) -> Iterator[tuple[Any, ...]]:
         """What the rows hold, None where missing."""
-        given, engine, columns = self._asked(X)
+        table = self._asked(X)
 
         def step(batch: Any) -> list[tuple[Any, ...]]:
             if isinstance(batch, Matrix):
@@ -285,12 +188,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
                 cells = [batch.column(name).to_pylist() for name in self.schema_.names]
             return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
 
-        for rows in engine.map(given.rows, columns, step):
+        for rows in table.engine.map(table.source.rows, self.schema_.names, step):
             yield from rows
 
     def _rows(self, X: Any, prior: Any, step: Callable[[Model, Block, Float], Array]) -> Array:
         """A step over all rows in blocks, so that memory does not grow with them."""
-        given, engine, columns = self._asked(X)
+        table = self._asked(X)
         model = self.model_
         known = model.log_prior(prior)
 
@@ -300,19 +203,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
                 error_on_unseen(block, batch, model.counted.domain)
             return step(model, block, known)
 
-        parts = engine.map(given.rows, columns, one)
-        rows = getattr(given.rows, "num_rows", None)
+        parts = table.engine.map(table.source.rows, model.schema.names, one)
+        rows = getattr(table.source.rows, "num_rows", None)
         if rows == 0:
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
             )
         return np.concatenate(list(parts)) if rows is None else _collected(parts, rows)
 
-    def _asked(self, X: Any) -> tuple[Source, Engine, list[str]]:
+    def _asked(self, X: Any) -> Intake:
         """The table of a question, checked against the columns of the fit."""
         check_is_fitted(self, "model_")
-        given, engine, _ = self._opened(X, schema=self.model_.schema)
-        return given, engine, list(self.model_.schema.names)
+        return self._opened(X, schema=self.model_.schema)
 
     # -- keeping ---------------------------------------------------------------------------------
 

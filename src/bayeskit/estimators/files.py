@@ -16,8 +16,7 @@ def load(path: Any) -> NaiveBayes:
     """The classifier of a ``.bayes`` file, ready to predict, learn and forget."""
     model, settings = record.load(path)
     classifier = NaiveBayes(**settings)
-    classifier.model_ = model
-    classifier._describe()
+    classifier._adopt(model)
     return classifier
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from bayeskit.data.schema import CODED, NUMERIC, Column, Schema, by_name
+from bayeskit.data.kinds import by_name
+from bayeskit.data.schema import CODED, NUMERIC, Column, Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.families import families as known_families

@@ -1,0 +1,105 @@
+"""Codes: the levels of a column as small integers private to a domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Code
+from bayeskit.data.levels import BOOL, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
+from bayeskit.data.schema import Column, Schema
+from bayeskit.errors import InputError, KindError
+
+DENSE_RANGE = 1 << 16
+
+
+def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
+    """Codes of one column: Arrow values, or 0 / 1 for present / missing."""
+    keys: list[Key | None]
+    if isinstance(values, np.ndarray):
+        keys, index = [PRESENT, MISSING], values
+    else:
+        keys, index = _dictionary(values, column.name)
+    if column.missing == "level":
+        keys = [MISSING if k is None else k for k in keys]
+    if grow:  # a dictionary may list levels no row has
+        occurs = np.bincount(index, minlength=len(keys)) > 0
+        wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
+        _ordered(wanted, column)
+        levels = levels.union(wanted)
+    table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
+    return table[index], levels
+
+
+def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
+    """Distinct keys of an Arrow column, the last one missing, and each row's place among them."""
+    if pt.is_null(values.type):
+        return [None], np.zeros(len(values), dtype=np.int32)
+    if not pt.is_dictionary(values.type):
+        try:
+            values = pc.dictionary_encode(values)
+        except pa.ArrowNotImplementedError as error:
+            raise KindError(f"column {name!r} of type {values.type} cannot be a category") from error
+    distinct = values.dictionary.to_pylist()
+    place = values.indices
+    keys: list[Key | None]
+    if pt.is_string(values.type.value_type) or pt.is_large_string(values.type.value_type):
+        keys = [None if v is None else (TEXT, v) for v in distinct]
+    else:
+        try:
+            keys = [key(v) for v in distinct]
+        except TypeError as error:
+            raise KindError(f"column {name!r} of type {values.type} cannot be a category: {error}") from error
+    if place.null_count:
+        place = pc.fill_null(pc.cast(place, pa.int64()), len(keys))
+    return [*keys, None], place.to_numpy(zero_copy_only=False)
+
+
+def _ordered(wanted: Levels, column: Column) -> None:
+    """Refuse levels a declared order does not have."""
+    if column.order is not None:
+        known = {*column.declared, MISSING}
+        for k in wanted.keys:
+            if k not in known:
+                raise InputError(
+                    f"column {column.name!r} has level {show(k)!r}, which its declared order lacks "
+                    f"({', '.join(map(str, column.order))}); add it to kinds[{column.name!r}]"
+                )
+
+
+def integer_codes(x: Array, schema: Schema, levels: dict[str, Levels], grow: bool, out: Code) -> dict[str, Levels]:
+    """Codes of a whole integer or boolean matrix by table look-up; new values join and it runs again."""
+    family = BOOL if x.dtype.kind == "b" else NUMBER
+    whole = x.astype(np.int64, copy=False)
+    if not (whole.flags.aligned and whole.dtype.isnative):
+        whole = whole.astype(np.int64)
+    start, down, across = whole.ctypes.data, *whole.strides
+    address = (start + across * np.arange(whole.shape[1], dtype=np.int64)).astype(np.uint64)
+    stride = np.full(whole.shape[1], down, dtype=np.int64)
+    while True:
+        base, tables = [], []
+        for name in schema.coded:
+            known = {int(k[1]): c for k, c in levels.get(name, Levels()).index.items() if k[0] == family}  # type: ignore[call-overload]
+            low = min(known, default=0)
+            table = np.full(min(max(known, default=-1) - low + 1, DENSE_RANGE), -2, dtype=np.int32)
+            for value, code in known.items():
+                if value - low < len(table):
+                    table[value - low] = code
+            base.append(low)
+            tables.append(table)
+        begin = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
+        lookup = np.concatenate(tables) if tables else np.empty(0, np.int32)
+        if not _core.integers(address, stride, len(whole), np.array(base, np.int64), begin, lookup, out):
+            return levels
+        grown = dict(levels)
+        for j, name in enumerate(schema.coded):
+            lost = out[j] == -2
+            if lost.any():
+                values = pa.array(x[lost, j])
+                out[j, lost], grown[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])
+        return grown

@@ -1,0 +1,113 @@
+"""Intake: the table a user gives, opened by its engine and held against what the model knows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.exceptions import DataConversionWarning
+
+from bayeskit.data.kinds import infer
+from bayeskit.data.schema import Schema
+from bayeskit.data.source import Source, label_of, source
+from bayeskit.engines.engine import Engine, engine_for
+from bayeskit.errors import InputError, SchemaError
+from bayeskit.statistics.counted import Counted
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A source, the engine that reads it, and the fields it has."""
+
+    source: Source
+    engine: Engine
+    fields: pa.Schema
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any, n_jobs: int | None) -> Intake:
+        if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. "
+                "Please change the shape of y to (n_samples, ), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=6,
+            )
+            y = np.asarray(y).ravel()
+        if np.isscalar(weight) and not isinstance(weight, str):
+            weight = np.full(len(X), weight, dtype=np.float64)
+        given = source(X, y, weight)
+        engine = engine_for(given.rows, n_jobs)
+        opened = cls(given, engine, engine.schema(given.rows))
+        if lacking := [n for n in given.roles.names if n not in opened.fields.names]:
+            known = ", ".join(opened.fields.names[:12])
+            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {known})")
+        return opened
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are features."""
+        return [n for n in self.fields.names if n not in self.source.roles.names]
+
+    def columns(self, schema: Schema) -> list[str]:
+        """The columns to read for learning."""
+        return [*schema.names, *self.source.roles.names]
+
+    def against(self, schema: Schema | None, model: str) -> Intake:
+        """Checked against the columns of a fit; a table without names gets them by position."""
+        if schema is None:
+            return self
+        if schema.named and self.source.named:
+            schema.check_names(self.names)
+            return self
+        if len(self.names) != len(schema.names):
+            raise SchemaError(
+                f"X has {len(self.names)} features, but {model} is expecting {len(schema.names)} features as input"
+            )
+        if schema.named == self.source.named:
+            return self
+        have, had = ("does not have", "with") if schema.named else ("has", "without")
+        warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
+        renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
+        given = replace(self.source, rows=renamed, named=schema.named)
+        return Intake(given, self.engine, self.engine.schema(renamed))
+
+    def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
+        """What its columns are."""
+        if not self.names:
+            rows = getattr(self.source.rows, "num_rows", "")
+            raise InputError(
+                f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
+                f"The table has no column besides the target"
+            )
+        label = self.source.roles.label
+        target = None if label is None or label.startswith(":") else label
+        return infer(
+            pa.schema([self.fields.field(name) for name in self.names]),
+            kinds,
+            missing,
+            self.source.named,
+            target,
+            self.source.label if target is None else label_of(self.fields.field(target).type),
+            classes,
+            self.source.orders,
+        )
+
+
+def check_rows(counted: Counted) -> None:
+    """Refuse a table without a usable row; say what was left out or rounded."""
+    tally = counted.tally
+    if not tally.rows:
+        shape = f"(0, {len(counted.schema.names)})"
+        raise InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required")
+    if tally.unlabelled == tally.rows:
+        raise InputError("Input y contains NaN only: no row has a label")
+    if not counted.statistic.occupied()[0].any():
+        raise InputError("all sample weights are zero: nothing was learned")
+    if tally.unlabelled:
+        warnings.warn(f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", stacklevel=4)
+    if tally.rounded:
+        warnings.warn(f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double", stacklevel=4)

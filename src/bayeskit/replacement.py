@@ -1,0 +1,61 @@
+"""Replacement of a file: whole or not at all, and durable."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+
+from bayeskit.errors import InputError
+
+
+def replace_file(path: str, parts: Iterable[bytes | memoryview]) -> None:
+    """Put a file in the place of ``path``, or of what it links to: atomic and durable."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".bayeskit-{secrets.token_hex(8)}.tmp")
+    try:
+        mode = _mode(target)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror}; not saved, an older file is intact", path) from error
+    with suppress(PermissionError):  # a directory one may write but not list: old or new, the file is whole
+        _sync(folder)
+
+
+def _mode(target: str) -> int | None:
+    """The permissions of the file to replace, None if there is none."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):  # /dev/null must not become a file
+        raise InputError(f"{target}: not a regular file; save to another path")
+    os.close(os.open(target, os.O_WRONLY))  # a rename would not ask whether the file is protected
+    return stat.S_IMODE(mode) & 0o777
+
+
+def _sync(folder: str) -> None:
+    """Make a rename durable, where the file system can."""
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(directory)
