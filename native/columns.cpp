@@ -1,4 +1,5 @@
 // Bindings of the kernels on numeric columns.
+#include <cmath>
 #include "bindings.h"
 
 namespace {
@@ -38,8 +39,14 @@ void gaussian(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows
             "scale, mean, precision and constant need one row per column");
     require(mean.shape(1) == k && precision.shape(1) == k && constant.shape(1) == k, "classes differ");
     require(int64_t(out.shape(0)) == rows, "out differs from rows");
-    nb::gil_scoped_release free;
-    kernels->gaussian(c, scale.data(), mean.data(), precision.data(), constant.data(), int64_t(k), out.data());
+    for (size_t j = 0; j < d; ++j) require(std::isfinite(scale.data()[j]), "a scale is not finite");
+    Status status;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->gaussian(c, scale.data(), mean.data(), precision.data(), constant.data(), int64_t(k),
+                                   out.data());
+    }
+    check(status);
 }
 
 int64_t softmax(Output<double, 2> out, bool log, std::optional<Output<double, 1>> evidence) {

@@ -1,20 +1,83 @@
 // Integers to level codes through a table per column.
 namespace {
 
+// For column j, d = v - base without sign is a place in its table if it is below size: where v < base, d is at
+// least 2^63 - base, and beyond the size if that is cut to this many (no int64 lies that far above base anyway).
+inline uint64_t table_size(const int64_t *base, const int64_t *start, int64_t j) {
+    uint64_t size = uint64_t(start[j + 1] - start[j]), room = (uint64_t(1) << 63) - uint64_t(base[j]);
+    return base[j] <= 0 || size < room ? size : room;
+}
+
+inline int32_t code_of(uint64_t v, int64_t base, uint64_t size, const int32_t *codes) {
+    uint64_t d = v - uint64_t(base);
+    return d < size ? codes[d] : -2;
+}
+
+constexpr int64_t STRIP = 128;  // rows of a C-order matrix that stay in the nearest cache while columns are taken out
+constexpr int64_t PATCH = 16;   // rows whose places are worked out before their codes are fetched
+
+// LANES adjacent columns, of which [from, LANES) are wanted: places in the table by vectors, codes one by one.
+inline void strip_codes(const char *data, int64_t stride, int64_t rows, int from, const int64_t *base,
+                        const int64_t *start, const int32_t *table, int32_t *out, int64_t step, int64_t j) {
+    Bits lowest, size, first;
+    for (int l = 0; l < LANES; ++l) {
+        ((uint64_t *) &lowest)[l] = uint64_t(base[j + l]);
+        ((uint64_t *) &size)[l] = table_size(base, start, j + l);
+        ((uint64_t *) &first)[l] = uint64_t(start[j + l]);
+    }
+    alignas(64) uint64_t place[PATCH * LANES];
+    int64_t i = 0;
+    for (; i + PATCH <= rows; i += PATCH) {
+        Whole known = splat(int64_t(-1));
+        for (int64_t r = 0; r < PATCH; ++r) {
+            Bits d = as<Bits>(load(data + (i + r) * stride)) - lowest;
+            __builtin_prefetch(data + (i + r + STRIP) * stride, 0, 2);  // the next strip
+            known &= below(d, size);
+            store(place + r * LANES, as<Real>(d + first));
+        }
+        if (!any(~known)) {
+            for (int l = from; l < LANES; ++l)
+                for (int64_t r = 0; r < PATCH; ++r) out[l * step + i + r] = table[place[r * LANES + l]];
+        } else {
+            for (int l = from; l < LANES; ++l)
+                for (int64_t r = 0; r < PATCH; ++r) {
+                    uint64_t d = place[r * LANES + l] - uint64_t(start[j + l]);
+                    out[l * step + i + r] = d < table_size(base, start, j + l) ? table[place[r * LANES + l]] : -2;
+                }
+        }
+    }
+    for (; i < rows; ++i)
+        for (int l = from; l < LANES; ++l) {
+            uint64_t v;
+            __builtin_memcpy(&v, data + i * stride + 8 * l, 8);
+            out[l * step + i] = code_of(v, base[j + l], table_size(base, start, j + l), table + start[j + l]);
+        }
+}
+
 int64_t integers(Columns c, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out) {
     int64_t unseen = 0;
-    for (int64_t j = 0; j < c.count; ++j) {
-        uint64_t size = uint64_t(start[j + 1] - start[j]);
-        for (int64_t i = 0; i < c.rows; ++i) {
-            int64_t v;
-            __builtin_memcpy(&v, (const char *) c.address[j] + i * c.stride[j], 8);
-            // Unsigned: a difference below zero or beyond 63 bits becomes huge, so one comparison is enough,
-            // save when the true difference is 2^64 + something, which two int64 cannot have.
-            uint64_t d = uint64_t(v) - uint64_t(base[j]);
-            bool known = v >= base[j] && d < size;
-            int32_t code = known ? table[start[j] + int64_t(d)] : -2;
-            out[j * c.rows + i] = code;
-            unseen += code == -2;
+    for (int64_t at = 0; at < c.rows; at += STRIP) {
+        int64_t rows = least(STRIP, c.rows - at);
+        for (int64_t j = 0; j < c.count;) {
+            int64_t w = least(adjacent(c, j), LANES), first = j + w - LANES;
+            if (LANES > 1 && first >= 0 && adjacent(c, first) >= LANES) {
+                strip_codes((const char *) c.address[first] + at * c.stride[j], c.stride[j], rows, int(j - first), base,
+                            start, table, out + first * c.rows + at, c.rows, first);
+                j += w;
+                continue;
+            }
+            uint64_t size = table_size(base, start, j);
+            for (int64_t i = 0; i < rows; ++i) {
+                uint64_t v;
+                __builtin_memcpy(&v, (const char *) c.address[j] + (at + i) * c.stride[j], 8);
+                out[j * c.rows + at + i] = code_of(v, base[j], size, table + start[j]);
+            }
+            ++j;
+        }
+        for (int64_t j = 0; j < c.count; ++j) {
+            int32_t missed = 0;
+            for (int64_t i = 0; i < rows; ++i) missed += out[j * c.rows + at + i] == -2;
+            unseen += missed;
         }
     }
     return unseen;

@@ -41,8 +41,8 @@ struct Kernels {
     void (*scan)(Columns, double *out);
     Status (*moments)(Columns, const int32_t *groups, const double *weights, int64_t n_groups, Sums present,
                       Sums first, Sums second);
-    void (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
-                     const double *constant, int64_t classes, double *out);
+    Status (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
+                       const double *constant, int64_t classes, double *out);
     Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
     Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
     Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,

@@ -15,9 +15,14 @@ void check_tables(const Tables &t, int64_t used, int64_t columns) {
     for (int64_t u = 0; u < t.count; ++u) {
         // A table over no column counts the rows of each group.
         require(t.start[u] <= t.start[u + 1] && t.start[u + 1] <= used, "start must not decrease");
-        int64_t cells = 1;
+        bool empty = false;
         for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a) {
             require(t.columns[a] >= 0 && t.columns[a] < columns, "a table names a column that is not there");
+            empty |= t.size[t.columns[a]] == 0;
+        }
+        // A column without a level yet makes its tables empty, however large the others are.
+        int64_t cells = empty ? 0 : 1;
+        for (int64_t a = t.start[u]; cells && a < t.start[u + 1]; ++a) {
             cells *= t.size[t.columns[a]];
             require(cells <= t.cells, "a table has more cells than the sums");
         }

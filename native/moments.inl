@@ -77,16 +77,16 @@ inline Partial accumulate(const Panel &p, const int32_t *order, int64_t n, const
             s.missing += differs(x, x);
             x = keep(less(m, a.upper) & ~less(m, a.lower), x);
         }
-        Real t = x + a.first;
+        Real t = sum_by_multiplier(x, a.first);
         s.first += as<Whole>(t);
-        s.first_low += x - (t - a.first);
+        s.first_low = sum_by_multiplier(x - (t - a.first), s.first_low);
         Real h = x * x, l = square_rest(x, h);
-        t = h + a.second;
+        t = multiply_add(x, x, a.second);
         s.second += as<Whole>(t);
-        s.second_low += h - (t - a.second);
+        s.second_low = sum_by_multiplier(h - (t - a.second), s.second_low);
         t = l + a.third;
         s.third += as<Whole>(t);
-        s.third_low += l - (t - a.third);
+        s.third_low = sum_by_multiplier(l - (t - a.third), s.third_low);
     }
     ahead.at = next;
     // Every row also added the bits of the anchors; unsigned, where wrapping round is defined.

@@ -1,8 +1,162 @@
-// Counts of many pairs of columns.
+// Counts of many pairs of columns: the raw material of every tree and network search.
+//
+// Rows are put in the order of their groups, each group from a new word of 64 bits on. Then every level of every
+// column is a plane of bits, and a cell of a pair is popcount(plane of a & plane of b): 64 rows at a time. Where a
+// column has no holes its last level needs no work: it is what the others leave of the whole.
 namespace {
 
+#if defined(__POPCNT__) || defined(__aarch64__)
+constexpr double WORD_COST = 0.35;  // of one word of one cell, in units of counting one row directly
+#else
+constexpr double WORD_COST = 3.0;
+#endif
+constexpr int64_t SPAN_ROWS = 32768;
+
+// The planes of a span: level v of column j from plane[j] + v * words on; null for columns without planes.
+struct Planes {
+    uint64_t *data;
+    uint64_t **plane;
+    int64_t *margin;    // (column, group, level) counts, from first[j] on
+    int64_t *first;
+    bool *full;         // no holes in any counted row
+    int64_t *word;      // group g has the words [word[g], word[g + 1])
+    int64_t words, groups;
+
+    int64_t *margins(int64_t j, int64_t g, int64_t size) const { return margin + first[j] + g * size; }
+
+    // One column: sets its bits, 64 rows at a time, through one word per level.
+    void build(const int32_t *code, int64_t j, int64_t size, const Order &o, uint64_t *level) {
+        full[j] = true;
+        for (int64_t g = 0; g < groups; ++g) {
+            int64_t *sum = margins(j, g, size);
+            for (int64_t v = 0; v < size; ++v) sum[v] = 0;
+            int64_t k = o.start[g], end = o.start[g + 1];
+            for (int64_t w = word[g]; w < word[g + 1]; ++w) {
+                for (int64_t v = 0; v < size + 2; ++v) level[v] = 0;
+                int n = int(least(64, end - k));
+                for (int b = 0; b < n; ++b) level[code[o.row[k + b]] + 2] |= uint64_t(1) << b;
+                k += n;
+                full[j] &= !(level[0] | level[1]);
+                for (int64_t v = 0; v < size; ++v) {
+                    plane[j][v * words + w] = level[v + 2];
+                    sum[v] += __builtin_popcountll(level[v + 2]);
+                }
+            }
+        }
+    }
+};
+
+// Cells of A levels of a and B of b over some words; planes of a column lie `words` apart, counts `size` apart.
+template <int A, int B>
+inline void intersect(const uint64_t *a, const uint64_t *b, int64_t words, int64_t n, int64_t *out, int64_t size) {
+    int64_t sum[A][B] = {};
+    for (int64_t w = 0; w < n; ++w)
+        for (int i = 0; i < A; ++i)
+            for (int j = 0; j < B; ++j) sum[i][j] += __builtin_popcountll(a[i * words + w] & b[j * words + w]);
+    for (int i = 0; i < A; ++i)
+        for (int j = 0; j < B; ++j) out[i * size + j] = sum[i][j];
+}
+
+inline void intersect_all(const uint64_t *a, int64_t na, const uint64_t *b, int64_t nb, int64_t words, int64_t n,
+                          int64_t *out, int64_t size) {
+    using Step = void (*)(const uint64_t *, const uint64_t *, int64_t, int64_t, int64_t *, int64_t);
+    static constexpr Step step[3][3] = {{intersect<1, 1>, intersect<1, 2>, intersect<1, 3>},
+                                        {intersect<2, 1>, intersect<2, 2>, intersect<2, 3>},
+                                        {intersect<3, 1>, intersect<3, 2>, intersect<3, 3>}};
+    for (int64_t i = 0; i < na; i += 3)
+        for (int64_t j = 0; j < nb; j += 3)
+            step[least(3, na - i) - 1][least(3, nb - j) - 1](a + i * words, b + j * words, words, n,
+                                                             out + i * size + j, size);
+}
+
+// One pair in one group, into out (la, lb).
+inline void count_pair(const Planes &p, int64_t a, int64_t la, int64_t b, int64_t lb, int64_t g, int64_t *out) {
+    int64_t from = p.word[g], n = p.word[g + 1] - from, na = la - p.full[a], nb = lb - p.full[b];
+    intersect_all(p.plane[a] + from, na, p.plane[b] + from, nb, p.words, n, out, lb);
+    const int64_t *of_a = p.margins(a, g, la), *of_b = p.margins(b, g, lb);
+    if (na < la)
+        for (int64_t j = 0; j < nb; ++j) {
+            int64_t rest = of_b[j];
+            for (int64_t i = 0; i < na; ++i) rest -= out[i * lb + j];
+            out[na * lb + j] = rest;
+        }
+    if (nb < lb)
+        for (int64_t i = 0; i < la; ++i) {
+            int64_t rest = of_a[i];
+            for (int64_t j = 0; j < nb; ++j) rest -= out[i * lb + j];
+            out[i * lb + nb] = rest;
+        }
+}
+
+// Planes pay for a pair when its cells are few; each group costs one word more and its cells once more.
+inline bool by_planes(int64_t la, int64_t lb, int64_t rows, int64_t groups) {
+    return la > 0 && lb > 0 && WORD_COST * double(la * lb) * (double(rows) / 64 + 4.0 * double(groups)) < double(rows);
+}
+
 Status pairs(Codes codes, const int32_t *groups, int64_t n_groups, Tables t, Sums s) {
-    return count(codes, groups, nullptr, n_groups, t, s);
+    Status status = check_rows(groups, nullptr, codes.rows, n_groups);
+    if (status == Status::fine) status = check_codes(codes, t);
+    if (status != Status::fine) return status;
+    int64_t m = codes.columns, span = least(SPAN_ROWS, most(codes.rows, 1)), levels = 0, margins = 0, widest = 1;
+    Scratch uses(m + 1), places(8 * (m + 1)), pointers(8 * (m + 1)), fulls(m + 1);
+    if (!uses.data || !places.data || !pointers.data || !fulls.data) return Status::memory;
+    bool *used = uses.as<bool>();
+    for (int64_t j = 0; j < m; ++j) used[j] = false;
+    for (int64_t u = 0; u < t.count; ++u) {
+        int64_t a = t.columns[2 * u], b = t.columns[2 * u + 1];
+        if (by_planes(t.size[a], t.size[b], span, n_groups)) {
+            used[a] = used[b] = true;
+            widest = most(widest, int64_t(t.size[a]) * t.size[b]);
+        }
+    }
+    for (int64_t j = 0; j < m; ++j) {
+        places.as<int64_t>()[j] = margins;
+        if (!used[j]) continue;
+        levels += t.size[j];
+        margins += t.size[j] * n_groups;
+        widest = most(widest, t.size[j] + int64_t(2));
+    }
+    int64_t words = span / 64 + n_groups + 1;
+    Scratch planes(8 * levels * words), sums(8 * margins), firsts(8 * (n_groups + 1)), cells(8 * widest),
+        rows(4 * span), starts(4 * (n_groups + 2)), local(4 * most(LOCAL + 1, SMALL * COPIES));
+    if (!planes.data || !sums.data || !firsts.data || !cells.data || !rows.data || !starts.data || !local.data)
+        return Status::memory;
+    Planes p = {planes.as<uint64_t>(), pointers.as<uint64_t *>(), sums.as<int64_t>(), places.as<int64_t>(),
+                fulls.as<bool>(),      firsts.as<int64_t>(),      words,              n_groups};
+    uint64_t *next = p.data;
+    for (int64_t j = 0; j < m; ++j) {
+        p.plane[j] = next;
+        next += used[j] ? t.size[j] * words : 0;
+    }
+    Order order = {rows.as<int32_t>(), starts.as<int32_t>(), n_groups};
+    int64_t *cell = cells.as<int64_t>();
+    for (int64_t at = 0; at < codes.rows && levels; at += span) {
+        order.sort(groups + at, least(span, codes.rows - at));
+        p.word[0] = 0;
+        for (int64_t g = 0; g < n_groups; ++g)
+            p.word[g + 1] = p.word[g] + (order.start[g + 1] - order.start[g] + 63) / 64;
+        for (int64_t j = 0; j < m; ++j)
+            if (used[j]) p.build(codes.data + j * codes.rows + at, j, t.size[j], order, (uint64_t *) cell);
+        for (int64_t u = 0; u < t.count; ++u) {
+            int64_t a = t.columns[2 * u], b = t.columns[2 * u + 1], la = t.size[a], lb = t.size[b];
+            if (!by_planes(la, lb, span, n_groups)) continue;
+            for (int64_t g = 0; g < n_groups; ++g) {
+                if (p.word[g] == p.word[g + 1]) continue;
+                count_pair(p, a, la, b, lb, g, cell);
+                int64_t *to = s.limb + (g * t.cells + t.offset[u]) * s.length - s.low;
+                for (int64_t k = 0; k < la * lb; ++k) to[k * s.length] += cell[k];
+            }
+        }
+    }
+    for (int64_t u = 0; u < t.count; ++u) {
+        int64_t a = t.columns[2 * u], b = t.columns[2 * u + 1], n = cells_in(t, u);
+        if (by_planes(t.size[a], t.size[b], span, n_groups)) continue;
+        if (is_local(n * n_groups, codes.rows))
+            count_local(codes, groups, t, u, n_groups, n, s, local.as<uint32_t>());
+        else
+            count_direct(codes, groups, nullptr, t, u, s);
+    }
+    return Status::fine;
 }
 
 }  // namespace

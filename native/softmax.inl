@@ -6,101 +6,106 @@ constexpr double LOG2E = 0x1.71547652b82fep+0;
 constexpr double LN2_HIGH = 0x1.62e42fefa3800p-1;  // 42 bits: times an integer below 2^11 is exact
 constexpr double LN2_LOW = 0x1.ef35793c76730p-45;
 
+constexpr double EXP_TERMS[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                                1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
+                                1.0 / 6,          1.0 / 2};
+constexpr double LOG_TERMS[] = {2.0 / 25, 2.0 / 23, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
+                                2.0 / 11, 2.0 / 9,  2.0 / 7,  2.0 / 5,  2.0 / 3};
+
+// terms[0] x^(N-1) + ... + terms[N-1] in pairs (Estrin: short chains). The order of operations is part of the result.
+template <int N> inline Real polynomial(const double (&terms)[N], Real x) {
+    static_assert(N == 12, "three groups of four");
+    Real square = x * x, fourth = square * square, group[3];
+    for (int i = 0; i < 3; ++i)
+        group[i] = (splat(terms[4 * i]) * x + splat(terms[4 * i + 1])) * square +
+                   (splat(terms[4 * i + 2]) * x + splat(terms[4 * i + 3]));
+    return (group[0] * fourth + group[1]) * fourth + group[2];
+}
+
 // e^t for t <= 0. t = k log 2 + r, |r| <= log(2)/2, and the Taylor series to r^13 / 13! (remainder < 2^-57);
 // 2^k in two factors, so that a subnormal result is rounded once. Below -750 the answer is 0 all the same.
-inline double exponential(double t) {
-    t = t > -750.0 ? t : -750.0;
-    double shifted = t * LOG2E + ROUNDER, k = shifted - ROUNDER;
-    double r = (t - k * LN2_HIGH) - k * LN2_LOW;
-    double q = 1.0 / 6227020800;
-    q = q * r + 1.0 / 479001600;
-    q = q * r + 1.0 / 39916800;
-    q = q * r + 1.0 / 3628800;
-    q = q * r + 1.0 / 362880;
-    q = q * r + 1.0 / 40320;
-    q = q * r + 1.0 / 5040;
-    q = q * r + 1.0 / 720;
-    q = q * r + 1.0 / 120;
-    q = q * r + 1.0 / 24;
-    q = q * r + 1.0 / 6;
-    q = q * r + 0.5;
-    double y = 1.0 + (r + r * r * q);
-    uint64_t power = bits_of(shifted) - bits_of(ROUNDER) + 2048;  // k + 2048 > 0
-    uint64_t half = power >> 1, rest = power - half;               // each is k/2 + 1024
-    return y * double_of((half - 1) << 52) * double_of((rest - 1) << 52);
+inline Real exponential(Real t) {
+    t = larger(t, splat(-750.0));
+    Real shifted = t * splat(LOG2E) + splat(ROUNDER), k = shifted - splat(ROUNDER);
+    Real r = (t - k * splat(LN2_HIGH)) - k * splat(LN2_LOW);
+    Real y = splat(1.0) + (r + r * r * polynomial(EXP_TERMS, r));
+    Bits power = as<Bits>(shifted) - as<Bits>(splat(ROUNDER)) + splat_bits(2048);  // k + 2048 > 0
+    Bits half = power >> 1, rest = power - half;                                  // each is k/2 + 1024
+    return y * as<Real>((half - splat_bits(1)) << 52) * as<Real>((rest - splat_bits(1)) << 52);
 }
 
-// log s for finite s >= 1: s = 2^e (1 + f), u = f / (2 + f), log(1 + f) = 2 atanh u = f - f^2/2 + u (f^2/2 + R).
-inline double logarithm(double s) {
-    uint64_t b = bits_of(s), above = (b & 0xfffffffffffffull) > 0x6a09e667f3bcdull;  // beyond sqrt 2: halve
-    uint64_t field = (b >> 52) + above;
-    double m = double_of((b & 0xfffffffffffffull) | ((1023 - above) << 52));
-    double e = double_of(bits_of(ROUNDER) + field - 1023) - ROUNDER;
-    double f = m - 1.0, u = f / (2.0 + f), z = u * u;
-    double r = 2.0 / 23;
-    r = r * z + 2.0 / 21;
-    r = r * z + 2.0 / 19;
-    r = r * z + 2.0 / 17;
-    r = r * z + 2.0 / 15;
-    r = r * z + 2.0 / 13;
-    r = r * z + 2.0 / 11;
-    r = r * z + 2.0 / 9;
-    r = r * z + 2.0 / 7;
-    r = r * z + 2.0 / 5;
-    r = r * z + 2.0 / 3;
-    r = r * z;
-    double half = 0.5 * f * f;
-    return e * LN2_HIGH - ((half - (u * (half + r) + e * LN2_LOW)) - f);
+// log s for finite s >= 1: s = 2^e (1 + f), u = f / (2 + f), log(1 + f) = 2 atanh u = f - f^2/2 + u (f^2/2 + R),
+// R = 2 u^2 / 3 + 2 u^4 / 5 + ... to u^24 (|u| < 0.172: remainder < 2^-66).
+inline Real logarithm(Real s) {
+    Bits b = as<Bits>(s), fraction = b & splat_bits(0xfffffffffffffull);
+    Bits above = (splat_bits(0x6a09e667f3bcdull) - fraction) >> 63;  // 1 beyond sqrt 2: halve
+    Real m = as<Real>(fraction | ((splat_bits(1023) - above) << 52));
+    Real e = as<Real>(as<Bits>(splat(ROUNDER)) + (b >> 52) + above - splat_bits(1023)) - splat(ROUNDER);
+    Real f = m - splat(1.0), u = f / (splat(2.0) + f), z = u * u, r = z * polynomial(LOG_TERMS, z);
+    Real half = splat(0.5) * f * f;
+    return e * splat(LN2_HIGH) - ((half - (u * (half + r) + e * splat(LN2_LOW))) - f);
 }
 
-constexpr int64_t ROWS = 64;  // rows side by side: one lane each, so a row never depends on its neighbours
+// LANES rows, one to a lane; class k of them lies at x + k * step. Leaves the exponentials (or the shifted logs).
+struct Sum {
+    Real top, level, sum;
+
+    inline Sum(double *x, int64_t step, int64_t classes, bool log) {
+        Real rest = splat(0.0);
+        sum = rest;
+        top = load(x);
+        for (int64_t k = 1; k < classes; ++k) top = larger(load(x + k * step), top);
+        level = select(equal(top, splat(-INFINITE)), splat(0.0), top);
+        // The sum keeps its rounding errors (TwoSum): with thousands of classes it is still right to an ulp.
+        for (int64_t k = 0; k < classes; ++k) {
+            Real shifted = load(x + k * step) - level, e = exponential(shifted), total = sum + e, part = total - sum;
+            rest += (sum - (total - part)) + (e - part);
+            sum = total;
+            store(x + k * step, log ? shifted : e);
+        }
+        sum += rest;
+    }
+};
 
 int64_t softmax(double *out, int64_t rows, int64_t classes, bool log, double *evidence) {
-    Scratch scratch(classes * ROWS * 8);
-    double *tile = scratch.as<double>();
+    // Several vectors of rows at once: a vector is not read just after its lanes were written, and the long chains
+    // of one logarithm run beside those of the next.
+    constexpr int64_t MOST = 64;
+    int64_t tile = classes <= 64 ? MOST : LANES, impossible = 0;
+    Scratch scratch(classes * 8 * tile);
+    double *x = scratch.as<double>();
     if (!scratch.data) return -1;
-    int64_t impossible = 0;
-    double largest[ROWS], sum[ROWS], rest[ROWS], level[ROWS];
-    for (int64_t from = 0; from < rows; from += ROWS) {
-        int64_t n = least(ROWS, rows - from);
+    for (int64_t from = 0; from < rows; from += tile) {
+        int64_t n = least(tile, rows - from);
         double *block = out + from * classes;
-        for (int64_t i = n; i < ROWS; ++i)
-            for (int64_t k = 0; k < classes; ++k) tile[k * ROWS + i] = 0;
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t k = 0; k < classes; ++k) tile[k * ROWS + i] = block[i * classes + k];
-        for (int64_t i = 0; i < ROWS; ++i) largest[i] = tile[i];
-        for (int64_t k = 1; k < classes; ++k)
-            for (int64_t i = 0; i < ROWS; ++i) {
-                double x = tile[k * ROWS + i];
-                largest[i] = x > largest[i] ? x : largest[i];
-            }
-        for (int64_t i = 0; i < ROWS; ++i) {
-            level[i] = largest[i] == -__builtin_inf() ? 0.0 : largest[i];
-            sum[i] = rest[i] = 0;
+        turn_in(block, classes, classes, n, x, tile);
+        for (int64_t i = n; i % LANES; ++i)
+            for (int64_t k = 0; k < classes; ++k) x[k * tile + i] = 0.0;
+        double top[MOST], level[MOST], sum[MOST];
+        for (int64_t i = 0; i < n; i += LANES) {
+            Sum s(x + i, tile, classes, log);
+            store(top + i, s.top);
+            store(level + i, s.level);
+            store(sum + i, s.sum);
         }
-        // The sum keeps its rounding errors (TwoSum): with thousands of classes it is still right to an ulp.
-        for (int64_t k = 0; k < classes; ++k)
-            for (int64_t i = 0; i < ROWS; ++i) {
-                double shifted = tile[k * ROWS + i] - level[i], e = exponential(shifted);
-                double total = sum[i] + e, part = total - sum[i];
-                rest[i] += (sum[i] - (total - part)) + (e - part);
-                sum[i] = total;
-                tile[k * ROWS + i] = log ? shifted : e;
-            }
-        for (int64_t i = 0; i < ROWS; ++i) sum[i] += rest[i];
-        if (log || evidence)
-            for (int64_t i = 0; i < ROWS; ++i) rest[i] = logarithm(sum[i]);
-        for (int64_t k = 0; k < classes; ++k)
-            for (int64_t i = 0; i < ROWS; ++i) {
-                double x = tile[k * ROWS + i];
-                tile[k * ROWS + i] = log ? x - rest[i] : x / sum[i];
-            }
-        for (int64_t i = 0; i < n; ++i) {
-            bool none = largest[i] == -__builtin_inf();
-            impossible += none;
+        if (!log)
             for (int64_t k = 0; k < classes; ++k)
-                block[i * classes + k] = none ? -__builtin_inf() : tile[k * ROWS + i];
-            if (evidence) evidence[from + i] = none ? -__builtin_inf() : level[i] + rest[i];
+                for (int64_t i = k * tile, r = 0; r < n; i += LANES, r += LANES)
+                    store(x + i, load(x + i) / load(sum + r));
+        if (log || evidence)
+            for (int64_t i = 0; i < n; i += LANES) store(sum + i, logarithm(load(sum + i)));
+        if (log)
+            for (int64_t k = 0; k < classes; ++k)
+                for (int64_t i = k * tile, r = 0; r < n; i += LANES, r += LANES)
+                    store(x + i, load(x + i) - load(sum + r));
+        turn_out(block, classes, classes, n, x, tile);
+        for (int64_t i = 0; i < n; ++i) {
+            if (evidence) evidence[from + i] = level[i] + sum[i];
+            if (top[i] == -INFINITE) {
+                ++impossible;
+                for (int64_t k = 0; k < classes; ++k) block[i * classes + k] = -INFINITE;
+                if (evidence) evidence[from + i] = -INFINITE;
+            }
         }
     }
     return impossible;

@@ -1,37 +1,122 @@
 // Counts of level codes by group: tables of any number of columns.
 namespace {
 
-// Codes at most size - 1 and at least -2, for every column used by a table.
+// Codes at most size - 1 and at least -2, for every column used by a table: checked before anything is counted.
 inline Status check_codes(Codes codes, Tables t) {
-    for (int64_t u = t.start[0]; u < t.start[t.count]; ++u) {
-        const int32_t *code = codes.data + t.columns[u] * codes.rows;
+    Scratch flags(codes.columns);
+    if (!flags.data) return Status::memory;
+    bool *seen = flags.as<bool>();
+    for (int64_t j = 0; j < codes.columns; ++j) seen[j] = false;
+    for (int64_t u = 0; u < t.start[t.count]; ++u) {
+        int64_t j = t.columns[u];
+        if (seen[j]) continue;
+        seen[j] = true;
+        const int32_t *code = codes.data + j * codes.rows;
         int32_t largest = -2, smallest = -2;
         for (int64_t i = 0; i < codes.rows; ++i) {
             largest = code[i] > largest ? code[i] : largest;
             smallest = code[i] < smallest ? code[i] : smallest;
         }
-        if (largest >= t.size[t.columns[u]] || smallest < -2) return Status::code;
+        if (largest >= t.size[j] || smallest < -2) return Status::code;
     }
     return Status::fine;
 }
+
+constexpr int64_t STRETCH = 1024;    // rows whose cells are worked out together
+constexpr int64_t LOCAL = 1 << 16;   // cells of a table that is counted in 32 bits first
+constexpr int64_t COPIES = 4;        // of a small table: equal neighbours then do not wait for each other's store
+constexpr int64_t SMALL = 2048;
+
+// cell[i] = group * cells + place in the table, or `none` where a part or the group is missing.
+template <typename Int>
+inline void cells_of(Codes codes, const int32_t *groups, Tables t, int64_t u, int64_t at, int64_t n, Int cells,
+                     Int none, Int *cell) {
+    int32_t missing[STRETCH];
+    for (int64_t i = 0; i < n; ++i) {
+        cell[i] = 0;
+        missing[i] = groups[at + i];
+    }
+    for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a) {
+        const int32_t *code = codes.data + t.columns[a] * codes.rows + at;
+        Int size = t.size[t.columns[a]];
+        for (int64_t i = 0; i < n; ++i) {
+            missing[i] |= code[i];
+            cell[i] = cell[i] * size + code[i];
+        }
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        Int found = cell[i] + groups[at + i] * cells;
+        cell[i] = missing[i] < 0 ? none : found;
+    }
+}
+
+// One table through counters of 32 bits (a call has at most 2^24 rows), which then go to the limbs of 2^0.
+inline void count_local(Codes codes, const int32_t *groups, Tables t, int64_t u, int64_t groups_n, int64_t cells,
+                        Sums s, uint32_t *counter) {
+    int64_t all = groups_n * cells + 1, copies = all <= SMALL ? COPIES : 1, far = copies > 1 ? all : 0;
+    for (int64_t i = 0; i < all * copies; ++i) counter[i] = 0;
+    int32_t cell[STRETCH];
+    for (int64_t at = 0; at < codes.rows; at += STRETCH) {
+        int64_t n = least(STRETCH, codes.rows - at), i = 0;
+        cells_of<int32_t>(codes, groups, t, u, at, n, int32_t(cells), int32_t(all - 1), cell);
+        for (; i + 4 <= n; i += 4) {
+            ++counter[cell[i]];
+            ++counter[cell[i + 1] + far];
+            ++counter[cell[i + 2] + 2 * far];
+            ++counter[cell[i + 3] + 3 * far];
+        }
+        for (; i < n; ++i) ++counter[cell[i]];
+    }
+    for (int64_t g = 0; g < groups_n; ++g)
+        for (int64_t k = 0; k < cells; ++k) {
+            int64_t sum = 0;
+            for (int64_t copy = 0; copy < copies; ++copy) sum += counter[copy * all + g * cells + k];
+            s.limb[(g * t.cells + t.offset[u] + k) * s.length - s.low] += sum;
+        }
+}
+
+// One table straight into the limbs: many cells, or weights.
+inline bool count_direct(Codes codes, const int32_t *groups, const double *weights, Tables t, int64_t u, Sums s) {
+    bool good = true;
+    int64_t cell[STRETCH];
+    for (int64_t at = 0; at < codes.rows; at += STRETCH) {
+        int64_t n = least(STRETCH, codes.rows - at);
+        cells_of<int64_t>(codes, groups, t, u, at, n, t.cells, -1, cell);
+        for (int64_t i = 0; i < n; ++i) {
+            if (cell[i] < 0) continue;
+            int64_t at_cell = cell[i] + t.offset[u];
+            if (weights)
+                good &= add(s, at_cell, weights[at + i]);
+            else
+                ++s.limb[at_cell * s.length - s.low];
+        }
+    }
+    return good;
+}
+
+inline int64_t cells_in(Tables t, int64_t u) {
+    int64_t cells = 1;
+    for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a) cells *= t.size[t.columns[a]];
+    return cells;
+}
+
+// Counting in 32 bits pays when the rows outnumber the counters that have to be cleared and added up.
+inline bool is_local(int64_t counters, int64_t rows) { return counters < LOCAL && counters < 2 * rows + 64; }
 
 Status count(Codes codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables t, Sums s) {
     Status status = check_rows(groups, weights, codes.rows, n_groups);
     if (status == Status::fine) status = check_codes(codes, t);
     if (status != Status::fine) return status;
+    Scratch scratch(4 * most(LOCAL + 1, SMALL * COPIES));
+    if (!scratch.data) return Status::memory;
     bool good = true;
-    for (int64_t u = 0; u < t.count; ++u)
-        for (int64_t i = 0; i < codes.rows; ++i) {
-            if (groups[i] < 0) continue;
-            int64_t cell = 0;
-            bool known = true;
-            for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a) {
-                int32_t code = codes.data[t.columns[a] * codes.rows + i];
-                known &= code >= 0;
-                cell = cell * t.size[t.columns[a]] + code;
-            }
-            if (known) good &= add(s, groups[i] * t.cells + t.offset[u] + cell, weights ? weights[i] : 1.0);
-        }
+    for (int64_t u = 0; u < t.count; ++u) {
+        int64_t cells = cells_in(t, u);
+        if (!weights && is_local(cells * n_groups, codes.rows))
+            count_local(codes, groups, t, u, n_groups, cells, s, scratch.as<uint32_t>());
+        else
+            good &= count_direct(codes, groups, weights, t, u, s);
+    }
     return good ? Status::fine : Status::window;
 }
 

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import bayeskit as bk
 from bayeskit.errors import ForgetError, InputError, MergeError
@@ -27,8 +28,9 @@ NEVER = {
     "level": ({"age": [20.0], "town": ["C"]}, ["ill"], ["'town'", "'C'", "A, B"]),
     "count": ({"age": [20.0, 20.0], "town": ["A", "A"]}, ["ill", "ill"], ["town"]),
     "too many rows": ({"age": [None] * 3, "town": [None] * 3}, ["ill"] * 3, ["cannot have been learned"]),
-    "variance": ({"age": [25.0], "town": ["A"]}, ["ill"], ["'age'"]),
-    "value of one left": ({"age": [20.0, 31.0], "town": ["A", "B"]}, ["ill"] * 2, ["'age'"]),
+    "squares": ({"age": [40.0], "town": ["A"]}, ["ill"], ["'age'"]),  # 20^2 + 30^2 < 40^2
+    "variance": ({"age": [31.0], "town": ["A"]}, ["ill"], ["'age'"]),  # 20^2 + 30^2 - 31^2 < (20 + 30 - 31)^2
+    "remainder": ({"age": [20.0, 31.0], "town": ["A", "B"]}, ["ill"] * 2, ["'age'"]),  # no row, yet a sum
     "hole": ({"age": [None], "town": ["A"]}, ["ill"], ["'age'"]),
     "hole in levels": ({"age": [20.0], "town": [None]}, ["ill"], ["'town'"]),
 }
@@ -56,9 +58,17 @@ def test_more_weight_than_learned_is_not_forgotten():
 def test_an_impossible_variance_is_seen_even_among_huge_numbers():
     model = bk.NaiveBayes().fit(np.array([[1e15], [1e15 + 1], [1e15 + 2], [0.0]]), [0, 0, 0, 1])
     before = model.model_.digest
-    with pytest.raises(ForgetError):  # without it two rows would have sum 2e15+1.5 and too small a sum of squares
-        model.forget(np.array([[1e15 + 1.5]]), [0])
+    with pytest.raises(ForgetError):  # 2 (0 + 1 + 4 - 2.25^2) < (0 + 1 + 2 - 2.25)^2, and the 1e15 cancels exactly
+        model.forget(np.array([[1e15 + 2.25]]), [0])
     assert model.model_.digest == before
+
+
+def test_what_sums_cannot_show_is_forgotten_as_asked():
+    model = bk.NaiveBayes().fit(np.array([[0.0], [1.0], [2.0], [9.0]]), [0, 0, 0, 1])
+    rest = model.forget(np.array([[2.125]]), [0])  # 2 (5 - 2.125^2) >= (3 - 2.125)^2
+    mean, square = (3 - 2.125) / 2, (5 - 2.125**2) / 2
+    density = stats.norm(mean, np.sqrt(square - mean**2)).logpdf(0.3)
+    assert rest.explain([[0.3]]).terms[0, 0, 0] == pytest.approx(density, rel=1e-13)
 
 
 def test_forgetting_everything_is_refused_and_the_model_stays():

@@ -67,7 +67,7 @@ def test_a_parquet_file_cut_short_is_named(parquet):
 
 
 def test_a_file_without_the_target_is_told_its_columns(parquet):
-    with pytest.raises(SchemaError, match="'income'.*age, town, sick"):
+    with pytest.raises(SchemaError, match=r"'income'.*age, town, sick"):
         bk.NaiveBayes().fit(parquet, "income")
 
 
@@ -79,7 +79,7 @@ def test_a_file_takes_its_target_by_name_only(parquet):
 def test_a_file_without_a_fitted_column_is_refused_at_prediction(parquet, tmp_path):
     model = bk.NaiveBayes().fit(parquet, "sick")
     pq.write_table(pa.table({"age": [1.0]}), tmp_path / "ages.parquet")
-    with pytest.raises(SchemaError, match="(?s)missing.*town"):
+    with pytest.raises(SchemaError, match=r"(?s)missing.*town"):
         model.predict(tmp_path / "ages.parquet")
 
 
@@ -92,13 +92,13 @@ def test_a_file_without_rows_cannot_be_asked_about(parquet, tmp_path):
 
 def test_an_infinite_value_in_a_file_is_named_by_its_column(tmp_path):
     (tmp_path / "far.csv").write_text("age,sick\n1.5,ill\ninf,well\n2.5,ill\n")
-    with pytest.raises(InputError, match="'age'.*infinite"):
+    with pytest.raises(InputError, match=r"'age'.*infinite"):
         bk.NaiveBayes().fit(tmp_path / "far.csv", "sick")
 
 
 def test_dates_in_a_file_are_refused_by_name(tmp_path):
     (tmp_path / "days.csv").write_text("day,sick\n2024-05-01,ill\n2024-05-02,well\n")
-    with pytest.raises(bk.errors.KindError, match="'day'.*date.*leave it out"):
+    with pytest.raises(bk.errors.KindError, match=r"'day'.*date.*leave it out"):
         bk.NaiveBayes().fit(tmp_path / "days.csv", "sick")
 
 

@@ -44,6 +44,7 @@ def test_a_table_without_rows_teaches_nothing(empty):
 
 
 @pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_table_without_rows_cannot_be_asked_about(empty):
     with pytest.raises(InputError, match="0 sample"):
         fitted().predict(empty)
@@ -162,7 +163,7 @@ def test_a_column_that_changed_its_type_is_named():
 
 @pytest.mark.parametrize("table", [None, 5, [1.0, 2.0], np.zeros((2, 2, 2)), np.array([[1j]])])
 def test_what_is_no_table_is_refused(table):
-    with pytest.raises(InputError, match="2D array|Complex"):
+    with pytest.raises(InputError, match=r"2D array|Complex"):
         bk.NaiveBayes().fit(table, [0, 1])
 
 
@@ -198,7 +199,7 @@ def test_bad_labels_are_refused_and_the_model_stays(case):
     model = fitted()
     before = model.model_.digest
     for call in (model.fit, model.partial_fit, model.forget):
-        with pytest.raises(InputError, match=says("y", said)):
+        with pytest.raises(InputError, match=rf"(?s)(?=.*\by\b)(?=.*{said})"):
             call(X, y)
     assert model.model_.digest == before
 
@@ -207,7 +208,7 @@ def test_bad_labels_are_refused_and_the_model_stays(case):
 def test_labels_of_no_usable_type_are_refused(y):
     labels = np.empty(4, dtype=object)
     labels[:] = y
-    with pytest.raises(KindError, match="y|target"):
+    with pytest.raises(KindError, match=r"\by\b"):
         bk.NaiveBayes().fit(X, labels)
 
 

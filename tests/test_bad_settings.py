@@ -102,7 +102,7 @@ def test_an_m_estimate_takes_probabilities_only(prior):
 
 
 def test_replace_zeros_knows_one_word():
-    with pytest.raises(InputError, match="'half'|'quarter'.*'class'"):
+    with pytest.raises(InputError, match=r"'quarter'.*'class'"):
         ReplaceZeros("quarter")
 
 
@@ -115,16 +115,16 @@ def test_a_wrong_prior_at_prediction_is_refused(ask, prior):
 
 
 def test_a_family_no_column_can_take_is_refused():
-    with pytest.raises(InputError, match="no column.*Gaussian"):
+    with pytest.raises(InputError, match=r"no column.*Gaussian"):
         bk.NaiveBayes(families=Gaussian()).fit({"town": X["town"]}, Y)
 
 
 def test_a_binary_column_refuses_its_third_level_later_and_stays():
     model = bk.NaiveBayes(kinds={"town": "binary"}).fit(X, Y)
     before = model.model_.digest
-    with pytest.raises(SchemaError, match=says("'town'", "binary", "A, B", "C")):
+    with pytest.raises(SchemaError, match=says("'town'", "binary", "C", "nominal")):
         model.partial_fit({**X, "town": ["A", "C", "A", "B"]}, Y)
-    with pytest.raises(SchemaError, match=says("'town'", "binary", "A, B", "C")):
+    with pytest.raises(SchemaError, match=says("'town'", "binary", "C", "nominal")):
         model.partial_fit({**X, "town": ["C", "C", "C", "C"]}, Y)
     assert model.model_.digest == before
 

@@ -12,11 +12,9 @@ _PLACES = {
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "bayes_rule": "bayeskit.rule",
-    "independence": "bayeskit.independence",
-    "families": "bayeskit.families",
-    "smoothing": "bayeskit.smoothing",
-    "errors": "bayeskit.errors",
+    "independence": "bayeskit.events",
 }
+_MODULES = ("errors", "families", "smoothing")
 
 __all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
 
@@ -27,11 +25,11 @@ def __getattr__(name: str) -> Any:
             return version("bayeskit")
         except PackageNotFoundError:
             return "0+source"
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module 'bayeskit' has no attribute {name!r}")
-    module = import_module(place)
-    return module if place == f"bayeskit.{name}" and not hasattr(module, name) else getattr(module, name, module)
+    if name in _MODULES:
+        return import_module(f"bayeskit.{name}")
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'bayeskit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -63,6 +64,11 @@ def build(record: Any) -> Any:
     return kind(**{name: build(v) for name, v in record.items() if name != "is"})
 
 
-def keys_of(levels: Levels) -> list[list[Any]]:
-    """Levels as JSON values: type family and value."""
-    return [list(k) for k in levels.keys]
+def keys_of(levels: Levels) -> list[str]:
+    """Levels as JSON texts of type family and value; texts, because labels may be longer than 64 bits."""
+    return [json_text(k) for k in levels.keys]
+
+
+def json_text(value: Any) -> str:
+    """The one JSON text of a value."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -16,6 +16,7 @@ from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
+from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
@@ -36,7 +37,7 @@ class Model:
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:
         """What to count: the rows of each class, and what the structure asks for."""
         return lambda groups: Product(
-            {"classes": Tables.empty([()], groups), "features": structure.statistic(schema.columns, groups)}
+            {"classes": Tables.empty([()], groups), "features": structure.statistic(schema.columns, groups)}, groups
         )
 
     @property
@@ -61,7 +62,8 @@ class Model:
 
     @cached_property
     def density(self) -> NaiveDensity:
-        return self.structure.fit(self.counted.statistic["features"], self.unseen)  # type: ignore[arg-type]
+        context = Context(self.weights, self.unseen)
+        return self.structure.fit(self.counted.statistic["features"], context)  # type: ignore[arg-type]
 
     @property
     def constant(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def posterior(density: LogDensity, prior: Float, block: Block, log: bool = False
     """P(c | x), (n, K), or its logarithm.
 
     Where every class is impossible the answer is the limit of vanishing smoothing: fewest zero factors wins,
-    then the product of the rest.
+    then the product of the rest, in which a zero among n values counts 1/n.
     """
     out = joint(density, prior, block)
     if _core.softmax(out, log, None):
@@ -45,12 +45,11 @@ def _limit(density: LogDensity, prior: Float, block: Block) -> Float:
 
     In order: possible by the prior, fewest zero factors, largest term beyond the range of a double, the rest.
     """
-    vast, terms = density.terms(block, vast=True), density.terms(block)
-    impossible = np.isneginf(vast)
+    limit = density.limit(block, density.reach(block))
     running = np.broadcast_to(np.isfinite(prior), (block.rows, len(prior)))
-    running = _best(-impossible.sum(axis=1).astype(np.float64), running)
-    running = _best(np.where(impossible, 0.0, vast).sum(axis=1), running)
-    rest = np.where(np.isfinite(terms), terms, 0.0).sum(axis=1) + np.where(np.isfinite(prior), prior, 0.0)
+    running = _best(-limit.zeros, running)
+    running = _best(limit.vast, running)
+    rest = np.maximum(limit.rest, -1e300) + np.where(np.isfinite(prior), prior, 0.0)
     return np.where(running, rest, -np.inf)
 
 

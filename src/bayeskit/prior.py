@@ -27,7 +27,8 @@ def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
 def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
     if isinstance(prior, str):
         if prior == "empirical":
-            share: Float = weights / weights.sum()
+            scaled = weights / weights.max()  # weights may be so large that their sum overflows
+            share: Float = scaled / scaled.sum()
             return share
         if prior == "uniform":
             return np.full(len(classes), 1 / len(classes))
@@ -41,10 +42,13 @@ def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
             detail = "the model does not have" if unknown else f"{show(lacking[0])!r}"
             raise InputError(f"prior {what} {detail} (classes: {classes.show()})")
         prior = [given[k] for k in classes.keys]
-    p = np.asarray(prior, dtype=np.float64)
+    try:
+        p = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"prior={prior!r}: give 'empirical', 'uniform', or probabilities by class") from error
     if p.shape != (len(classes),):
         raise InputError(f"prior has shape {p.shape}, expected one probability for each of: {classes.show()}")
     if not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > 1e-6:
         raise InputError(f"prior {p.tolist()} must be probabilities that sum to one (the sum is {p.sum():g})")
-    scaled: Float = p / p.sum()
-    return scaled
+    exact: Float = p / p.sum()
+    return exact

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit import store
 from bayeskit.arrays import Array
-from bayeskit.codec import build, describe, keys_of
+from bayeskit.codec import build, describe, json_text, keys_of
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
@@ -32,9 +32,9 @@ def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
     domain = counted.domain
     names = schema.coded
     texts = {
-        "columns": [_json(asdict(c)) for c in schema.columns],
-        "classes": [_json(k) for k in keys_of(domain.classes)],
-        "levels": [_json(k) for name in names for k in keys_of(domain.levels[name])],
+        "columns": [json_text(asdict(c)) for c in schema.columns],
+        "classes": keys_of(domain.classes),
+        "levels": [text for name in names for text in keys_of(domain.levels[name])],
     }
     for name, lines in texts.items():
         arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack(lines)
@@ -128,9 +128,8 @@ def _agree(counted: Counted) -> None:
         for name, size in getattr(part, "sizes", {}).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
-        for weight in part.column_weights():
-            if (classes - weight).negative().any():
-                raise ModelFileError("a column has more values than its class has rows")
+    if counted.outweighed():
+        raise ModelFileError("a column has more values than its class has rows")
     if counted.canonical().domain != counted.domain:
         raise ModelFileError("its levels or classes are not in order")
 
@@ -166,7 +165,3 @@ def _column(record: Mapping[str, Any]) -> Column:
     if column.missing not in MISSING_POLICIES or (order is not None and column.kind not in CODED):
         raise ModelFileError(f"column {column.name!r} is described in a way that cannot be")
     return column
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -123,7 +124,7 @@ class MEstimate:
         _positive("MEstimate m", self.m)
         if self.prior is not None:
             object.__setattr__(self, "prior", tuple(float(q) for q in self.prior))
-            if min(self.prior) < 0 or abs(sum(self.prior) - 1) > 1e-9:
+            if not self.prior or min(self.prior) < 0 or abs(sum(self.prior) - 1) > 1e-9:
                 raise InputError(f"MEstimate prior {self.prior} must be probabilities that sum to one")
 
     @property
@@ -177,7 +178,7 @@ def smoothing(given: float | Smoothing) -> Smoothing:
     >>> smoothing(0), smoothing(0.5)
     (NoSmoothing(), Laplace(alpha=0.5))
     """
-    if isinstance(given, int | float) and not isinstance(given, bool):
+    if isinstance(given, Real) and not isinstance(given, bool | np.bool_):
         return NoSmoothing() if given == 0 else Laplace(float(given))
     if not hasattr(given, "probabilities"):
         raise InputError(f"smoothing={given!r}: give a number, or one of bayeskit.smoothing")

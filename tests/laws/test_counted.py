@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from bayeskit.data.encode import Roles
-from bayeskit.data.schema import infer
+from bayeskit.data.kinds import infer
 from bayeskit.engines.local import Local
 from bayeskit.errors import ForgetError
 from bayeskit.families import families
@@ -21,15 +22,12 @@ from bayeskit.statistics.tables import Tables
 
 from .tables import FEATURES, SCHEMA, columns_of, numbers, random_batch
 
-Level = str | bool | int | None
-
 
 def statistic(groups: int) -> Product:
     """Rows, what every family counts, and a table of three columns."""
     counts = {name: family().statistic(columns_of(family), groups) for name, family in families().items()}
-    return Product(
-        {"rows": Tables.empty([()], groups), "joint": Tables.empty([("colour", "town", "y")], groups), **counts}
-    )
+    joint = Tables.empty([(), ("colour", "town", "y")], groups)
+    return Product({"joint": joint, **counts}, groups)
 
 
 def growing(rows: int, seed: int, weighted: bool = True) -> pa.RecordBatch:
@@ -64,6 +62,7 @@ def count(start: Counted, *batches: pa.RecordBatch) -> Counted:
     return start
 
 
+TRIPLE = ("colour", "town", "shape")
 TABLE = growing(400, seed=1)
 WHOLE = state(count(empty(), TABLE))
 
@@ -75,7 +74,7 @@ def test_any_split_gives_one_canonical_state(seed: int) -> None:
     rows = TABLE.take(pa.array(rng.permutation(TABLE.num_rows))) if seed % 2 else TABLE
     edges = np.sort(rng.integers(0, TABLE.num_rows + 1, rng.integers(1, 12)))
     cut = [0, *edges.tolist(), TABLE.num_rows]
-    batches = [rows.slice(a, b - a) for a, b in zip(cut[:-1], cut[1:], strict=True)]
+    batches = [rows.slice(a, b - a) for a, b in pairwise(cut)]
     shares = [empty() for _ in range(rng.integers(1, 5))]
     for i in rng.permutation(len(batches)):
         k = rng.integers(len(shares))
@@ -93,9 +92,9 @@ def test_the_number_of_threads_does_not_show(n_jobs: int, rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["class", "colour", "town"])
 def test_the_canonical_domain_is_sorted_and_carries_weight(name: str) -> None:
-    labelled = [label is not None for label in TABLE.column("class").to_pylist()]
-    weighty = np.array(TABLE.column("w").to_pylist()) > 0
-    seen = {v for v, l, w in zip(TABLE.column(name).to_pylist(), labelled, weighty, strict=True) if l and w and v}
+    counted = TABLE.filter(pa.array(TABLE.column("w").to_numpy() > 0))
+    counted = counted.filter(counted.column("class").is_valid())
+    seen = set(counted.column(name).drop_null().to_pylist())
     domain = count(empty(), TABLE).canonical().domain
     assert (domain.classes if name == "class" else domain.levels[name]).values == sorted(seen)
 
@@ -112,7 +111,8 @@ def test_levels_sort_by_number_not_by_text() -> None:
 
 
 def test_declared_levels_keep_their_order_and_stay_without_weight() -> None:
-    assert count(empty(), TABLE.slice(0, 0)).canonical().domain.levels["grade"].values == ["low", "middle", "high"]
+    nothing = count(empty(), TABLE.slice(0, 0)).canonical()
+    assert nothing.domain.levels["grade"].values == ["low", "middle", "high"]
 
 
 def test_minus_zero_is_the_level_zero() -> None:
@@ -123,9 +123,8 @@ def test_minus_zero_is_the_level_zero() -> None:
 def words(batch: pa.RecordBatch) -> Counted:
     """Counts of one nominal column, word."""
     schema = infer(pa.schema([batch.schema.field("word")]), kinds={"word": "nominal"})
-    return Counted.empty(
-        schema, lambda groups: Product({"t": Tables.empty([("word",)], groups)}), Roles("class")
-    ).update(batch)
+    table = Counted.empty(schema, lambda n: Product({"t": Tables.empty([("word",)], n)}, n), Roles("class"))
+    return table.update(batch)
 
 
 def test_levels_of_equal_number_in_another_order_are_not_mixed_up() -> None:
@@ -179,6 +178,16 @@ def test_weightless_classes_and_levels_are_not_there() -> None:
 
 def test_a_column_of_nulls_counts_nothing() -> None:
     rng = np.random.default_rng(0)
-    holes = {f.name: pa.nulls(20, f.type) for f in FEATURES} | {"x": pa.array(numbers(rng, 20)), "class": ["a"] * 20}
-    form = count(empty(weighted=False), pa.RecordBatch.from_pydict(holes)).canonical()
+    holes = {f.name: pa.nulls(20, f.type) for f in FEATURES}
+    batch = pa.RecordBatch.from_pydict({**holes, "x": pa.array(numbers(rng, 20)), "class": ["a"] * 20})
+    form = count(empty(weighted=False), batch).canonical()
     assert all(not form.domain.levels[name].values for name in ("colour", "town", "shape", "flag"))
+
+
+@pytest.mark.parametrize("late", TRIPLE)
+def test_a_joint_table_waits_for_the_first_level_of_a_column(late: str) -> None:
+    """A batch may lack every value of a column that a table crosses with others."""
+    holes = pa.nulls(TABLE.num_rows, pa.string())
+    early = TABLE.set_column(TABLE.schema.get_field_index(late), late, holes)
+    start = Counted.empty(SCHEMA, lambda n: Product({"t": Tables.empty([TRIPLE], n)}, n), Roles("class"))
+    assert state(start.update(early).update(TABLE)) == state(start.update(TABLE))

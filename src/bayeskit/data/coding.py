@@ -55,6 +55,8 @@ def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
             keys = [key(v) for v in distinct]
         except TypeError as error:
             raise KindError(f"column {name!r} of type {values.type} cannot be a category: {error}") from error
+        except InputError as error:
+            raise InputError(f"column {name!r}: {error}") from error
     if place.null_count:
         place = pc.fill_null(pc.cast(place, pa.int64()), len(keys))
     return [*keys, None], place.to_numpy(zero_copy_only=False)

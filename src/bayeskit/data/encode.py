@@ -17,7 +17,7 @@ from bayeskit.data.domain import Domain
 from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
-from bayeskit.errors import InputError, KindError, SchemaError
+from bayeskit.errors import InputError, KindError
 
 LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"
 EXACT_INTEGERS = 2**53
@@ -70,12 +70,6 @@ def encode(
             codes[j], levels[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])
     span = scan(numeric)
     _finite(span, numeric, schema)
-    for name in schema.coded:
-        if schema[name].kind == "binary" and len(levels[name]) > 2:
-            raise SchemaError(
-                f"column {name!r} is binary ({schema[name].why}) but has the levels {levels[name].show()}; "
-                f"declare it 'nominal'"
-            )
     groups, classes, unlabelled = _groups(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, span, groups, _weights(batch, roles))
     grown = Domain(classes, levels)

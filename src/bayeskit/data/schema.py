@@ -129,6 +129,12 @@ def _unify(mine: Column, theirs: Column) -> Column:
         return theirs
     if theirs.kind == UNDETERMINED or mine.identity == theirs.identity:
         return mine
+    if mine.kind == theirs.kind:
+        what = "missing" if mine.missing != theirs.missing else "order"
+        one, other = getattr(mine, what), getattr(theirs, what)
+        raise SchemaError(
+            f"column {mine.name!r} has {what}={one!r} in one and {other!r} in the other; give both the same"
+        )
     raise SchemaError(
         f"column {mine.name!r} is {mine.kind} ({mine.why}) in one and {theirs.kind} ({theirs.why}) in the other; "
         f"give both the same kinds={{{mine.name!r}: ...}}"

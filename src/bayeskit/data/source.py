@@ -37,6 +37,11 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
                 )
         return Source(X, Roles(y, weight, fold))
     table, named = _table(X)
+    if not len(table.schema):
+        raise InputError(
+            f"Found array with 0 feature(s) (shape=({table.num_rows}, 0)) while a minimum of 1 is required. "
+            f"The table has no column"
+        )
     beside: dict[str, pa.Array] = {}
     roles = Roles(
         _role(table, y, LABEL, "y", beside),
@@ -72,10 +77,10 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(pa.table(X)), True
     if isinstance(X, Mapping):
-        return pa.table({str(name): _one(values, f"column {name!r}") for name, values in X.items()}), True
+        return _named({name: _one(values, f"column {name!r}") for name, values in X.items()}), True
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
-        return pa.table({str(k): _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
+        return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
     return _array(X), False
 
 
@@ -84,13 +89,24 @@ def _positional(columns: Any) -> bool:
     return list(columns) == list(range(len(columns)))
 
 
-def _pandas(X: Any) -> pa.Table:
-    names = [str(name) for name in X.columns]
-    if _positional(X.columns):
-        names = [f"x{name}" for name in names]
+def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:
+    """Columns by name, which are texts from here on."""
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        raise InputError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
+    return pa.table(list(columns.values()), names=_once([str(name) for name in columns]))
+
+
+def _once(names: list[str]) -> list[str]:
+    """The names, refused if one occurs twice."""
     if len(set(names)) < len(names):
         doubled = next(n for n in names if names.count(n) > 1)
         raise SchemaError(f"column name {doubled!r} occurs twice; rename one of them")
+    return names
+
+
+def _pandas(X: Any) -> pa.Table:
+    names = _once([f"x{name}" if _positional(X.columns) else str(name) for name in X.columns])
     try:
         table = pa.Table.from_pandas(X.set_axis(names, axis=1), preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
@@ -99,10 +115,8 @@ def _pandas(X: Any) -> pa.Table:
 
 
 def _unique(table: pa.Table) -> pa.Table:
-    names = table.column_names
-    if len(set(names)) < len(names):
-        doubled = next(n for n in names if names.count(n) > 1)
-        raise SchemaError(f"column name {doubled!r} occurs twice; rename one of them")
+    """The table without metadata; a name may not occur twice."""
+    _once(table.column_names)
     return table.replace_schema_metadata(None)
 
 
@@ -163,6 +177,8 @@ def _one(given: Any, argument: str) -> pa.Array:
         return _one(given.to_arrow(), argument)
     if type(given).__module__.split(".")[0] == "pandas":
         return _one(_objects(given, argument), argument)
+    if isinstance(given, list | tuple):
+        return _objects(list(given), argument)
     values = np.asarray(given)
     if values.ndim != 1:
         raise InputError(f"{argument} should be a 1d array, got an array of shape {values.shape} instead")

@@ -5,36 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from bayeskit.engines.engine import R, batch_rows
+from bayeskit.engines.files import Files, quoted
 from bayeskit.engines.workers import map_batches, reduce_batches, workers
 from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
-NULLS = ("", "NA")
-READERS = {
-    ".parquet": "read_parquet({})",
-    ".pq": "read_parquet({})",
-    ".csv": "read_csv({}, nullstr=[{nulls}])",
-    ".tsv": "read_csv({}, delim='\t', nullstr=[{nulls}])",
-}
 
 
 class DuckDB:
     """A path, a glob or a relation, streamed as Arrow batches with only the columns asked for.
 
-    In CSV files the empty field and ``NA`` are null, and types are DuckDB's guess over the whole file.
+    In CSV files the empty field and ``NA`` are null, and a type is the narrowest that holds all values of a column.
     """
 
     def __init__(self, n_jobs: int | None = None, rows: int | None = None, memory: str = "512MB") -> None:
         self.n_jobs = n_jobs
         self.rows = rows
         self.memory = memory
+        self._tables: dict[str, str] = {}  # the SQL of each path, which for CSV takes a pass to find
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -55,8 +49,9 @@ class DuckDB:
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         with self._relation(source, ordered) as relation:
-            wanted = relation.project(", ".join(map(_quoted, columns)))
-            yield wanted.to_arrow_reader(self.rows or batch_rows(len(columns)))
+            wanted = relation.project(", ".join(map(quoted, columns)))
+            with _told(source):
+                yield wanted.to_arrow_reader(self.rows or batch_rows(len(columns)))
 
     @contextmanager
     def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
@@ -66,7 +61,8 @@ class DuckDB:
             return
         import duckdb
 
-        query = f"from {_reader(source)}"
+        path = os.fspath(source)
+        files = Files.of(path)
         with TemporaryDirectory(prefix="bayeskit-") as spill:
             config = {
                 "memory_limit": self.memory,
@@ -78,30 +74,22 @@ class DuckDB:
             }
             with duckdb.connect(":memory:", config=config) as connection:
                 connection.execute("set enable_progress_bar = false; set lock_configuration = true")
-                try:
-                    relation = connection.sql(query)
-                except duckdb.Error as error:
-                    raise InputError(f"{os.fspath(source)}: {str(error).splitlines()[0]}") from error
+                with _told(source):
+                    if path not in self._tables:
+                        self._tables[path] = files.table(connection)
+                    relation = connection.sql(f"select * from {self._tables[path]}")
                 yield relation
 
 
-def _reader(source: str | os.PathLike[str]) -> str:
-    """The table function that reads these files."""
-    path = os.fspath(source)
-    suffixes = [s.lower() for s in Path(path).suffixes if s.lower() not in (".gz", ".zst")]
-    call = READERS.get(suffixes[-1] if suffixes else "")
-    if call is None:
-        raise InputError(f"{path}: cannot tell what kind of file this is; known endings: {', '.join(READERS)}")
-    if not any(c in path for c in "*?[") and not Path(path).exists():
-        raise InputError(f"{path}: no such file")
-    if "*" not in path and Path(path).stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
-    return call.format(_literal(path), nulls=", ".join(map(_literal, NULLS)))
+@contextmanager
+def _told(source: Any) -> Iterator[None]:
+    """What DuckDB says of a file it cannot read, as an error that names the file."""
+    import duckdb
 
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if not isinstance(source, str | os.PathLike):
+            raise
+        said = " ".join(line.strip() for line in str(error).splitlines()[:3])
+        raise InputError(f"{os.fspath(source)}: {said}") from error

@@ -8,9 +8,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from numbers import Integral
 from typing import Any, TypeVar
 
 from bayeskit.engines.engine import R
+from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
 
@@ -19,6 +21,9 @@ def workers(n_jobs: int | None) -> int:
     """Threads asked for, as in scikit-learn: None is one, -1 is all cores."""
     if n_jobs is None:
         return 1
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise InputError(f"n_jobs={n_jobs!r}: give a number of threads, -1 for all cores, or None for one")
+    n_jobs = int(n_jobs)
     return max(1, n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs)
 
 

@@ -17,7 +17,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.errors import InputError, MergeError
+from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.summary import Summary
@@ -70,15 +70,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def merge(self, other: BayesClassifier) -> Self:
         """A new classifier that has learned what both have."""
+        if type(other) is not type(self):
+            raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "model_")
         check_is_fitted(other, "model_")
-        if type(other) is not type(self):
-            raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}")
         for what in ("prior", "unseen"):
             if repr(getattr(self.model_, what)) != repr(getattr(other.model_, what)):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
         both = type(self)(**self.get_params(deep=False))
-        both._adopt(self.model_.merge(other.model_))
+        try:
+            both._adopt(self.model_.merge(other.model_))
+        except SchemaError as error:
+            raise MergeError(f"the models count different things and cannot be merged. {error}") from error
         return both
 
     def __add__(self, other: Any) -> Self:
@@ -168,7 +171,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         terms = self._rows(X, prior, lambda model, block, p: model.terms(block))
         whole = Explanation(
-            self.classes_, self.model_.log_prior(prior), self.schema_.names, terms, tuple(self._values(X))
+            self.classes_,
+            self.model_.log_prior(prior),
+            self.schema_.names,
+            terms,
+            tuple(self._values(X)),
+            self.predict_proba(X, prior),
         )
         return whole if top is None else whole.top(top)
 
@@ -205,11 +213,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         parts = table.engine.map(table.source.rows, model.schema.names, one)
         rows = getattr(table.source.rows, "num_rows", None)
-        if rows == 0:
+        collected = [array for array in parts if len(array)] if rows is None else []
+        if rows == 0 or (rows is None and not collected):
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
             )
-        return np.concatenate(list(parts)) if rows is None else _collected(parts, rows)
+        return np.concatenate(collected) if rows is None else _collected(parts, rows)
 
     def _asked(self, X: Any) -> Intake:
         """The table of a question, checked against the columns of the fit."""

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from bayeskit import record
-from bayeskit.errors import InputError
+from bayeskit.errors import MergeError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
 
@@ -22,7 +22,7 @@ def load(path: Any) -> NaiveBayes:
 
 def merge(models: Iterable[BayesClassifier]) -> BayesClassifier:
     """One classifier that has learned what all of them have."""
-    given = list(models)
-    if not given:
-        raise InputError("merge needs at least one model")
+    given = [models] if isinstance(models, BayesClassifier) else list(models)
+    if not given or not all(isinstance(model, BayesClassifier) for model in given):
+        raise MergeError("merge takes a list of at least one fitted bayeskit classifier")
     return reduce(lambda a, b: a.merge(b), given)

@@ -107,6 +107,8 @@ def check_rows(counted: Counted) -> None:
         raise InputError("Input y contains NaN only: no row has a label")
     if not counted.statistic.occupied()[0].any():
         raise InputError("all sample weights are zero: nothing was learned")
+    if not np.isfinite(counted.weight):
+        raise InputError("sample weights add up to more than a double can hold; divide them by a large number")
     if tally.unlabelled:
         warnings.warn(f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", stacklevel=4)
     if tally.rounded:

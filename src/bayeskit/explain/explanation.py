@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.likelihood import LogDensity
@@ -26,19 +25,13 @@ class Explanation:
     parts: tuple[str, ...]
     terms: Float  # (n, parts, K) log p(x_j | c, columns before j)
     values: tuple[tuple[Any, ...], ...]  # (n)(parts) what the rows hold, None where missing
+    proba: Float  # (n, K) the posterior the terms add up to
 
     @cached_property
     def joint(self) -> Float:
         """log P(c) + log p(x | c): (n, K)."""
         whole: Float = self.prior + self.terms.sum(axis=1)
         return whole
-
-    @cached_property
-    def proba(self) -> Float:
-        """The posterior the terms add up to: (n, K)."""
-        out = np.ascontiguousarray(self.joint)
-        _core.softmax(out, False, None)
-        return out
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -67,6 +60,7 @@ class Explanation:
             (*(self.parts[j] for j in kept), "(rest)"),
             np.concatenate([self.terms[:, kept], rest], axis=1),
             tuple((*(row[j] for j in kept), None) for row in self.values),
+            self.proba,
         )
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.likelihood import Context, Limit
 from bayeskit.smoothing import Smoothing, smoothing
 from bayeskit.statistics.tables import Tables
 
@@ -39,16 +40,17 @@ class Categorical:
         smoothing(self.smoothing)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
-        return Tables.empty([(), *((c.name,) for c in columns)], n_groups)
+        return Tables.empty([(c.name,) for c in columns], n_groups)
 
-    def fit(self, statistic: Tables, unseen: str = "missing") -> CategoricalDensity:
+    def fit(self, statistic: Tables, context: Context) -> CategoricalDensity:
         rule = smoothing(self.smoothing)
-        classes = statistic.table(0).rounded()
-        tables = []
-        for t in range(1, len(statistic.tables)):
+        classes = context.weights
+        tables, weights = [], []
+        for t in range(len(statistic.tables)):
             counts = statistic.table(t).rounded()
+            weights.append(np.log(np.maximum(counts.sum(axis=1), 1e-300)))
             front = np.zeros((len(counts), FRONT))
-            new = rule.unseen(counts, classes) if unseen == "smooth" and counts.shape[1] else None
+            new = rule.unseen(counts, classes) if context.unseen == "smooth" and counts.shape[1] else None
             with np.errstate(divide="ignore"):
                 if new is not None:
                     front[:, 0] = np.log(new)
@@ -57,10 +59,11 @@ class Categorical:
         sizes = [0, *(table.shape[1] for table in tables)]
         whole = np.hstack(tables) if tables else np.zeros((len(classes), 0))
         return CategoricalDensity(
-            tuple(t[0] for t in statistic.tables[1:]),
+            tuple(t[0] for t in statistic.tables),
             np.cumsum(sizes, dtype=np.int64),
             np.ascontiguousarray(whole.T),
             rule.normalised,
+            np.array(weights).reshape(len(tables), len(classes)),
         )
 
 
@@ -72,15 +75,30 @@ class CategoricalDensity:
     offset: Int  # (columns + 1,)
     table: Float  # (cells, K): per column never seen, missing, then its levels
     normalised: bool
+    log_weight: Float  # (columns, K) log n_c: a zero among n_c values vanishes as a / n_c
 
     def add(self, block: Block, out: Float) -> None:
         _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
 
-    def terms(self, block: Block, vast: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self.table.shape[1]))
+    def terms(self, block: Block) -> Float:
+        return self._cells(block, self.table)
+
+    def reach(self, block: Block) -> Float:
+        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+
+    def limit(self, block: Block, unit: Float) -> Limit:
+        zero = np.isneginf(self.table)
+        per_part = np.diff(self.offset)
+        vanishing = np.where(zero, -np.repeat(self.log_weight, per_part, axis=0), self.table)
+        zeros = self._cells(block, zero.astype(np.float64)).sum(axis=1)
+        return Limit(zeros, np.zeros_like(zeros), self._cells(block, vanishing).sum(axis=1))
+
+    def _cells(self, block: Block, table: Float) -> Float:
+        """The entries of a table that the rows point at: (n, columns, K)."""
+        out = np.empty((block.rows, len(self.parts), table.shape[1]))
         for j, position in enumerate(block.coded(self.parts)):
-            out[:, j] = self.table[self.offset[j] + FRONT + block.codes[position]]
-        return np.where(np.isneginf(out), out, 0.0) if vast else out
+            out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
+        return out
 
     def probabilities(self, j: int) -> Float:
         """Of the levels of column j in every class: (K, m)."""

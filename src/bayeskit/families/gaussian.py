@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -13,12 +13,12 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.likelihood import VAST, Context, Limit
 from bayeskit.statistics.moments import Moments
 
 FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
-LOG_2PI = float(np.log(2 * np.pi))
+LOG_2, LOG_2PI = float(np.log(2)), float(np.log(2 * np.pi))
 TINY, HUGE = 2.0**-900, 2.0**900
-ROOT_VAST = 2.0**-800  # its fourth power is the unit of "vast" terms
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Gaussian:
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)
 
-    def fit(self, statistic: Moments, unseen: str = "missing") -> GaussianDensity | StudentDensity:
+    def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
         fitted = Fit.of(statistic)
         return fitted.student(statistic.columns) if self.predictive else fitted.gaussian(statistic.columns)
 
@@ -62,8 +62,9 @@ class Fit:
     @classmethod
     def of(cls, moments: Moments) -> Fit:
         whole = moments.total()
-        spread = whole.finish()[1][0]
-        shift = np.where(spread < TINY, 1000, np.where(spread > HUGE, -200, 0)).astype(np.int64)
+        spread, enlarged = (whole.finish(np.full(len(moments.columns), s))[1][0] for s in (0, 1000))
+        tiny = (spread < TINY) & (enlarged > 0)
+        shift = np.where(tiny, 1000, np.where(spread > HUGE, -200, 0)).astype(np.int64)
         mean, deviation, _ = moments.finish(shift)
         middle, spread, _ = whole.finish(shift)
         return cls(shift, moments.present.rounded(), mean, deviation, middle[0], spread[0])
@@ -141,20 +142,37 @@ class GaussianDensity(Located):
 
     @property
     def _constant(self) -> Float:  # (K, d)
-        out: Float = -np.log(self.deviation) - LOG_2PI / 2 + self.shift * np.log(2.0)
+        out: Float = -np.log(self.deviation) - LOG_2PI / 2 + self.shift * LOG_2
         return out
 
-    def terms(self, block: Block, vast: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         columns, _ = block.numbers(self.parts)
         out = np.zeros((block.rows, len(self.parts), len(self.mean)))
-        small = ROOT_VAST if vast else 1.0
         for j in np.flatnonzero(self.varying).tolist():
             x = columns.column(j)[:, None]
             with np.errstate(over="ignore"):
-                far = _scaled(x, int(self.shift[j]), small) - self.mean[:, j] * small
-                z = far * (small / self.deviation[:, j])
-                term = -0.5 * z * z + (0.0 if vast else self._constant[:, j])
-            out[:, j] = np.where(np.isnan(x), 0.0, term)
+                z = (x * 2.0 ** int(self.shift[j]) - self.mean[:, j]) / self.deviation[:, j]
+                out[:, j] = np.where(np.isnan(x), 0.0, self._constant[:, j] - 0.5 * z * z)
+        return out
+
+    def reach(self, block: Block) -> Float:
+        farthest: Float = np.max(self._logs(block), axis=(1, 2), initial=0.0)
+        return farthest
+
+    def limit(self, block: Block, unit: Float) -> Limit:
+        logs = self._logs(block)
+        vast = logs > VAST
+        sizes = np.where(vast, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
+        rest = np.where(vast, 0.0, self.terms(block)).sum(axis=1)
+        return Limit(np.zeros_like(rest), -sizes.sum(axis=1), rest)
+
+    def _logs(self, block: Block) -> Float:
+        """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""
+        columns, _ = block.numbers(self.parts)
+        out = np.full((block.rows, len(self.parts), len(self.mean)), -np.inf)
+        for j in np.flatnonzero(self.varying).tolist():
+            far = log_distance(columns.column(j)[:, None], int(self.shift[j]), self.mean[:, j])
+            out[:, j] = np.where(np.isnan(far), -np.inf, (2 * (far - np.log(self.deviation[:, j]))) / LOG_2 - 1)
         return out
 
 
@@ -168,28 +186,43 @@ class StudentDensity(Located):
         for j in np.flatnonzero(self.varying):
             out += self._term(block, int(j))
 
-    def terms(self, block: Block, vast: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.parts), len(self.mean)))
-        if not vast:  # a t has log tails: its terms are never vast
-            for j in np.flatnonzero(self.varying):
-                out[:, j] = self._term(block, int(j))
+        for j in np.flatnonzero(self.varying).tolist():
+            out[:, j] = self._term(block, j)
         return out
+
+    def reach(self, block: Block) -> Float:
+        return np.zeros(block.rows)  # a t has log tails: nothing is ever out of range
+
+    def limit(self, block: Block, unit: Float) -> Limit:
+        rest = self.terms(block).sum(axis=1)
+        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     def _term(self, block: Block, j: int) -> Float:
         """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
         columns, _ = block.numbers((self.parts[j],))
         x = columns.column(0)[:, None]
         nu, scale = self.freedom[:, j], self.deviation[:, j] * np.sqrt(self.freedom[:, j])
-        # halved, so that the distance of two extreme doubles does not overflow
-        far = np.abs(_scaled(x, int(self.shift[j]), 0.5) - self.mean[:, j] * 0.5)
-        with np.errstate(divide="ignore", over="ignore"):
-            high = np.log(far) - np.log(scale) + np.log(2.0)  # log |z| / sqrt(v), which cannot overflow
-            tail = np.where(high > 40, 2 * high, np.log1p((2 * far / scale) ** 2))
-        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.deviation[:, j])
-        term = constant + int(self.shift[j]) * np.log(2.0) - (nu + 1) / 2 * tail
+        shift = int(self.shift[j])
+        high = log_distance(x, shift, self.mean[:, j]) - np.log(scale)  # log(|z| / sqrt(v))
+        with np.errstate(over="ignore"):
+            near = (x * 2.0**shift - self.mean[:, j]) / scale
+            tail = np.where(high > 40, 2 * high, np.log1p(near * near))
+        term = _gamma_ratio(nu) - np.log(self.deviation[:, j]) + shift * LOG_2 - (nu + 1) / 2 * tail
         return np.where(np.isnan(x), 0.0, term)
 
 
-def _scaled(x: Float, shift: int, small: float) -> Any:
-    """x * 2^shift * small without leaving the range in between."""
-    return (x * small) * 2.0**shift if shift > 0 else (x * 2.0**shift) * small
+def _gamma_ratio(nu: Float) -> Float:
+    """lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2, by its asymptotic series where the difference would cancel."""
+    z = np.maximum(nu, 60) / 2
+    series = ((17 / 14336 / z**2 - 1 / 640) / z**2 + 1 / 192) / z**3 - 1 / 8 / z - LOG_2PI / 2
+    direct = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2
+    return np.where(nu >= 60, series, direct)
+
+
+def log_distance(x: Float, shift: int, mean: Float) -> Float:
+    """log |x 2^shift - mean| for any doubles, NaN where x is: the distance itself may overflow."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        half = np.abs(x * 2.0 ** (shift - 1) - mean * 0.5)
+        return np.where(np.isinf(half), np.log(np.abs(x)) + shift * LOG_2, np.log(half) + LOG_2)

@@ -13,10 +13,10 @@ from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, Tally, encode
-from bayeskit.data.levels import Levels, show
+from bayeskit.data.levels import MISSING, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.errors import ForgetError
+from bayeskit.errors import ForgetError, SchemaError
 from bayeskit.statistics.product import Product
 
 
@@ -94,8 +94,27 @@ class Counted:
         self._knows("target", self.domain.classes, theirs.domain.classes)
         for name, levels in theirs.domain.levels.items():
             self._knows(f"column {name!r}", self.domain.levels[name], levels)
-        rest = self.statistic.subtract(theirs._on(self.domain).statistic)
-        return replace(self, statistic=rest)
+        rest = replace(self, statistic=self.statistic.subtract(theirs._on(self.domain).statistic))
+        if heavy := rest.outweighed():
+            raise ForgetError(
+                f"these rows cannot have been learned: without them column {heavy!r} would have more values than its "
+                f"class has rows; the model stays as it was"
+            )
+        return rest
+
+    @property
+    def weight(self) -> float:
+        """Of all rows."""
+        (_, rows), *_ = self.statistic["classes"].column_weights()
+        return float(rows.total().rounded()[0])
+
+    def outweighed(self) -> str | None:
+        """A column with more weight than the rows of its class, which no table can have."""
+        if "classes" not in self.statistic.parts:
+            return None
+        (_, rows), *_ = self.statistic["classes"].column_weights()
+        heavy = (name for name, weight in self.statistic.column_weights() if (rows - weight).negative().any())
+        return next(heavy, None)
 
     @staticmethod
     def _knows(where: str, mine: Levels, theirs: Levels) -> None:
@@ -108,15 +127,21 @@ class Counted:
 
     def canonical(self) -> Counted:
         """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal."""
-        groups, levels = self.statistic.occupied()
+        groups, occupied = self.statistic.occupied()
         classes = groups.reshape(-1, self.folds).any(axis=1)
         domain = Domain(
             self.domain.classes.canonical(classes | self._declared_classes),
             {
-                name: old.canonical(levels.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
+                name: old.canonical(occupied.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
                 for name, old in self.domain.levels.items()
             },
         )
+        for name, levels in domain.levels.items():
+            if self.schema[name].kind == "binary" and len(levels) - (MISSING in levels.index) > 2:
+                raise SchemaError(
+                    f"column {name!r} is binary ({self.schema[name].why}) but has the levels {levels.show()}; "
+                    f"declare it 'nominal'"
+                )
         return self._on(domain)
 
     @cached_property

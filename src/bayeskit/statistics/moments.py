@@ -88,10 +88,10 @@ class Moments:
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         return np.any(self.present.nonzero(), axis=1), {}
 
-    def column_weights(self) -> Iterator[ExactSum]:
+    def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the values of each column by group: (G,) each."""
-        for j in range(len(self.columns)):
-            yield ExactSum(self.present.limbs[:, j], self.present.low)
+        for j, name in enumerate(self.columns):
+            yield name, ExactSum(self.present.limbs[:, j], self.present.low)
 
     def finish(self, shift: Int | None = None) -> tuple[Float, Float, Bool]:
         """Mean and deviation times 2^shift, each rounded once, and whether a table can have these sums: (G, d)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,23 @@ from bayeskit.statistics.statistic import Statistic
 
 @dataclass(frozen=True)
 class Product:
-    """Statistics by name, all of the same groups."""
+    """Statistics by name, all of the same groups; there may be none."""
 
     parts: Mapping[str, Statistic]
-
-    @property
-    def groups(self) -> int:
-        return next((part.groups for part in self.parts.values()), 0)
+    groups: int
 
     def __getitem__(self, name: str) -> Statistic:
         return self.parts[name]
 
     def _each(self, step: Callable[[str, Any], Statistic]) -> Product:
-        return Product({name: step(name, part) for name, part in self.parts.items()})
+        return replace(self, parts={name: step(name, part) for name, part in self.parts.items()})
 
     def update(self, block: Block, /) -> Product:
         return self._each(lambda _, part: part.update(block))
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Product:
-        return self._each(lambda _, part: part.place(groups, n_groups, levels))
+        placed = self._each(lambda _, part: part.place(groups, n_groups, levels))
+        return replace(placed, groups=n_groups)
 
     def spread(self, like: Product, /) -> Product:
         none = np.full(self.groups, -1, dtype=np.int64)
@@ -44,7 +42,7 @@ class Product:
                 parts[name] = self.parts[name].spread(wide)
             else:
                 parts[name] = wide.place(none[: wide.groups], self.groups, {})
-        return Product(parts)
+        return Product(parts, self.groups)
 
     def merge(self, other: Product, /) -> Product:
         return self._each(lambda name, part: part.merge(other.parts[name]))
@@ -62,7 +60,7 @@ class Product:
                 levels[name] = levels[name] | used if name in levels else used
         return groups, levels
 
-    def column_weights(self) -> Iterator[ExactSum]:
+    def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         for part in self.parts.values():
             yield from part.column_weights()
 

@@ -38,8 +38,8 @@ class Statistic(Protocol):
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         """Which groups and which levels carry weight."""
 
-    def column_weights(self) -> Iterable[ExactSum]:
-        """Weight of what it counts of each column, or table, by group: (G,) each."""
+    def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
+        """Weight of what it counts of each column, or table, by group: its name and (G,) each."""
 
     def arrays(self) -> dict[str, Array]:
         """The whole state by field; equal statistics have equal arrays."""

@@ -135,10 +135,10 @@ class Tables:
         part = self.cells.limbs[:, self.offset[t] : self.offset[t + 1]]
         return ExactSum(part.reshape(self.groups, *shape, part.shape[-1]), self.cells.low)
 
-    def column_weights(self) -> Iterator[ExactSum]:
+    def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the rows each table counts by group: (G,) each."""
-        for begin, end in zip(self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
-            yield ExactSum(self.cells.limbs[:, begin:end].sum(axis=1), self.cells.low).carried()
+        for names, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
+            yield " x ".join(names), ExactSum(self.cells.limbs[:, begin:end].sum(axis=1), self.cells.low).carried()
 
     def arrays(self) -> dict[str, Array]:
         sizes = np.array([self.sizes[n] for n in self._columns], dtype=np.int64)

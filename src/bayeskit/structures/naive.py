@@ -12,7 +12,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import LogDensity
+from bayeskit.likelihood import Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
 
 
@@ -57,10 +57,11 @@ class Naive:
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         by_name = {c.name: c for c in columns}
-        return Product({repr(f): f.statistic([by_name[n] for n in names], n_groups) for f, names in self.parts})
+        parts = {repr(f): f.statistic([by_name[n] for n in names], n_groups) for f, names in self.parts}
+        return Product(parts, n_groups)
 
-    def fit(self, statistic: Product, unseen: str = "missing") -> NaiveDensity:
-        densities = tuple(family.fit(statistic[repr(family)], unseen) for family, _ in self.parts)
+    def fit(self, statistic: Product, context: Context) -> NaiveDensity:
+        densities = tuple(family.fit(statistic[repr(family)], context) for family, _ in self.parts)
         return NaiveDensity(self.columns, densities)
 
 
@@ -83,12 +84,20 @@ class NaiveDensity:
         for density in self.densities:
             density.add(block, out)
 
-    def terms(self, block: Block, vast: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(self.parts)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
-            terms = density.terms(block, vast)
+            terms = density.terms(block)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
         return whole
+
+    def reach(self, block: Block) -> Float:
+        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block) for d in self.densities)], axis=0)
+        return farthest
+
+    def limit(self, block: Block, unit: Float) -> Limit:
+        nothing = np.zeros((block.rows, 1))
+        return sum((density.limit(block, unit) for density in self.densities), Limit(nothing, nothing, nothing))

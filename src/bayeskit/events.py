@@ -127,7 +127,9 @@ def _table(X: Any, columns: Sequence[str], weight: Any) -> Counted:
         raise SchemaError(f"no column is named {lacking[0]!r} (there are: {', '.join(fields.names[:12])})")
     schema = infer(pa.schema([fields.field(name) for name in columns]), kinds="nominal")
     roles = Roles(weight=given.roles.weight)
-    empty = Counted.empty(schema, lambda groups: Product({"joint": Tables.empty([tuple(columns)], groups)}), roles, 1)
+    empty = Counted.empty(
+        schema, lambda groups: Product({"joint": Tables.empty([tuple(columns)], groups)}, groups), roles, 1
+    )
     return engine.reduce(given.rows, [*columns, *roles.names], empty)
 
 
