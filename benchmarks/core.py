@@ -82,7 +82,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
     yield "moments C lognormal s=6", values, moments(np.exp(x * 6) if n <= 4_000_000 else x, groups, k)
     part = n // 8
     yield "moments C weighted", float(part * d), moments(x[:part], groups[:part], k, weights[:part])
-    mean, precision, constant = rng.normal(size=(3, d, k))
+    mean, precision, constant = rng.random((3, d, k)) + 0.5
     out = np.zeros((n, k))
     one = np.ones(d)
     for name, y in {"C": x, "F": f, "C 10% NaN": holes}.items():

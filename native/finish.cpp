@@ -1,7 +1,7 @@
-// Means and deviations from exact sums: integers as far as possible, then about 100 bits, then one rounding.
+// Means and deviations from exact sums: about 100 bits give a double, integers say whether it is the nearest.
 #include <algorithm>
 #include "bindings.h"
-#include "words.h"
+#include "settle.h"
 
 namespace {
 
@@ -109,7 +109,7 @@ Result finish(Input<int64_t, 3> present, int64_t low0, Input<int64_t, 3> first, 
     const int64_t *shifts = shift.data();
     {
         nb::gil_scoped_release free;
-        Magnitude weight, sum, squares, work;
+        Magnitude weight, sum, squares, work, bound, squared;
         std::vector<int64_t> limbs;
         Spread spread;
         for (size_t c = 0; c < groups * columns; ++c) {
@@ -130,14 +130,23 @@ Result finish(Input<int64_t, 3> present, int64_t low0, Input<int64_t, 3> first, 
             e0 += 32 * low0;
             if (sum.length) {
                 Double2 s = leading(sum, e1);
-                double x = scaled(quotient(s, w), e1 + 32 * low1 - e0 + by, work);
+                double near = scaled(quotient(s, w), e1 + 32 * low1 - e0 + by, work);
+                double x = settled(near, [&](uint64_t t, int64_t e) {  // S1 / S0 against t
+                    times(weight, t, bound);
+                    return compare(sum, 32 * low1 + by, bound, 32 * low0 + e);
+                });
                 mean.data[c] = sum.negative ? -x : x;
             }
             if (good && spread.n.length) {
                 Double2 n = leading(spread.n, en);
                 en += 32 * spread.low;
                 if (en & 1) n = {2 * n.high, 2 * n.low}, --en;
-                deviation.data[c] = scaled(quotient(root(n), w), en / 2 - e0 + by, work);
+                double near = scaled(quotient(root(n), w), en / 2 - e0 + by, work);
+                deviation.data[c] = settled(near, [&](uint64_t t, int64_t e) {  // N / S0^2 against t^2
+                    times(weight, t, bound);
+                    square(bound, squared);
+                    return compare(spread.n, 32 * spread.low + 2 * by, squared, 2 * (32 * low0 + e));
+                });
             }
         }
     }

@@ -30,6 +30,7 @@ inline Real splat(double x) { return x - Real{}; }
 inline Whole splat(int64_t x) { return x - Whole{}; }
 inline double lane(Real v, int i) { return v[i]; }
 inline int64_t lane(Whole v, int i) { return v[i]; }
+inline uint64_t lane(Bits v, int i) { return v[i]; }
 #else
 typedef double Real;
 typedef int64_t Whole;
@@ -39,6 +40,7 @@ inline Real splat(double x) { return x; }
 inline Whole splat(int64_t x) { return x; }
 inline double lane(Real v, int) { return v; }
 inline int64_t lane(Whole v, int) { return v; }
+inline uint64_t lane(Bits v, int) { return v; }
 #endif
 
 template <typename To, typename From> inline To as(From from) {

@@ -23,9 +23,6 @@
 
 namespace {
 
-#ifndef SPAN
-#define SPAN 2048
-#endif
 constexpr int64_t TOGETHER = 2048;               // rows whose sums are exact in one accumulator
 constexpr int DEPTH = 21;                        // D
 constexpr int LOWEST = -400, HIGHEST = 480;      // E between these: x^2 < 2^960, l a multiple of 2^-946
@@ -53,9 +50,13 @@ struct Anchors {
 };
 
 struct Partial {
-    Whole first = {}, second = {}, third = {}, missing = {};
+    Bits first = {}, second = {}, third = {};
     Real first_low = {}, second_low = {}, third_low = {};
+    Whole missing = {};  // minus the number of NaN
 };
+
+// What may be in the rows: numbers in [lower, upper) and zeros only; NaN as well; anything.
+enum class Rows { plain, holes, any };
 
 // Memory of the next span, asked for while this one is added: reading and adding then take place together.
 struct Ahead {
@@ -63,8 +64,8 @@ struct Ahead {
     int64_t step;
 };
 
-// Adds the rows of one group. MASKED leaves out NaN and what is not in [lower, upper).
-template <bool MASKED>
+// Adds the rows of one group; what does not belong here counts as zero.
+template <Rows ROWS>
 inline Partial accumulate(const Panel &p, const int32_t *order, int64_t n, const Anchors &a, Ahead &ahead) {
     Partial s;
     const char *next = ahead.at;
@@ -72,35 +73,36 @@ inline Partial accumulate(const Panel &p, const int32_t *order, int64_t n, const
         __builtin_prefetch(next, 0, 2);
         next += ahead.step;
         Real x = load(p.data + order[k] * p.stride);
-        if (MASKED) {
+        if (ROWS != Rows::plain) s.missing += differs(x, x);
+        if (ROWS == Rows::holes) x = keep(equal(x, x), x);
+        if (ROWS == Rows::any) {
             Real m = magnitude(x);
-            s.missing += differs(x, x);
             x = keep(less(m, a.upper) & ~less(m, a.lower), x);
         }
         Real t = sum_by_multiplier(x, a.first);
-        s.first += as<Whole>(t);
+        s.first += as<Bits>(t);
         s.first_low = sum_by_multiplier(x - (t - a.first), s.first_low);
         Real h = x * x, l = square_rest(x, h);
         t = multiply_add(x, x, a.second);
-        s.second += as<Whole>(t);
+        s.second += as<Bits>(t);
         s.second_low = sum_by_multiplier(h - (t - a.second), s.second_low);
         t = l + a.third;
-        s.third += as<Whole>(t);
+        s.third += as<Bits>(t);
         s.third_low = sum_by_multiplier(l - (t - a.third), s.third_low);
     }
     ahead.at = next;
     // Every row also added the bits of the anchors; unsigned, where wrapping round is defined.
-    s.first -= as<Whole>(a.first) * splat(n);
-    s.second -= as<Whole>(a.second) * splat(n);
-    s.third -= as<Whole>(a.third) * splat(n);
+    s.first -= as<Bits>(a.first) * splat_bits(uint64_t(n));
+    s.second -= as<Bits>(a.second) * splat_bits(uint64_t(n));
+    s.third -= as<Bits>(a.third) * splat_bits(uint64_t(n));
     return s;
 }
 
 inline bool fold(const Partial &s, const Anchors &a, int l, int64_t cell, Sums first, Sums second) {
     int64_t e = a.exponent[l];
-    return add(first, cell, lane(s.first, l), e - 51) & add(first, cell, lane(s.first_low, l)) &
-           add(second, cell, uint64_t(lane(s.second, l)), false, 2 * e - 52) & add(second, cell, lane(s.second_low, l)) &
-           add(second, cell, lane(s.third, l), 2 * e - 105) & add(second, cell, lane(s.third_low, l));
+    return add(first, cell, int64_t(lane(s.first, l)), e - 51) & add(first, cell, lane(s.first_low, l)) &
+           add(second, cell, lane(s.second, l), false, 2 * e - 52) & add(second, cell, lane(s.second_low, l)) &
+           add(second, cell, int64_t(lane(s.third, l)), 2 * e - 105) & add(second, cell, lane(s.third_low, l));
 }
 
 // Rows of a span in the order of their groups: group g has order[start[g] .. start[g+1]).
@@ -151,7 +153,8 @@ inline void see_panels(const Panel *p, Range *range, int n, int64_t rows) {
 inline bool add_panel(const Panel &p, const Range &range, const Order &o, const Target &to, Ahead &ahead) {
     Anchors a;
     double smallest[LANES], bound[LANES];
-    bool more = false, masked = false, rest = false;
+    bool more = false, rest = false;
+    Rows kind = Rows::plain;
     for (int l = 0; l < LANES; ++l) {
         double largest = lane(range.largest, l);
         int64_t e = largest > 0 ? int64_t(bits_of(largest) >> 52) - 1022 : 0;
@@ -160,15 +163,20 @@ inline bool add_panel(const Panel &p, const Range &range, const Order &o, const 
         smallest[l] = used && middle ? range.smallest(l) : INFINITE;
         bound[l] = used && !middle ? __builtin_nan("") : lane(a.lower, l);
         rest |= used && !middle;
-        masked |= used && (!middle || lane(range.missing, l) || smallest[l] < lane(a.lower, l));
+        if (used && (!middle || smallest[l] < lane(a.lower, l)))
+            kind = Rows::any;
+        else if (used && lane(range.missing, l) && kind == Rows::plain)
+            kind = Rows::holes;
     }
     bool good = true;
     for (int round = 0; round < ROUNDS; ++round) {
         for (int64_t g = 0; g < o.groups; ++g)
             for (int64_t k = o.start[g], n; k < o.start[g + 1]; k += n) {
                 n = least(TOGETHER, o.start[g + 1] - k);
-                Partial s = masked ? accumulate<true>(p, o.row + k, n, a, ahead)
-                                   : accumulate<false>(p, o.row + k, n, a, ahead);
+                auto run = kind == Rows::plain   ? accumulate<Rows::plain>
+                           : kind == Rows::holes ? accumulate<Rows::holes>
+                                                 : accumulate<Rows::any>;
+                Partial s = run(p, o.row + k, n, a, ahead);
                 for (int l = p.from; l < p.to; ++l) {
                     int64_t cell = g * to.columns + p.first + l;
                     if (round == 0) good &= add(to.present, cell, n + lane(s.missing, l), 0);
@@ -183,7 +191,7 @@ inline bool add_panel(const Panel &p, const Range &range, const Order &o, const 
             a.set(l, deeper ? a.exponent[l] - DEPTH : 0, deeper);
             if (deeper && round + 1 < ROUNDS) bound[l] = lane(a.lower, l);
         }
-        masked = true;
+        kind = Rows::any;
         if (!more) break;
     }
     return rest || more ? good & add_rest(p, o, bound, to) : good;
@@ -207,7 +215,7 @@ Status moments(Columns c, const int32_t *groups, const double *weights, int64_t 
         return good ? Status::fine : Status::window;
     }
     // A span holds about 64 rows of each group, so that folding costs little, but stays in the cache if it can.
-    int64_t span = least(c.rows, least(65536, most(SPAN, 64 * n_groups)));
+    int64_t span = least(c.rows, least(65536, most(TOGETHER, 64 * n_groups)));
     Scratch rows(4 * span), starts(4 * (n_groups + 2)), packed(8 * LANES * span);
     if (!rows.data || !starts.data || !packed.data) return Status::memory;
     Order order = {rows.as<int32_t>(), starts.as<int32_t>(), n_groups};
