@@ -46,7 +46,8 @@ def learned(likelihood: Any, columns: Any, table: pa.RecordBatch) -> tuple[Any, 
 
     empty = Counted.empty(SCHEMA, counts, Roles("class"))
     counted = empty.update(table).canonical()
-    return likelihood.fit(counted.statistic["f"], Context(np.ones(len(counted.domain.classes)))), counted.block(table)
+    context = Context(np.ones(len(counted.domain.classes)))
+    return likelihood.fit(counted.statistic["f"], context), counted.block(table)
 
 
 def everything() -> Naive:

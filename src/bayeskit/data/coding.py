@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,20 @@ import pyarrow.types as pt
 from bayeskit import _core
 from bayeskit.arrays import Array, Code
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
-from bayeskit.data.schema import Column, Schema
+from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
-
-DENSE_RANGE = 1 << 16
 
 
 def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
     """Codes of one column: Arrow values, or 0 / 1 for present / missing."""
+    if isinstance(values, pa.Array) and pt.is_int64(values.type) and not values.null_count:
+        out = np.empty((1, len(values)), dtype=np.int32)
+        (levels,) = integer_codes(values.to_numpy()[:, None], [column], [levels], grow, out)
+        return out[0], levels
+    return _codes(values, levels, grow, column)
+
+
+def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
     keys: list[Key | None]
     if isinstance(values, np.ndarray):
         keys, index = [PRESENT, MISSING], values
@@ -74,34 +81,22 @@ def _ordered(wanted: Levels, column: Column) -> None:
                 )
 
 
-def integer_codes(x: Array, schema: Schema, levels: dict[str, Levels], grow: bool, out: Code) -> dict[str, Levels]:
-    """Codes of a whole integer or boolean matrix by table look-up; new values join and it runs again."""
+def integer_codes(x: Array, columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code) -> list[Levels]:
+    """Codes of the columns of an integer or boolean matrix by table look-up; what no table has goes the long way."""
     family = BOOL if x.dtype.kind == "b" else NUMBER
-    whole = x.astype(np.int64, copy=False)
-    if not (whole.flags.aligned and whole.dtype.isnative):
-        whole = whole.astype(np.int64)
+    whole = np.require(x, dtype=np.int64, requirements="A")
     start, down, across = whole.ctypes.data, *whole.strides
     address = (start + across * np.arange(whole.shape[1], dtype=np.int64)).astype(np.uint64)
     stride = np.full(whole.shape[1], down, dtype=np.int64)
-    while True:
-        base, tables = [], []
-        for name in schema.coded:
-            known = {int(k[1]): c for k, c in levels.get(name, Levels()).index.items() if k[0] == family}  # type: ignore[call-overload]
-            low = min(known, default=0)
-            table = np.full(min(max(known, default=-1) - low + 1, DENSE_RANGE), -2, dtype=np.int32)
-            for value, code in known.items():
-                if value - low < len(table):
-                    table[value - low] = code
-            base.append(low)
-            tables.append(table)
-        begin = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
-        lookup = np.concatenate(tables) if tables else np.empty(0, np.int32)
-        if not _core.integers(address, stride, len(whole), np.array(base, np.int64), begin, lookup, out):
-            return levels
-        grown = dict(levels)
-        for j, name in enumerate(schema.coded):
-            lost = out[j] == -2
-            if lost.any():
-                values = pa.array(x[lost, j])
-                out[j, lost], grown[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])
-        return grown
+    known = [some.dense[family] for some in levels]
+    base = np.array([low for low, _ in known], dtype=np.int64)
+    begin = np.cumsum([0, *(len(table) for _, table in known)], dtype=np.int64)
+    lookup = np.concatenate([table for _, table in known])
+    if not _core.integers(address, stride, len(whole), base, begin, lookup, out):
+        return list(levels)
+    grown = list(levels)
+    for j, column in enumerate(columns):
+        lost = out[j] == -2
+        if lost.any():
+            out[j, lost], grown[j] = _codes(pa.array(x[lost, j]), levels[j], grow, column)
+    return grown

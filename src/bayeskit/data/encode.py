@@ -64,7 +64,9 @@ def encode(
     levels = dict(domain.levels)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
     if isinstance(coded, np.ndarray):
-        levels = integer_codes(coded, schema, levels, grow, codes)
+        columns = [schema[name] for name in schema.coded]
+        known = [levels.get(name, Levels()) for name in schema.coded]
+        levels |= zip(schema.coded, integer_codes(coded, columns, known, grow, codes), strict=True)
     else:
         for j, (name, values) in enumerate(zip(schema.coded, coded, strict=True)):
             codes[j], levels[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])

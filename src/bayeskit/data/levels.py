@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Int
+from bayeskit.arrays import Bool, Code, Int
 from bayeskit.errors import InputError
 
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
+DENSE_RANGE = 1 << 16
 
 MISSING: Key = (MARK, "missing")
 PRESENT: Key = (MARK, "present")
@@ -64,6 +65,21 @@ class Levels:
     @cached_property
     def index(self) -> Mapping[Key, int]:
         return {key: code for code, key in enumerate(self.keys)}
+
+    @cached_property
+    def dense(self) -> Mapping[int, tuple[int, Code]]:
+        """Tables from whole numbers and truth values to codes: the lowest value, and codes from it on, -2 for none."""
+        tables = {}
+        for family in (BOOL, NUMBER):
+            known = {int(v): c for (f, v), c in self.index.items() if f == family and isinstance(v, int)}
+            known = {v: c for v, c in known.items() if -(2**63) <= v < 2**63}
+            low = min(known, default=0)
+            table = np.full(min(max(known, default=low - 1) - low + 1, DENSE_RANGE), -2, dtype=np.int32)
+            for value, code in known.items():
+                if value - low < len(table):
+                    table[value - low] = code
+            tables[family] = (low, table)
+        return tables
 
     @property
     def values(self) -> list[Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bayeskit.errors import InputError
 
-CELLS = 1 << 18
+CELLS = 1 << 19
 Result = TypeVar("Result")
 
 

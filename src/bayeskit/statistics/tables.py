@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Self
 
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Bool, Int
+from bayeskit.arrays import Array, Bool, Code, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import ForgetError
 from bayeskit.statistics.exact import ExactSum, weight_range
@@ -19,71 +20,98 @@ PAIRS_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Which columns stand in which table, and where each table's cells begin; kept from batch to batch."""
+
+    tables: tuple[tuple[str, ...], ...]
+    sizes: Mapping[str, int]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.sizes)
+
+    @cached_property
+    def offset(self) -> Int:  # (tables + 1,)
+        widths = [prod(self.sizes[n] for n in t) for t in self.tables]
+        return np.cumsum([0, *widths], dtype=np.int64)
+
+    @cached_property
+    def start(self) -> Int:  # (tables + 1,) where each table's columns begin in ``used``
+        return np.cumsum([0, *map(len, self.tables)], dtype=np.int64)
+
+    @cached_property
+    def used(self) -> Int:  # the columns of all tables, as positions in ``columns``
+        place = {name: j for j, name in enumerate(self.columns)}
+        return np.array([place[n] for t in self.tables for n in t], dtype=np.int64)
+
+    @cached_property
+    def levels(self) -> Code:  # (columns,)
+        return np.array(list(self.sizes.values()), dtype=np.int32)
+
+    @cached_property
+    def only_pairs(self) -> bool:
+        return len(self.tables) >= PAIRS_AT_ONCE and all(len(t) == 2 for t in self.tables)
+
+    @property
+    def spans(self) -> Iterator[tuple[tuple[str, ...], int, int]]:
+        """Each table with the first and the last + 1 of its cells."""
+        return zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True)
+
+
+@dataclass(frozen=True)
 class Tables:
     """Weights of the cells of several tables; a table over no column counts the rows of each group."""
 
-    tables: tuple[tuple[str, ...], ...]  # the columns of each
-    sizes: Mapping[str, int]  # levels of each column
+    layout: Layout
     cells: ExactSum  # (G, all cells of all tables one after the other, last column fastest)
 
     @classmethod
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
         named = tuple(tuple(t) for t in tables)
         sizes = {name: 0 for t in named for name in t}
-        return cls(named, sizes, ExactSum.zeros((n_groups, sum(not t for t in named))))
+        return cls(Layout(named, sizes), ExactSum.zeros((n_groups, sum(not t for t in named))))
 
     @property
     def groups(self) -> int:
         return self.cells.shape[0]
 
-    @cached_property
-    def offset(self) -> Int:  # (tables + 1,)
-        widths = [int(np.prod([self.sizes[n] for n in t], dtype=np.int64)) for t in self.tables]
-        return np.concatenate([[0], np.cumsum(widths, dtype=np.int64)]).astype(np.int64)
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        return self.layout.tables
 
-    @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        return tuple(self.sizes)
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return self.layout.sizes
 
     def update(self, block: Block, /) -> Self:
         if block.groups is None or not block.rows:
             return self
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
         cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
+        layout = self.layout
+        position = block.coded(layout.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)
-        position = block.coded(self._columns)
-        size[position] = [self.sizes[n] for n in self._columns]
-        index = dict(zip(self._columns, position.tolist(), strict=True))
-        pairs = np.array([[index[n] for n in t] for t in self.tables if len(t) == 2], dtype=np.int32)
-        if block.weights is None and len(pairs) == len(self.tables) >= PAIRS_AT_ONCE:
-            _core.pairs(block.codes, block.groups, pairs, size, self.offset[:-1], cells.limbs, cells.low)
+        size[position] = layout.levels
+        columns = position[layout.used]
+        begin = layout.offset[:-1]
+        if block.weights is None and layout.only_pairs:
+            _core.pairs(block.codes, block.groups, columns.reshape(-1, 2), size, begin, cells.limbs, cells.low)
         else:
-            columns = np.array([index[n] for t in self.tables for n in t], dtype=np.int32)
-            start = np.cumsum([0, *map(len, self.tables)], dtype=np.int64)
-            _core.count(
-                block.codes,
-                block.groups,
-                block.weights,
-                columns,
-                start,
-                size,
-                self.offset[:-1],
-                cells.limbs,
-                cells.low,
-            )
-        return replace(self, cells=ExactSum(cells.limbs, cells.low).carried())
+            start = layout.start
+            _core.count(block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low)
+        return replace(self, cells=cells.carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
-        placed = replace(self, sizes=sizes)
+        layout = Layout(self.tables, sizes)
         same = all(
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
         )
-        cells = self.cells if same else self.cells.placed(self._moves(placed, levels), int(placed.offset[-1]), axis=1)
-        return replace(self, sizes=sizes, cells=cells.placed(groups, n_groups))
+        cells = self.cells if same else self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
+        return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
 
-    def _moves(self, placed: Tables, levels: Mapping[str, tuple[Int, int]]) -> Int:
+    def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
         """For every cell here its cell there, -1 where one of its levels is dropped."""
         moves = [np.empty(0, dtype=np.int64)]
         for columns, offset in zip(self.tables, placed.offset.tolist(), strict=False):
@@ -97,12 +125,12 @@ class Tables:
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
-        wide = replace(self, tables=like.tables, sizes=sizes)
+        wide = Layout(like.tables, sizes)
         where = dict(zip(wide.tables, wide.offset.tolist(), strict=False))
         index = [np.empty(0, dtype=np.int64)]
-        for t, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
+        for t, begin, end in self.layout.spans:
             index.append(where[t] + np.arange(end - begin))
-        return replace(wide, cells=self.cells.placed(np.concatenate(index), int(wide.offset[-1]), axis=1))
+        return replace(self, layout=wide, cells=self.cells.placed(np.concatenate(index), int(wide.offset[-1]), axis=1))
 
     def merge(self, other: Self, /) -> Self:
         return replace(self, cells=self.cells + other.cells)
@@ -111,7 +139,7 @@ class Tables:
         cells = self.cells - other.cells
         wrong = np.argwhere(cells.negative())
         if len(wrong):
-            table = self.tables[int(np.searchsorted(self.offset, wrong[0][1], side="right")) - 1]
+            table = self.tables[int(np.searchsorted(self.layout.offset, wrong[0][1], side="right")) - 1]
             where = f"a count of {' x '.join(table)}" if table else "the weight of a class"
             raise ForgetError(
                 f"these rows cannot have been learned: without them {where} would be negative; "
@@ -123,7 +151,7 @@ class Tables:
         used = self.cells.nonzero()
         anywhere: Bool = np.asarray(used.any(axis=0))
         seen = {name: np.zeros(size, dtype=bool) for name, size in self.sizes.items()}
-        for t, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
+        for t, begin, end in self.layout.spans:
             cube = anywhere[begin:end].reshape([self.sizes[n] for n in t])
             for axis, name in enumerate(t):
                 seen[name] |= cube.any(axis=tuple(a for a in range(len(t)) if a != axis))
@@ -132,24 +160,23 @@ class Tables:
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""
         shape = [self.sizes[n] for n in self.tables[t]]
-        part = self.cells.limbs[:, self.offset[t] : self.offset[t + 1]]
+        part = self.cells.limbs[:, self.layout.offset[t] : self.layout.offset[t + 1]]
         return ExactSum(part.reshape(self.groups, *shape, part.shape[-1]), self.cells.low)
 
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the rows each table counts by group: (G,) each."""
-        for names, begin, end in zip(self.tables, self.offset[:-1].tolist(), self.offset[1:].tolist(), strict=True):
+        for names, begin, end in self.layout.spans:
             yield " x ".join(names), ExactSum(self.cells.limbs[:, begin:end].sum(axis=1), self.cells.low).carried()
 
     def arrays(self) -> dict[str, Array]:
-        sizes = np.array([self.sizes[n] for n in self._columns], dtype=np.int64)
-        return {"sizes": sizes, **self.cells.arrays("cells")}
+        return {"sizes": self.layout.levels.astype(np.int64), **self.cells.arrays("cells")}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
-        sizes = dict(zip(self._columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
+        sizes = dict(zip(self.layout.columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
         if any(size < 0 for size in sizes.values()):
             raise ValueError("a column has a negative number of levels")
-        shaped = replace(self, sizes=sizes)
-        cells = ExactSum.from_arrays(arrays, "cells", (self.groups, int(shaped.offset[-1])))
+        layout = Layout(self.tables, sizes)
+        cells = ExactSum.from_arrays(arrays, "cells", (self.groups, int(layout.offset[-1])))
         if cells.negative().any():
             raise ValueError("a count is negative")
-        return replace(shaped, cells=cells)
+        return replace(self, layout=layout, cells=cells)
