@@ -6,8 +6,9 @@ import core
 import memory
 import naive
 import start
+import text
 
 if __name__ == "__main__":
-    for benchmark in (start, naive, memory, core):
+    for benchmark in (start, naive, text, memory, core):
         print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
         benchmark.main()

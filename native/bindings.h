@@ -76,3 +76,7 @@ void bind_sums(nb::module_ &);
 void bind_finish(nb::module_ &);
 void bind_columns(nb::module_ &);
 void bind_levels(nb::module_ &);
+void bind_sparse(nb::module_ &);
+void bind_bins(nb::module_ &);
+void bind_mixture(nb::module_ &);
+void bind_functions(nb::module_ &);

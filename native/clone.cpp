@@ -35,6 +35,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "pairs.inl"
 #include "lookup.inl"
 #include "softmax.inl"
+#include "mixture.inl"
 #include "integers.inl"
 
 #define TEXT_OF(x) #x
@@ -43,4 +44,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 #define JOIN(a, b) JOIN_OF(a, b)
 
 extern const Kernels JOIN(kernels_, CLONE);
-const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan, moments, gaussian, count, pairs, lookup, softmax, integers};
+const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
+                                       softmax,     integers, mixture, curves};

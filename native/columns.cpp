@@ -22,7 +22,7 @@ void moments(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
     size_t n = present.shape(0), d = size_t(c.count);
     require(present.shape(1) == d && first.shape(1) == d && second.shape(1) == d, "sums differ from columns");
     require(first.shape(0) == n && second.shape(0) == n, "sums differ in groups");
-    require(-low0 >= 0 && -low0 < s0.length, "present must hold whole weights: its limbs do not reach 2^0");
+    require(w || (-low0 >= 0 && -low0 < s0.length), "the limbs of present do not reach 2^0");
     Status status;
     {
         nb::gil_scoped_release free;

@@ -53,4 +53,8 @@ NB_MODULE(_core, m) {
     bind_finish(m);
     bind_columns(m);
     bind_levels(m);
+    bind_sparse(m);
+    bind_bins(m);
+    bind_mixture(m);
+    bind_functions(m);
 }

@@ -1,6 +1,7 @@
 // Exact sums: a number is kept as limbs of 32 bits in int64, so additions need no carry for 2^31 steps.
 // Everything is static: this header is compiled into every clone with that clone's flags.
 #pragma once
+#include "compiler.h"
 #include "kernels.h"
 
 namespace {

@@ -12,7 +12,7 @@ constexpr int64_t ABREAST = 16; // classes
 inline bool unpack(Columns c, int64_t j, int64_t w, int64_t at, int64_t rows, const double *scale, double *out) {
     int64_t back = least(j, LANES - w), i = 0;  // a narrow last panel reads over columns before it
     bool holes = false;
-    if (LANES > 1 && back + w == LANES && adjacent(c, j - back) >= LANES) {
+    if (LANES > 1 && back + w == LANES && adjacent(c, j - back) == LANES) {
         Real by[LANES];
         Whole missing = splat(int64_t(0));
         for (int k = 0; k < LANES; ++k) by[k] = splat(scale[j - back + k]);
@@ -33,18 +33,16 @@ inline bool unpack(Columns c, int64_t j, int64_t w, int64_t at, int64_t rows, co
     }
     for (int64_t k = 0; k < w; ++k) {
         int64_t r = i;
-        if (c.stride[j + k] == 8) {
-            Real by = splat(scale[j + k]);
-            Whole missing = splat(int64_t(0));
-            for (; r + LANES <= rows; r += LANES) {
-                const char *from = (const char *) c.address[j + k] + 8 * (at + r);
-                Real v = load(from);
-                __builtin_prefetch(from + 8 * TILE, 0, 2);
-                missing |= differs(v, v);
-                store(out + k * TILE + r, v * by);
-            }
-            holes |= any(missing);
+        Real by = splat(scale[j + k]);
+        Whole missing = splat(int64_t(0));
+        for (; r + LANES <= rows; r += LANES) {
+            const char *from = (const char *) c.address[j + k] + c.stride[j + k] * (at + r);
+            Real v = c.stride[j + k] == 8 ? load(from) : load_apart(from, c.stride[j + k]);
+            __builtin_prefetch(from + c.stride[j + k] * TILE, 0, 2);
+            missing |= differs(v, v);
+            store(out + k * TILE + r, v * by);
         }
+        holes |= any(missing);
         for (; r < rows; ++r) {
             double v = number_at(c.address[j + k], (at + r) * c.stride[j + k]);
             holes |= v != v;

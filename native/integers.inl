@@ -14,7 +14,7 @@ inline int32_t code_of(uint64_t v, int64_t base, uint64_t size, const int32_t *c
 }
 
 constexpr int64_t STRIP = 128;  // rows of a C-order matrix that stay in the nearest cache while columns are taken out
-constexpr int64_t PATCH = 16;   // rows whose places are worked out before their codes are fetched
+constexpr int64_t PATCH = 8;    // rows whose places are worked out before their codes are fetched
 
 // LANES adjacent columns, of which [from, LANES) are wanted: places in the table by vectors, codes one by one.
 inline void strip_codes(const char *data, int64_t stride, int64_t rows, int from, const int64_t *base,
@@ -59,8 +59,8 @@ int64_t integers(Columns c, const int64_t *base, const int64_t *start, const int
     for (int64_t at = 0; at < c.rows; at += STRIP) {
         int64_t rows = least(STRIP, c.rows - at);
         for (int64_t j = 0; j < c.count;) {
-            int64_t w = least(adjacent(c, j), LANES), first = j + w - LANES;
-            if (LANES > 1 && first >= 0 && adjacent(c, first) >= LANES) {
+            int64_t w = adjacent(c, j), first = j + w - LANES;
+            if (LANES > 1 && first >= 0 && adjacent(c, first) == LANES) {
                 strip_codes((const char *) c.address[first] + at * c.stride[j], c.stride[j], rows, int(j - first), base,
                             start, table, out + first * c.rows + at, c.rows, first);
                 j += w;

@@ -34,6 +34,20 @@ struct Tables {
     int64_t cells;
 };
 
+// Log densities of columns by class as piecewise cubics; (column j, class k) is unit j * classes + k. Its centres are
+// centre[offset[u] .. offset[u+1]), of which real[u] count; its stretches stretch[u] .. stretch[u+1], each from low to
+// high with steps[u] cells per unit of x and cubics from curve[4 * begin] on.
+struct Curves {
+    const double *centre, *log_weight;
+    const int64_t *offset, *real;
+    const double *precision, *constant, *steps;
+    const int64_t *stretch;
+    const double *low, *high;
+    const int64_t *begin;
+    const double *curve;
+    int64_t longest;
+};
+
 enum class Status { fine, group, code, weight, window, memory };
 
 struct Kernels {
@@ -49,4 +63,7 @@ struct Kernels {
                      const double *table, int64_t cells, int64_t classes, double *out);
     int64_t (*softmax)(double *out, int64_t rows, int64_t classes, bool log, double *evidence);
     int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
+    void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
+                    double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
+    Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
 };

@@ -2,31 +2,32 @@
 // no kernel lets a number depend on how many lanes there are.
 #pragma once
 #include "exact.h"
-#if defined(__AVX2__) || defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>  // always_inline only: nothing of it can be shared between clones
 #endif
 
 namespace {
 
-#if defined(__AVX512F__)
+#if !defined(__GNUC__) || defined(ONE_LANE)  // ONE_LANE: to test what other compilers get
+#define SCALAR
+constexpr int LANES = 1;
+#elif defined(__AVX512F__)
 constexpr int LANES = 8;
 #elif defined(__AVX2__)
 constexpr int LANES = 4;
-#elif defined(__GNUC__)
-constexpr int LANES = 2;
 #else
-constexpr int LANES = 1;
+constexpr int LANES = 2;
 #endif
 
 constexpr double HUGE_NUMBER = 1.7976931348623157e308;
 constexpr double INFINITE = __builtin_inf();
 
-#if defined(__GNUC__)
+#if !defined(SCALAR)
 typedef double Real __attribute__((vector_size(8 * LANES)));
 typedef int64_t Whole __attribute__((vector_size(8 * LANES)));  // also masks: 0 or -1 by lane
 typedef uint64_t Bits __attribute__((vector_size(8 * LANES)));
 inline Bits splat_bits(uint64_t x) { return x - Bits{}; }
-inline Real splat(double x) { return x - Real{}; }
+inline Real splat(double x) { return x - Real{}; }  // x - 0 is x, -0.0 too
 inline Whole splat(int64_t x) { return x - Whole{}; }
 inline double lane(Real v, int i) { return v[i]; }
 inline int64_t lane(Whole v, int i) { return v[i]; }
@@ -55,9 +56,15 @@ inline Real load(const void *p) {
     __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
+// LANES doubles, stride bytes from one to the next.
+inline Real load_apart(const char *p, int64_t stride) {
+    double v[LANES];
+    for (int i = 0; i < LANES; ++i) __builtin_memcpy(v + i, p + i * stride, 8);
+    return load(v);
+}
 inline void store(void *p, Real v) { __builtin_memcpy(p, &v, sizeof v); }
 
-#if defined(__GNUC__)
+#if !defined(SCALAR)
 inline Whole less(Real a, Real b) { return a < b; }
 inline Whole below(Bits a, Bits b) { return (Whole) (a < b); }
 inline Whole equal(Real a, Real b) { return a == b; }
@@ -83,12 +90,22 @@ inline bool any(Whole mask) {
     return found != 0;
 }
 
+#if defined(__FMA__) && !defined(SCALAR)
+#define FUSED
+// a * b + c with one rounding.
+inline Real fused(Real a, Real b, Real c) {
+#if defined(__AVX512F__)
+    return (Real) _mm512_fmadd_pd((__m512d) a, (__m512d) b, (__m512d) c);
+#else
+    return (Real) _mm256_fmadd_pd((__m256d) a, (__m256d) b, (__m256d) c);
+#endif
+}
+#endif
+
 // x * x - h for h = fl(x * x), exactly: by FMA, or by Dekker's halves of 26 bits (|x| in the middle range).
 inline Real square_rest(Real x, Real h) {
-#if defined(__AVX512F__)
-    return (Real) _mm512_fmsub_pd((__m512d) x, (__m512d) x, (__m512d) h);
-#elif defined(__FMA__)
-    return (Real) _mm256_fmsub_pd((__m256d) x, (__m256d) x, (__m256d) h);
+#if defined(FUSED)
+    return fused(x, x, -h);
 #else
     Real t = splat(134217729.0) * x, a = t - (t - x), b = x - a;
     return ((a * a - h) + splat(2.0) * a * b) + b * b;
@@ -97,10 +114,8 @@ inline Real square_rest(Real x, Real h) {
 
 // a * b + c where one rounding or two make no difference to the caller.
 inline Real multiply_add(Real a, Real b, Real c) {
-#if defined(__AVX512F__)
-    return (Real) _mm512_fmadd_pd((__m512d) a, (__m512d) b, (__m512d) c);
-#elif defined(__FMA__)
-    return (Real) _mm256_fmadd_pd((__m256d) a, (__m256d) b, (__m256d) c);
+#if defined(FUSED)
+    return fused(a, b, c);
 #else
     return a * b + c;
 #endif
@@ -108,18 +123,19 @@ inline Real multiply_add(Real a, Real b, Real c) {
 
 // a + b by the multiplier, which many CPUs keep beside the adder: halves the wait where adders are the limit.
 inline Real sum_by_multiplier(Real a, Real b) {
-#if defined(__FMA__)
+#if defined(FUSED)
     Real one = splat(1.0);
     asm("" : "+x"(one));  // or the compiler makes it an addition again
-    return multiply_add(a, one, b);
+    return fused(a, one, b);
 #else
     return a + b;
 #endif
 }
 
 // Row i of v becomes column i.
-#if defined(__GNUC__)
-#if defined(__AVX512F__)
+#if defined(SCALAR)
+inline void transpose(Real *) {}
+#elif defined(__AVX512F__)
 inline void transpose(Real *v) {
     Real a[8], b[8];
     for (int i = 0; i < 8; i += 2) {
@@ -154,9 +170,6 @@ inline void transpose(Real *v) {
     v[0] = a;
     v[1] = b;
 }
-#endif
-#else
-inline void transpose(Real *) {}
 #endif
 
 }  // namespace

@@ -6,18 +6,22 @@
 // multiple of the ulp of A and lo = x - hi is exact. All t have A's exponent, so their bit patterns are integers
 // that count ulps: bits(t) - bits(A) = hi / ulp(A), and sums of hi are sums of 64-bit integers.
 //
-//   x  :  A1 = 1.5 * 2^(E+1), ulp 2^(E-51).    |hi| <= 2^E: 2^51 ulps.   |lo| <= 2^(E-52).
-//   x^2:  h = fl(x^2) < 2^2E, l = x^2 - h by FMA, |l| <= 2^(2E-54).
-//   h  :  A2 = 2^2E, ulp 2^(2E-52).            0 <= hi < 2^52 ulps.      |lo| <= 2^(2E-53).
+//   x  :  A1 = 1.5 * 2^(E+1), ulp 2^(E-51).     |hi| <= 2^51 ulps.       |lo| <= 2^(E-52).
+//   x^2:  h = fl(x^2) < 2^2E, l = x^2 - h by FMA, |l| <= 2^(2E-54), both exact.
+//   h  :  A2 = 2^2E, ulp 2^(2E-52).             0 <= hi < 2^52 ulps.     |lo| <= 1.5 * 2^(2E-53).
 //   l  :  A3 = 1.5 * 2^(2E-53), ulp 2^(2E-105). |hi| <= 2^51 ulps.       |lo| <= 2^(2E-106).
 //
+// (With FMA t = fl(x^2 + A2), not fl(h + A2): hi is the multiple next to x^2, so that h - hi may be |l| more than
+// half an ulp; it is a multiple of the ulp of h all the same. Any such split gives the same sum.)
+//
 // At most 2^11 rows are added together, so the integers stay below 2^63. The sums of lo are plain doubles, and
-// exact as long as their bits fit 53. Let every x be 0 or |x| >= 2^(E-D). Then x is a multiple of 2^(E-D-52),
-// h of the ulp of 2^(2E-2D), which is 2^(2E-2D-52), and l of 2^(2E-2D-104). Bits between that and the sums:
-//   lo of x: (E-52+11) - (E-D-52) = 11 + D.   lo of h: (2E-53+11) - (2E-2D-52) = 10 + 2D.
+// exact as long as they are integers of at most 53 bits in units of what all their terms are multiples of. Let
+// every x be 0 or |x| >= 2^(E-D). Then x is a multiple of 2^(E-D-52), h of the ulp of 2^(2E-2D), 2^(2E-2D-52), and
+// l of 2^(2E-2D-104). Bits between the units and the sums of 2^11 terms:
+//   lo of x: (E-52+11) - (E-D-52) = 11 + D.    lo of h: (2E-53+1+11) - (2E-2D-52) = 11 + 2D.
 //   lo of l: (2E-106+11) - (2E-2D-104) = 9 + 2D.
-// All are at most 53 for D = 21. Smaller values are left out (as zeros) and added in another round with E - 21;
-// what is left after some rounds, or lies where squares overflow or lose bits, goes in by integers.
+// D = 21 is the largest that keeps all within 53. Smaller values are left out (as zeros) and added in another round
+// with E - 21; what is left after some rounds, or lies where squares overflow or lose bits, goes in by integers.
 #include "direct.inl"
 #include "panel.inl"
 
@@ -144,9 +148,10 @@ inline bool add_rest(const Panel &p, const Order &o, const double *bound, const 
 // cache, in the order of memory, before it is read in the order of groups.
 inline void see_panels(const Panel *p, Range *range, int n, int64_t rows) {
     const char *at[PANELS];
-    for (int64_t i = 0; i < rows; i += SCAN_ROWS) {
+    for (int64_t i = 0, m; i < rows; i += m) {
+        m = least(rows_together(n * LANES), rows - i);
         for (int k = 0; k < n; ++k) at[k] = p[k].data + i * p[k].stride;
-        see_all(range, at, n, p->stride, least(SCAN_ROWS, rows - i));
+        see_all(range, at, n, p->stride, m);
     }
 }
 

@@ -31,14 +31,14 @@ inline void pack(Columns c, int64_t j, int w, int64_t at, int64_t rows, double *
 // The panel that starts at column j, for rows [at, at + rows): read where it lies if columns are adjacent, else
 // packed into buffer. A last panel of adjacent columns reaches back over columns already done.
 inline Panel panel_at(Columns c, int64_t j, int64_t at, int64_t rows, double *buffer) {
-    int64_t w = least(adjacent(c, j), LANES);
+    int64_t w = adjacent(c, j);
     if (w == LANES) return {(const char *) c.address[j] + at * c.stride[j], c.stride[j], j, 0, LANES};
     int64_t back = j - (LANES - w);
-    if (back >= 0 && adjacent(c, back) >= LANES)
+    if (back >= 0 && adjacent(c, back) == LANES)
         return {(const char *) c.address[back] + at * c.stride[back], c.stride[back], back, int(LANES - w), LANES};
     w = least(LANES, c.count - j);
     for (int64_t k = 1; k < w; ++k)
-        if (adjacent(c, j + k) >= LANES) w = k;  // leave a run of adjacent columns to itself
+        if (adjacent(c, j + k) == LANES) w = k;  // leave a run of adjacent columns to itself
     pack(c, j, int(w), at, rows, buffer);
     return {(const char *) buffer, 8 * LANES, j, 0, int(w)};
 }
@@ -47,7 +47,7 @@ inline Panel panel_at(Columns c, int64_t j, int64_t at, int64_t rows, double *bu
 inline bool adjacent_panel(Columns c, int64_t j, const Panel &p) {
     int64_t last = j - 1;
     return j < c.count && c.stride[j] == p.stride && c.stride[last] == p.stride &&
-           c.address[j] == c.address[last] + 8 && adjacent(c, p.first) >= LANES;
+           c.address[j] == c.address[last] + 8 && adjacent(c, p.first) == LANES;
 }
 
 // Some columns of a C-order matrix to rows of a tile and back: column k to tile + k * step. Columns outermost: they

@@ -35,10 +35,11 @@ struct Extent {
     }
 };
 
-// How many columns from j on lie side by side in memory, with one stride.
-inline int64_t adjacent(Columns c, int64_t j) {
+// How many columns from j on lie side by side in memory, with one stride; at most limit.
+inline int64_t adjacent(Columns c, int64_t j, int64_t limit = LANES) {
     int64_t w = 1;
-    while (j + w < c.count && c.stride[j + w] == c.stride[j] && c.address[j + w] == c.address[j] + 8 * uint64_t(w))
+    while (w < limit && j + w < c.count && c.stride[j + w] == c.stride[j] &&
+           c.address[j + w] == c.address[j] + 8 * uint64_t(w))
         ++w;
     return w;
 }
@@ -46,14 +47,17 @@ inline int64_t adjacent(Columns c, int64_t j) {
 // One column of any stride.
 inline Extent column_extent(uint64_t address, int64_t stride, int64_t rows) {
     Extent e;
+    Range r[4];  // independent, so that no step waits for the one before
     int64_t i = 0;
-    if (stride == 8) {
-        Range r[4];  // independent, so that no step waits for the one before
+    const char *at = (const char *) address;
+    if (stride == 8)
         for (; i + 4 * LANES <= rows; i += 4 * LANES)
-            for (int k = 0; k < 4; ++k) r[k].see(load((const char *) address + 8 * (i + k * LANES)));
-        for (int k = 0; k < 4; ++k)
-            for (int l = 0; l < LANES; ++l) e.see(r[k], l);
-    }
+            for (int k = 0; k < 4; ++k) r[k].see(load(at + 8 * (i + k * LANES)));
+    else
+        for (; i + 4 * LANES <= rows; i += 4 * LANES)
+            for (int k = 0; k < 4; ++k) r[k].see(load_apart(at + (i + k * LANES) * stride, stride));
+    for (int k = 0; k < 4; ++k)
+        for (int l = 0; l < LANES; ++l) e.see(r[k], l);
     for (; i < rows; ++i) e.see(number_at(address, i * stride));
     return e;
 }
@@ -67,6 +71,10 @@ template <int N> inline void see_rows(Range *r, const char *const *at, int64_t s
     for (int k = 0; k < N; ++k) r[k] = own[k];
 }
 
+// So many rows of some columns that they stay in the nearest cache from the first vector to the last; wide rows one
+// by one, since the hardware foresees a walk through memory, but not jumps.
+inline int64_t rows_together(int64_t columns) { return columns > 48 ? 1 : 2048 / columns; }
+
 inline void see_all(Range *r, const char *const *at, int n, int64_t stride, int64_t rows) {
     int k = 0;
     for (; k + 3 <= n; k += 3) see_rows<3>(r + k, at + k, stride, rows);
@@ -75,7 +83,7 @@ inline void see_all(Range *r, const char *const *at, int n, int64_t stride, int6
 }
 
 // w >= LANES adjacent columns by rows; the last vector overlaps the one before, since a range may be seen twice.
-constexpr int64_t SCAN_COLUMNS = 64, SCAN_ROWS = 256;
+constexpr int64_t SCAN_COLUMNS = 512;
 
 inline void scan_rows(Columns c, int64_t j, int64_t w, Extent *out) {
     constexpr int MOST = SCAN_COLUMNS / LANES;
@@ -84,8 +92,8 @@ inline void scan_rows(Columns c, int64_t j, int64_t w, Extent *out) {
     int64_t stride = c.stride[j];
     int n = int((w + LANES - 1) / LANES);
     auto first = [&](int k) { return least(int64_t(k) * LANES, w - LANES); };
-    for (int64_t from = 0; from < c.rows; from += SCAN_ROWS) {
-        int64_t rows = least(SCAN_ROWS, c.rows - from);
+    for (int64_t from = 0, rows; from < c.rows; from += rows) {
+        rows = least(rows_together(w), c.rows - from);
         for (int k = 0; k < n; ++k) at[k] = (const char *) c.address[j] + 8 * first(k) + from * stride;
         see_all(r, at, n, stride, rows);
     }
@@ -99,7 +107,7 @@ inline void scan_rows(Columns c, int64_t j, int64_t w, Extent *out) {
 void scan(Columns c, double *out) {
     Extent found[SCAN_COLUMNS];
     for (int64_t j = 0, w; j < c.count; j += w) {
-        w = least(adjacent(c, j), SCAN_COLUMNS);
+        w = adjacent(c, j, SCAN_COLUMNS);
         if (w >= LANES && LANES > 1)
             scan_rows(c, j, w, found);
         else

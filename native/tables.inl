@@ -31,6 +31,14 @@ constexpr int64_t SMALL = 2048;
 template <typename Int>
 inline void cells_of(Codes codes, const int32_t *groups, Tables t, int64_t u, int64_t at, int64_t n, Int cells,
                      Int none, Int *cell) {
+    if (t.start[u + 1] == t.start[u] + 1) {  // the usual table, in one go
+        const int32_t *code = codes.data + t.columns[t.start[u]] * codes.rows + at;
+        for (int64_t i = 0; i < n; ++i) {
+            Int found = code[i] + groups[at + i] * cells;
+            cell[i] = (code[i] | groups[at + i]) < 0 ? none : found;
+        }
+        return;
+    }
     int32_t missing[STRETCH];
     for (int64_t i = 0; i < n; ++i) {
         cell[i] = 0;

@@ -21,11 +21,11 @@ import safetensors
 import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_saver import expect as saver_expect
-from store_saver import model as saver_model
 
 from bayeskit import store
 from bayeskit.errors import InputError, ModelFileError
+from store_saver import expect as saver_expect
+from store_saver import model as saver_model
 
 SAVER = Path(__file__).with_name("store_saver.py")
 ENV = {**os.environ, "PYTHONPATH": str(Path(store.__file__).parents[1])}
@@ -141,9 +141,7 @@ def test_round_trip(path):
         assert back[name].flags.aligned
         assert not back[name].flags.writeable
     foreign = safetensors.numpy.load_file(path)
-    assert {name: a.tobytes() for name, a in foreign.items()} == {
-        name: a.tobytes() for name, a in back.items()
-    }
+    assert {name: a.tobytes() for name, a in foreign.items()} == {name: a.tobytes() for name, a in back.items()}
     assert {name: a.shape for name, a in foreign.items()} == {name: a.shape for name, a in back.items()}
     with safetensors.safe_open(path, "np") as file:
         assert list(file.metadata()) == ["bayeskit"]
@@ -181,9 +179,7 @@ def test_any_round_trip(tmp_path, header, tensors):
     got, back = store.read(file, like(arrays))
     assert json.dumps(got, sort_keys=True) == json.dumps(header, sort_keys=True)
     for found in (back, safetensors.numpy.load_file(file)):
-        assert {n: (a.shape, a.dtype) for n, a in found.items()} == {
-            n: (a.shape, a.dtype) for n, a in arrays.items()
-        }
+        assert {n: (a.shape, a.dtype) for n, a in found.items()} == {n: (a.shape, a.dtype) for n, a in arrays.items()}
         assert all((a == 1).all() for a in found.values())
 
 
@@ -193,9 +189,7 @@ def test_same_bytes_in_every_process_and_order(tmp_path):
         out = tmp_path / f"{seed}.bayes"
         run = [sys.executable, SAVER, "order", out, "0"]
         printed.add(
-            subprocess.run(
-                run, env=ENV | {"PYTHONHASHSEED": str(seed)}, check=True, capture_output=True
-            ).stdout
+            subprocess.run(run, env=ENV | {"PYTHONHASHSEED": str(seed)}, check=True, capture_output=True).stdout
         )
     assert len(printed) == 1
     assert len({file.read_bytes() for file in tmp_path.iterdir()}) == 1
@@ -330,9 +324,7 @@ def test_duplicate_keys(path, raw):
 
 def test_names_of_tensors(path, raw):
     tree, data = tree_of(raw)
-    refused(
-        path, dumped(tree | {"more": {"dtype": "U8", "shape": [0], "data_offsets": [35, 35]}}, data), "more"
-    )
+    refused(path, dumped(tree | {"more": {"dtype": "U8", "shape": [0], "data_offsets": [35, 35]}}, data), "more")
     refused(path, dumped({k: v for k, v in tree.items() if k != "text"}, data[:-3]), "text")
     refused(path, dumped({("m" if k == "n" else k): v for k, v in tree.items()}, data), r"\['m', 'n'\]")
 
@@ -392,9 +384,7 @@ def test_wrong_shape_by_header(path, raw):
     refused(path, dumped(tree, data), "KeyError")
 
 
-@pytest.mark.parametrize(
-    "shape", [(2**62,), (0, 2**62), (2**31, 2**31, 0), (0,) * 65, (2**64,), (-1,), ("2",), (1.5,)]
-)
+@pytest.mark.parametrize("shape", [(2**62,), (0, 2**62), (2**31, 2**31, 0), (0,) * 65, (2**64,), (-1,), ("2",), (1.5,)])
 def test_shapes_that_overflow(path, shape):
     tree, data = tree_of(_bytes_of(path, {}, {"x": np.zeros(0)}))
     tree["x"]["shape"] = shape
@@ -574,12 +564,8 @@ def test_fuzz_with_right_digest(tmp_path, data):
         start = data.draw(st.integers(0, len(text)))
         end = min(len(text), start + data.draw(st.integers(0, 6)))
         text[start:end] = data.draw(st.sampled_from(JSON_PIECES) | st.binary(max_size=4))
-    rest = data.draw(
-        st.sampled_from([rest, rest[:-1], rest + b"\0", b""]) | st.binary(min_size=35, max_size=35)
-    )
-    hostile = (
-        join(bytes(text), rest) if data.draw(st.booleans()) else reseal(original[:8] + bytes(text) + rest)
-    )
+    rest = data.draw(st.sampled_from([rest, rest[:-1], rest + b"\0", b""]) | st.binary(min_size=35, max_size=35))
+    hostile = join(bytes(text), rest) if data.draw(st.booleans()) else reseal(original[:8] + bytes(text) + rest)
     file.write_bytes(hostile)
     try:
         header, arrays = store.read(file, expect)
@@ -750,9 +736,7 @@ def test_full_and_read_only_disk(tmp_path):
         subprocess.run([*private, "mount", "-t", "tmpfs", "tmpfs", disk], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no private mounts here")
-    done = subprocess.run(
-        [*private, "sh", "-c", script], env=ENV, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*private, "sh", "-c", script], env=ENV, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     full, *kept, read_only, kept2, kept3 = done.stdout.splitlines()
     assert full.startswith(f"{errno.ENOSPC} ")

@@ -160,7 +160,7 @@ def test_the_empirical_prior_counts_every_labelled_row_even_without_values():
 @pytest.mark.parametrize("rule", [1.0, 0, Laplace(0.5), NoSmoothing(), MEstimate(3)], ids=repr)
 def test_log_evidence_is_the_log_of_the_sum_of_joints(rule):
     model = bk.NaiveBayes(smoothing=rule).fit(X, ["a", "a", "b", "b"])
-    p_u = {"1.0": (2 / 4, 3 / 4), "Laplace(alpha=0.5)": (1.5 / 3, 2.5 / 3), "MEstimate(m=3)": (2.5 / 5, 3.5 / 5)}
+    p_u = {"1.0": (2 / 4, 3 / 4), "Laplace(alpha=0.5)": (1.5 / 3, 2.5 / 3), "MEstimate(m=3.0)": (2.5 / 5, 3.5 / 5)}
     u = np.array(p_u.get(repr(rule).replace(", prior=None", ""), (1 / 2, 1)))
     x = np.array([-3.0, 1.0, 4.5, 60.0])
     log = np.stack([stats.norm(m, s).logpdf(x) for m, s in ((1.5, 0.5), (7, 2))], axis=1) + np.log(u) + np.log(0.5)

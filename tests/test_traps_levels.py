@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import bayeskit as bk
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, KindError
 from bayeskit.smoothing import AddM, MEstimate, ReplaceZeros
 
 COLOURS = ["red", "blue", "red", "green", "blue", "red"]
@@ -72,7 +72,13 @@ def test_levels_meet_across_storage_when_learning_more(kind):
 
 def test_text_and_number_are_different_levels():
     model = bk.NaiveBayes(kinds={"c": "nominal"}).fit({"c": ["1", "2", "1", "2"]}, ["a", "a", "b", "a"])
-    assert model.predict_proba({"c": [1, 2]}) == pytest.approx(np.array([[0.75, 0.25]] * 2))  # never seen: the prior
+    with pytest.raises(KindError, match="'c'"):
+        model.predict_proba({"c": [1, 2]})
+    mixed = (
+        bk.NaiveBayes(kinds={"c": "nominal"}).fit({"c": ["1", "2"]}, ["a", "b"]).partial_fit({"c": [1, 2]}, ["b", "a"])
+    )
+    assert mixed.predict({"c": [1]}).tolist() == ["b"]
+    assert mixed.predict({"c": ["1"]}).tolist() == ["a"]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, np.float64])
@@ -121,7 +127,7 @@ def test_unseen_smooth_is_what_a_refit_with_the_level_declared_gives(alpha):
     labels = ["a"] * 5 + ["b"]  # classes of unequal weight, where the common short cut goes wrong
     model = bk.NaiveBayes(unseen="smooth", smoothing=alpha).fit(TABLE, labels)
     levels = {"c": ["red", "blue", "green", "mauve"]}
-    refit = bk.NaiveBayes(kinds=levels, smoothing=alpha).fit(TABLE, labels)
+    refit = bk.NaiveBayes(kinds=levels, families=bk.families.Categorical(alpha)).fit(TABLE, labels)
     new = {"c": ["mauve"], "d": ["y"]}
     al = F(alpha)
     joint = (
@@ -142,10 +148,10 @@ def test_unseen_smooth_under_every_rule(rule):
     model = bk.NaiveBayes(unseen="smooth", smoothing=rule).fit({"c": COLOURS}, ["a"] * 5 + ["b"])
     a, b = {
         "0": (1, 1),  # none: as missing
-        "MEstimate(m=2, prior=None)": (F(2, 4) / (5 + 2), F(2, 4) / (1 + 2)),
+        "MEstimate(m=2.0, prior=None)": (F(2, 4) / (5 + 2), F(2, 4) / (1 + 2)),
         "ReplaceZeros(by=0.5)": (F(1, 12), F(1, 12)),
         "ReplaceZeros(by='class')": (F(5, 36), F(1, 36)),
-        "AddM(m=2)": (F(2, 5 + 2), F(2, 1 + 2)),
+        "AddM(m=2.0)": (F(2, 5 + 2), F(2, 1 + 2)),
     }[repr(rule)]
     expected = posterior(F(5, 6) * a, F(1, 6) * b)
     assert model.predict_proba({"c": ["mauve"]})[0] == pytest.approx(expected, rel=1e-13)

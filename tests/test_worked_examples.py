@@ -203,3 +203,62 @@ def test_e3_evening_activity():
     found = dict(zip(model.classes_.tolist(), joint(model, new)[0].tolist(), strict=True))
     assert found == pytest.approx({"Party": 0, "Study": 1 / 30, "Pub": 0, "Gaming": 1 / 10}, rel=1e-14)
     assert model.predict(new).tolist() == ["Gaming"]
+
+
+def coins():
+    """Two coins with rates 0.287 and 0.706: one fair share of 20 heads, the rest of none."""
+    rows, labels, weights = [[20], [0], [20], [0]], [1, 1, 2, 2], [287.0, 713.0, 706.0, 294.0]
+    return rows, labels, weights
+
+
+def test_d2_two_coins_in_twenty_tosses():
+    rows, labels, weights = coins()
+    family = bk.families.Binomial(trials=20, smoothing=0)
+    model = bk.NaiveBayes(families=family, prior="uniform").fit(rows, labels, sample_weight=weights)
+    found = model.predict_proba([[x] for x in range(8, 13)])[:, 1]
+    assert found.round(4).tolist() == [0.0314, 0.1620, 0.5355, 0.8731, 0.9762]
+
+
+@pytest.mark.parametrize("prior", ["empirical", "uniform", {1: 0.999, 2: 0.001}])
+def test_d3_any_class_conditional_and_any_prior(prior):
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.gamma(2, 1, 30), rng.gamma(3, 4, 10)])[:, None]
+    y = np.repeat([1, 2], [30, 10])
+    known = {"empirical": [0.75, 0.25], "uniform": [0.5, 0.5]}.get(
+        prior if isinstance(prior, str) else "", [0.999, 0.001]
+    )
+    for family, density in (
+        (bk.families.Exponential(smoothing=0), lambda v: stats.expon(scale=v.mean())),
+        (bk.families.LogNormal(), lambda v: stats.lognorm(np.log(v).std(), scale=np.exp(np.log(v).mean()))),
+        (bk.families.Gaussian(), lambda v: stats.norm(v.mean(), v.std())),
+    ):
+        model = bk.NaiveBayes(families=family, prior=prior).fit(X, y)
+        p = np.stack([density(X[y == c]).pdf(X[:, 0]) * q for c, q in zip((1, 2), known, strict=True)], axis=1)
+        assert model.predict_proba(X) == pytest.approx(p / p.sum(axis=1, keepdims=True), rel=1e-9)
+
+
+def test_e10_four_types_of_columns_with_missing_values():
+    rows = [
+        {"smokes": 1, "town": "A", "pain": "none", "age": 31.0},
+        {"smokes": 2, "town": "B", "pain": "much", "age": None},
+        {"smokes": None, "town": "B", "pain": "some", "age": 62.0},
+        {"smokes": 1, "town": None, "pain": None, "age": 35.0},
+        {"smokes": 2, "town": "C", "pain": "much", "age": 70.0},
+    ]
+    kinds = {"smokes": "binary", "town": "nominal", "pain": ["none", "some", "much"], "age": "quantitative"}
+    labels = ["well", "ill", "ill", "well", "ill"]
+    model = bk.NaiveBayes(kinds=kinds).fit(rows, labels)
+    kind_of = {c.name: (c.kind, c.family.split("(")[0]) for c in model.schema_.columns}
+    assert kind_of == {
+        "smokes": ("binary", "Categorical"),
+        "town": ("nominal", "Categorical"),
+        "pain": ("ordinal", "Ordinal"),
+        "age": ("quantitative", "Gaussian"),
+    }
+    # ill: smokes 2, 2 of 2 values; town B, C, B; pain much, some, much; age 62, 70
+    pain = F(1 + 3 * (F(1, 6) + F(F(0) + F(2, 3), 4)), 3 + 3)  # (n + a m q) / (n_c + a m) of "some"
+    expected = float(F(3, 5) * F(3, 4) * F(3, 6) * pain) * stats.norm(66, 4).pdf(60)
+    new = [{"smokes": 2, "town": "B", "pain": "some", "age": 60.0}]
+    assert joint(model, new)[0][0] == pytest.approx(expected, rel=1e-12)
+    hole = [{"smokes": None, "town": "B", "pain": None, "age": None}]
+    assert joint(model, hole)[0].tolist() == pytest.approx([3 / 5 * 3 / 6, 2 / 5 * 1 / 4], rel=1e-12)

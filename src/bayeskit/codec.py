@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from bayeskit import smoothing
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.families import families
+from bayeskit.structures.choice import Choice
 
 
 def _known() -> dict[str, type[Any]]:
@@ -23,7 +23,7 @@ def _known() -> dict[str, type[Any]]:
         smoothing.MEstimate,
         smoothing.AddM,
     )
-    return {**families(), **{rule.__name__: rule for rule in rules}}
+    return {**families(), "Choice": Choice, **{rule.__name__: rule for rule in rules}}
 
 
 def describe(value: Any) -> Any:
@@ -40,8 +40,10 @@ def describe(value: Any) -> Any:
         return [describe(v) for v in value.tolist()]
     if isinstance(value, list | tuple):
         return [describe(v) for v in value]
-    if isinstance(value, Mapping):
+    if hasattr(value, "items"):  # a mapping, or a labelled column
         return {"map": [[describe(k), describe(v)] for k, v in value.items()]}
+    if isinstance(value, type) and value.__name__ in _known():
+        value = value()
     if is_dataclass(value) and type(value).__name__ in _known():
         return {
             "is": type(value).__name__,

@@ -106,7 +106,10 @@ def _asked(argument: str, wanted: Any) -> dict[str, Any]:
     if isinstance(wanted, str):
         return {wanted: None}
     if isinstance(wanted, Mapping) and wanted:
-        return {str(name): key(value) for name, value in wanted.items()}
+        event = {str(name): key(value) for name, value in wanted.items()}
+        if None in event.values():
+            raise InputError(f"{argument}={wanted!r}: an event needs a value for each column, not a missing one")
+        return event
     raise InputError(f"{argument}={wanted!r}: give a column's name, or an event such as {{'colour': 'red'}}")
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeVar
 
-from bayeskit.arrays import Float
+import numpy as np
+
+from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
@@ -21,6 +24,11 @@ class Context:
 
     weights: Float  # (K,) weight of all rows of each class
     unseen: str = "missing"  # what a level never seen means
+    exact: ExactSum | None = None  # (K,) the same weights, exactly
+
+    def without(self, groups: Int, mass: Float) -> Float:
+        """Weight of the class of each row without that row's own: (n,)."""
+        return self.weights[groups] - mass if self.exact is None else self.exact.without(groups, mass)
 
 
 VAST = 900.0  # log2 of the magnitude above which terms are compared apart
@@ -49,17 +57,41 @@ class LogDensity(Protocol):
     def normalised(self) -> bool:
         """Whether it is a density: sums or integrates to one in every class."""
 
-    def add(self, block: Block, out: Float) -> None:
-        """Add log p(x | class) into out (n, K); a missing value adds nothing."""
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        """Add log p(x | class) into out (n, K); a missing value adds nothing.
 
-    def terms(self, block: Block) -> Float:
+        ``own=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
+        with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.
+        """
+
+    def terms(self, block: Block, own: bool = False) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
-    def reach(self, block: Block) -> Float:
+    def reach(self, block: Block, own: bool = False) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""
 
-    def limit(self, block: Block, unit: Float) -> Limit:
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
+
+    def outside(self, block: Block) -> dict[str, int]:
+        """How many values of each column lie outside the support and are taken as missing; only columns with some."""
+
+
+class Bounded:
+    """What a density can inherit whose terms are never zero and never vast."""
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        raise NotImplementedError
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return np.zeros(block.rows)
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        rest = self.terms(block, own).sum(axis=1)
+        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {}
 
 
 class Likelihood(Protocol[S]):
@@ -70,3 +102,9 @@ class Likelihood(Protocol[S]):
 
     def fit(self, statistic: S, context: Context) -> Any:
         """Hyper-parameters enter here, rows never."""
+
+
+def shown(family: Any) -> str:
+    """The family with what differs from its defaults."""
+    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
+    return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit import posterior as rule
 from bayeskit import store
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
@@ -19,6 +19,7 @@ from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.naive import Naive, NaiveDensity
@@ -58,39 +59,82 @@ class Model:
     @cached_property
     def weights(self) -> Float:
         """Weight of the rows of each class: (K,)."""
-        return self.counted.statistic["classes"].table(0).rounded()  # type: ignore[attr-defined, no-any-return]
+        return self._exact_weights.rounded()
+
+    @property
+    def _exact_weights(self) -> ExactSum:
+        return self.counted.statistic["classes"].table(0)  # type: ignore[attr-defined, no-any-return]
 
     @cached_property
     def density(self) -> NaiveDensity:
-        context = Context(self.weights, self.unseen)
+        context = Context(self.weights, self.unseen, self._exact_weights)
         return self.structure.fit(self.counted.statistic["features"], context)  # type: ignore[arg-type]
+
+    @cached_property
+    def described(self) -> Schema:
+        """The schema with the families the data chose, and why."""
+        chosen = {trial.name: trial for trial in self.density.trials}
+        if not chosen:
+            return self.schema
+        columns = tuple(
+            replace(c, family=chosen[c.name].family, why_family=chosen[c.name].why) if c.name in chosen else c
+            for c in self.schema.columns
+        )
+        return replace(self.schema, columns=columns)
 
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
 
-    def log_prior(self, prior: Any = None) -> Float:
-        """log P(class), (K,); ``prior`` overrides the model's own."""
-        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, self.weights)
+    def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
+        """log P(class), (K,); ``prior`` overrides the model's own.
 
-    def joint(self, block: Block, prior: Float) -> Float:
-        return rule.joint(self.density, prior, block)
+        With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
+        """
+        weights = self.weights if own is None else self._weights_without(own)
+        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
 
-    def posterior(self, block: Block, prior: Float, log: bool = False) -> Float:
-        return rule.posterior(self.density, prior, block, log)
+    def _weights_without(self, block: Block) -> Float:
+        """Weight of the rows of each class without each row: (n, K)."""
+        weights = np.tile(self.weights, (block.rows, 1))
+        row, group, mass = block.own()
+        weights[row, group] = self._exact_weights.without(group, mass)
+        if len(row) and not weights.any(axis=1).all():
+            raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
+        return weights
 
-    def terms(self, block: Block) -> Float:
+    def joint(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
+        """log P(c, x), (n, K); ``own`` leaves each (learned) row out, and moves an empirical prior not given here."""
+        return rule.joint(self.density, self._prior(block, prior, own), block, own)
+
+    def posterior(self, block: Block, prior: Float | None = None, log: bool = False, own: bool = False) -> Float:
+        return rule.posterior(self.density, self._prior(block, prior, own), block, log, own)
+
+    def _prior(self, block: Block, prior: Float | None, own: bool) -> Float:
+        return self.log_prior(own=block if own else None) if prior is None else prior
+
+    def terms(self, block: Block, own: bool = False) -> Float:
         """log p of each column given the class, in schema order: (n, columns, K)."""
-        terms = self.density.terms(block)
+        terms = self.density.terms(block, own)
         return np.broadcast_to(terms, (*terms.shape[:2], len(self.weights)))
 
-    def evidence(self, block: Block, prior: Float) -> Float:
+    def some_terms(self, block: Block, which: Int) -> Float:
+        """log p of some columns given the class, and of all others together: (n, which + 1, K)."""
+        terms = self.density.some(block, which)
+        others = np.ones(len(self.schema.names), dtype=bool)
+        others[which] = False
+        rest = np.zeros((block.rows, 1, len(self.weights)))
+        self.density.add(block.reveal(others), rest[:, 0])
+        return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
+
+    def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
         if not self.density.normalised:
             raise InputError(
-                "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence; use Laplace or MEstimate"
+                "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
+                "nor have Multinomial and Complement, which leave out what all classes have in common"
             )
-        return rule.evidence(self.density, prior, block)
+        return rule.evidence(self.density, self._prior(block, prior, own), block, own)
 
     def merge(self, other: Model) -> Model:
         """The model of both tables."""
@@ -112,7 +156,7 @@ class Model:
         """SHA-256 of statistics, schema and hyper-parameters: equal models have equal digests."""
         domain = self.counted.domain
         identity = {
-            "columns": [c.identity for c in self.schema.columns],
+            "columns": self.schema.identity,
             "families": [[describe(family), list(names)] for family, names in self.structure.parts],
             "prior": describe(self.prior),
             "unseen": self.unseen,

@@ -10,44 +10,46 @@ from bayeskit.data.block import Block
 from bayeskit.likelihood import LogDensity
 
 
-def joint(density: LogDensity, prior: Float, block: Block) -> Float:
-    """log P(c) + log p(x | c), (n, K); -inf where a class is impossible."""
-    out = np.empty((block.rows, len(prior)))
+def joint(density: LogDensity, prior: Float, block: Block, own: bool = False) -> Float:
+    """log P(c) + log p(x | c), (n, K); -inf where a class is impossible.
+
+    ``prior`` is (K,), or (n, K) if it differs by row; ``own`` takes each row's own mass out of the density.
+    """
+    out = np.empty((block.rows, prior.shape[-1]))
     out[:] = prior
-    density.add(block, out)
+    density.add(block, out, own)
     return out
 
 
-def posterior(density: LogDensity, prior: Float, block: Block, log: bool = False) -> Float:
+def posterior(density: LogDensity, prior: Float, block: Block, log: bool = False, own: bool = False) -> Float:
     """P(c | x), (n, K), or its logarithm.
 
     Where every class is impossible the answer is the limit of vanishing smoothing: fewest zero factors wins,
     then the product of the rest, in which a zero among n values counts 1/n.
     """
-    out = joint(density, prior, block)
+    out = joint(density, prior, block, own)
     if _core.softmax(out, log, None):
         lost = np.flatnonzero(np.isneginf(out).all(axis=1))
-        rescued = _limit(density, prior, block.at(lost))
+        rescued = _limit(density, np.broadcast_to(prior, out.shape)[lost], block.at(lost), own)
         _core.softmax(rescued, log, None)
         out[lost] = rescued
     return out
 
 
-def evidence(density: LogDensity, prior: Float, block: Block) -> Float:
+def evidence(density: LogDensity, prior: Float, block: Block, own: bool = False) -> Float:
     """log p(x) = log of the sum over classes of P(c) p(x | c), (n,)."""
-    out, total = joint(density, prior, block), np.empty(block.rows)
+    out, total = joint(density, prior, block, own), np.empty(block.rows)
     _core.softmax(out, True, total)
     return total
 
 
-def _limit(density: LogDensity, prior: Float, block: Block) -> Float:
+def _limit(density: LogDensity, prior: Float, block: Block, own: bool) -> Float:
     """Joint log-probabilities of the classes that stay in the race, -inf for the others: (n, K).
 
     In order: possible by the prior, fewest zero factors, largest term beyond the range of a double, the rest.
     """
-    limit = density.limit(block, density.reach(block))
-    running = np.broadcast_to(np.isfinite(prior), (block.rows, len(prior)))
-    running = _best(-limit.zeros, running)
+    limit = density.limit(block, density.reach(block, own), own)
+    running = _best(-limit.zeros, np.isfinite(prior))
     running = _best(limit.vast, running)
     rest = np.maximum(limit.rest, -1e300) + np.where(np.isfinite(prior), prior, 0.0)
     return np.where(running, rest, -np.inf)

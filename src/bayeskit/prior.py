@@ -14,8 +14,33 @@ from bayeskit.errors import InputError
 WORDS = ("empirical", "uniform")
 
 
+def normal_prior(prior: Any) -> Any:
+    """The prior in the one form that is kept and compared: a word, probabilities in order, or by class sorted.
+
+    >>> normal_prior({"well": 1, "ill": 0}), normal_prior([1, 0])
+    ({'ill': 0.0, 'well': 1.0}, (1.0, 0.0))
+    """
+    if isinstance(prior, str):
+        if prior not in WORDS:
+            raise InputError(f"prior={prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
+        return prior
+    try:
+        if hasattr(prior, "items"):  # also a pandas Series, whose labels count
+            given = {key(label): float(p) for label, p in prior.items()}
+            if None in given:
+                raise InputError("prior names a missing label; give probabilities for the classes only")
+            return {k[1]: given[k] for k in sorted(k for k in given if k is not None)}
+        return tuple(float(p) for p in prior)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"prior={prior!r}: give 'empirical', 'uniform', or probabilities by class") from error
+
+
 def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
     """log P(class) in the order of the classes; -inf for a class of probability zero.
+
+    Weights are those of the classes, (K,), or (n, K) where they differ by row; only the empirical prior follows them.
 
     >>> np.exp(log_prior({"ill": 0.001, "well": 0.999}, Levels.of(["ill", "well"]), np.array([5.0, 5.0])))
     array([0.001, 0.999])
@@ -25,27 +50,26 @@ def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
 
 
 def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
+    prior = normal_prior(prior)
     if isinstance(prior, str):
         if prior == "empirical":
-            scaled = weights / weights.max()  # weights may be so large that their sum overflows
-            share: Float = scaled / scaled.sum()
+            scaled = weights / weights.max(axis=-1, keepdims=True)  # their sum might overflow
+            share: Float = scaled / scaled.sum(axis=-1, keepdims=True)
             return share
-        if prior == "uniform":
-            return np.full(len(classes), 1 / len(classes))
-        raise InputError(f"prior={prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
+        return np.full(len(classes), 1 / len(classes))
     if isinstance(prior, Mapping):
-        given = {key(label): p for label, p in prior.items()}
+        given = {k: p for label, p in prior.items() if (k := key(label)) is not None}
         unknown = [k for k in given if k not in classes.index]
         lacking = [k for k in classes.keys if k not in given]
         if unknown or lacking:
-            what = f"names the class {show(unknown[0])!r}, which" if unknown and unknown[0] else "lacks a class:"
-            detail = "the model does not have" if unknown else f"{show(lacking[0])!r}"
-            raise InputError(f"prior {what} {detail} (classes: {classes.show()})")
+            odd = (
+                f"names the class {show(unknown[0])!r}, which the model lacks"
+                if unknown
+                else f"lacks {show(lacking[0])!r}"
+            )
+            raise InputError(f"prior {odd} (classes: {classes.show()})")
         prior = [given[k] for k in classes.keys]
-    try:
-        p = np.asarray(prior, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"prior={prior!r}: give 'empirical', 'uniform', or probabilities by class") from error
+    p = np.array(prior, dtype=np.float64)
     if p.shape != (len(classes),):
         raise InputError(f"prior has shape {p.shape}, expected one probability for each of: {classes.show()}")
     if not np.isfinite(p).all() or (p < 0).any() or abs(p.sum() - 1) > 1e-6:

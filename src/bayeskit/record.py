@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from bayeskit.codec import build, describe, json_text, keys_of
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
-from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Column, Schema
+from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
 
-TEXTS = ("columns", "classes", "levels")
+TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 
 
@@ -31,13 +32,16 @@ def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
     arrays: dict[str, Array] = {}
     domain = counted.domain
     names = schema.coded
+    runs = list(schema.runs)
     texts = {
-        "columns": [json_text(asdict(c)) for c in schema.columns],
+        "names": list(schema.names),
+        "columns": [json_text(asdict(run.like)) for run in runs],
         "classes": keys_of(domain.classes),
         "levels": [text for name in names for text in keys_of(domain.levels[name])],
     }
     for name, lines in texts.items():
         arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack(lines)
+    arrays["columns.runs"] = np.array([len(run) for run in runs], dtype=np.int64)
     arrays["levels.sizes"] = np.array([len(domain.levels[n]) for n in names], dtype=np.int64)
     position = {name: j for j, name in enumerate(schema.names)}
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
@@ -77,15 +81,13 @@ def _expected(header: Mapping[str, Any]) -> store.Spec:
             raise ModelFileError(f"model kind {header['model']!r} is not known to this version; update bayeskit")
         shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
         families = [(build(record), int(count)) for record, count in header["families"]]
-        d = len(shapes["columns.ends"])
-        blank = [Column(f"{i}.{j}", "nominal", "", "") for i, (_, n) in enumerate(families) for j in range(min(n, d))]
-        begin = np.cumsum([0, *(min(n, d) for _, n in families)])
-        owned = tuple(
-            (family, tuple(c.name for c in blank[begin[i] : begin[i + 1]])) for i, (family, _) in enumerate(families)
-        )
-        empty = Model.statistic(Naive((), owned), Schema(tuple(blank)))(0)
+        (d,) = shapes["names.ends"]
+        owned = tuple((family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(families))
+        blank = Alike(Column("", "nominal", "", ""), tuple(name for _, names in owned for name in names))
+        empty = Model.statistic(Naive((), owned), Schema(blank))(0)
         counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
-        spec = {"owners": np.dtype(np.int64), "levels.sizes": np.dtype(np.int64), **counts}
+        whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
+        spec = {**whole, **counts}
         for name in TEXTS:
             spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
         return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
@@ -95,7 +97,7 @@ def _expected(header: Mapping[str, Any]) -> store.Spec:
 
 def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     text = {name: store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS}
-    columns = tuple(_column(json.loads(line)) for line in text["columns"])
+    columns = _columns(text["columns"], arrays["columns.runs"].tolist(), text["names"])
     schema = Schema(columns, header["named"], header["target"], header["label"], build(header["declared"]))
     if len(set(schema.names)) < len(columns):
         raise ModelFileError("two columns have the same name")
@@ -152,6 +154,18 @@ def _key(line: str) -> Key:
     if family not in TYPES or type(value) not in TYPES[family]:
         raise ModelFileError(f"{line} is not a level")
     return (family, value)
+
+
+def _columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequence[Column]:
+    """The columns from what neighbours that differ only in name have in common."""
+    if len(lines) != len(sizes) or sum(sizes) != len(names) or any(size < 1 for size in sizes):
+        raise ModelFileError("its columns do not fit their names")
+    begin = np.cumsum([0, *sizes]).tolist()
+    likes = [_column(json.loads(line)) for line in lines]
+    runs = [Alike(like, tuple(names[begin[i] : begin[i + 1]])) for i, like in enumerate(likes)]
+    if any(like.name for like in likes) or any(a == b for a, b in pairwise(likes)):
+        raise ModelFileError("its columns are not told apart as they should be")
+    return runs[0] if len(runs) == 1 else tuple(column for run in runs for column in run)
 
 
 def _column(record: Mapping[str, Any]) -> Column:

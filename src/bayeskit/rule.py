@@ -40,14 +40,15 @@ def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
         raise InputError("one hypothesis alone needs evidence=P(e); or give all hypotheses, then it is their sum")
     for what, numbers in (("prior", priors), ("likelihood", likelihoods)):
         _check(what, numbers, 1 if what == "prior" else np.inf)
+    if sum(priors) > 1 + 1e-9:
+        raise InputError(f"the priors sum to {sum(priors)}; probabilities of different hypotheses sum to at most 1")
     joint = [p * q for p, q in zip(priors, likelihoods, strict=True)]
     total = sum(joint) if evidence is None else evidence
     _check("evidence", [total], np.inf)
     if total == 0:
         raise InputError("the evidence has probability 0: it cannot have happened under any hypothesis given")
-    largest = max(joint)
-    if evidence is not None and largest > total * (1 + 1e-9):
-        raise InputError(f"evidence {total} is smaller than a joint probability it must include ({largest})")
+    if evidence is not None and sum(joint) > total * (1 + 1e-9):
+        raise InputError(f"evidence {total} is smaller than the joint probabilities it must include ({sum(joint)})")
     posterior = [j / total for j in joint]
     if single:
         return posterior[0]

@@ -4,12 +4,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Weights that decide the probability of a level in each class; the first axis of all arrays is the class."""
+
+    count: Float  # (K, ...) of the level in the class
+    total: Float  # (K, ...) of all levels in the class
+    pooled: Float  # (...) of the level in all classes
+    everything: Float  # (...) of all levels in all classes
+    classes: Float  # (K, ...) of all rows of the class
+    below: Float  # (K, ...) as count, of the level before; the first stands beside itself
+    above: Float  # (K, ...) as count, of the level after; the last stands beside itself
+    level: Int  # (...) which level
+    levels: int  # how many there are
+
+    @classmethod
+    def of(cls, counts: Float, classes: Float) -> Cells:
+        """All cells of a table (K, m) of one column."""
+        total, pooled = counts.sum(axis=1, keepdims=True), counts.sum(axis=0)
+        levels = counts.shape[1]
+        below, above = beside(levels)
+        beside_ = counts[:, below], counts[:, above]
+        return cls(counts, total, pooled, pooled.sum(), classes[:, None], *beside_, np.arange(levels), levels)
+
+    def at(self, index: Int) -> Cells:
+        """Some of the cells, along the last axis."""
+        return Cells(
+            self.count[..., index],
+            self.total[..., index],
+            self.pooled[..., index],
+            self.everything[..., index],
+            self.classes[..., index],
+            self.below[..., index],
+            self.above[..., index],
+            self.level[index],
+            self.levels,
+        )
+
+    @property
+    def relative(self) -> Float:
+        """Frequencies by class; a class without any value takes those of all classes together."""
+        even = np.full_like(self.pooled, 1 / max(self.levels, 1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            fallback = np.where(self.everything > 0, self.pooled / self.everything, even)
+            return np.where(self.total > 0, self.count / self.total, fallback)
+
+
+def beside(levels: int) -> tuple[Int, Int]:
+    """Which levels stand before and after each, (m,) both; the first and the last stand beside themselves."""
+    every = np.arange(levels)
+    return np.maximum(every - 1, 0), np.minimum(every + 1, max(levels - 1, 0))
 
 
 class Smoothing(Protocol):
@@ -21,13 +73,17 @@ class Smoothing(Protocol):
 
     def probabilities(self, counts: Float, classes: Float) -> Float:
         """Of the levels, (K, m), from their weights (K, m) and the weight of all rows of each class (K,)."""
+        return self.at(Cells.of(counts, classes))
+
+    def at(self, cells: Cells) -> Float:
+        """Of one level each, (K, ...), from the weights that decide it."""
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         """Of a level never seen, (K,): what a refit with it declared would give; None if that says nothing."""
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Smoothing):
     """alpha pseudo-rows per level: p = (n + alpha) / (n_c + alpha m).
 
     >>> Laplace(1).probabilities(np.array([[0.0, 990.0, 10.0]]), np.array([1000.0])) * 1003
@@ -37,15 +93,14 @@ class Laplace:
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("Laplace alpha", self.alpha)
+        object.__setattr__(self, "alpha", _positive("Laplace alpha", self.alpha))
 
     @property
     def normalised(self) -> bool:
         return True
 
-    def probabilities(self, counts: Float, classes: Float) -> Float:
-        total = counts.sum(axis=1, keepdims=True) + self.alpha * counts.shape[1]
-        out: Float = (counts + self.alpha) / total
+    def at(self, cells: Cells) -> Float:
+        out: Float = (cells.count + self.alpha) / (cells.total + self.alpha * cells.levels)
         return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
@@ -54,7 +109,7 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class NoSmoothing:
+class NoSmoothing(Smoothing):
     """p = n / n_c; a level a class never had is impossible there.
 
     A class without any value of the column gets the pooled frequencies.
@@ -67,15 +122,15 @@ class NoSmoothing:
     def normalised(self) -> bool:
         return True
 
-    def probabilities(self, counts: Float, classes: Float) -> Float:
-        return _relative(counts)
+    def at(self, cells: Cells) -> Float:
+        return cells.relative
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None
 
 
 @dataclass(frozen=True)
-class ReplaceZeros:
+class ReplaceZeros(Smoothing):
     """A zero becomes by/n, or P(class)/n with ``by="class"``; n is the weight of all rows. It does not normalise.
 
     >>> ReplaceZeros(0.5).probabilities(np.array([[0.0, 4.0]]), np.array([4.0]))
@@ -88,27 +143,27 @@ class ReplaceZeros:
         if self.by != "class":
             if isinstance(self.by, str):
                 raise InputError(f"ReplaceZeros(by={self.by!r}): by is a number, or 'class' for P(class)")
-            _positive("ReplaceZeros by", self.by)
+            object.__setattr__(self, "by", _positive("ReplaceZeros by", self.by))
 
     @property
     def normalised(self) -> bool:
         return False
 
-    def probabilities(self, counts: Float, classes: Float) -> Float:
-        return np.where(counts > 0, _relative(counts), self._zero(classes)[:, None])
+    def at(self, cells: Cells) -> Float:
+        return np.where(cells.count > 0, cells.relative, self._zero(cells.classes))
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return self._zero(classes)
 
     def _zero(self, classes: Float) -> Float:
-        rows = classes.sum()
-        share = classes / rows if self.by == "class" else np.full(len(classes), float(self.by))
+        rows = classes.sum(axis=0)
+        share = classes / rows if self.by == "class" else np.full_like(classes, float(self.by))
         out: Float = share / rows
         return out
 
 
 @dataclass(frozen=True)
-class MEstimate:
+class MEstimate(Smoothing):
     """m pseudo-rows spread by a prior over the levels (uniform unless given): p = (n + m q) / (n_c + m).
 
     ``prior`` lists q in the order of the column's levels.
@@ -121,7 +176,7 @@ class MEstimate:
     prior: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        _positive("MEstimate m", self.m)
+        object.__setattr__(self, "m", _positive("MEstimate m", self.m))
         if self.prior is not None:
             object.__setattr__(self, "prior", tuple(float(q) for q in self.prior))
             if not self.prior or min(self.prior) < 0 or abs(sum(self.prior) - 1) > 1e-9:
@@ -131,12 +186,12 @@ class MEstimate:
     def normalised(self) -> bool:
         return True
 
-    def probabilities(self, counts: Float, classes: Float) -> Float:
-        levels = counts.shape[1]
+    def at(self, cells: Cells) -> Float:
+        levels = cells.levels
         prior = np.full(levels, 1 / max(levels, 1)) if self.prior is None else np.array(self.prior)
         if len(prior) != levels:
             raise InputError(f"MEstimate prior has {len(prior)} entries, the column has {levels} levels")
-        out: Float = (counts + self.m * prior) / (counts.sum(axis=1, keepdims=True) + self.m)
+        out: Float = (cells.count + self.m * prior[cells.level]) / (cells.total + self.m)
         return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
@@ -147,7 +202,7 @@ class MEstimate:
 
 
 @dataclass(frozen=True)
-class AddM:
+class AddM(Smoothing):
     """p = (n + m) / (n_c + m), as some texts print it; it does not normalise, so there is no evidence from it.
 
     >>> AddM(1).probabilities(np.array([[0.0, 3.0]]), np.array([3.0]))
@@ -157,14 +212,14 @@ class AddM:
     m: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("AddM m", self.m)
+        object.__setattr__(self, "m", _positive("AddM m", self.m))
 
     @property
     def normalised(self) -> bool:
         return False
 
-    def probabilities(self, counts: Float, classes: Float) -> Float:
-        out: Float = (counts + self.m) / (counts.sum(axis=1, keepdims=True) + self.m)
+    def at(self, cells: Cells) -> Float:
+        out: Float = (cells.count + self.m) / (cells.total + self.m)
         return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
@@ -185,17 +240,16 @@ def smoothing(given: float | Smoothing) -> Smoothing:
     return given  # type: ignore[return-value]
 
 
-def _relative(counts: Float) -> Float:
-    """Frequencies by class; a class without any value takes those of all classes together."""
-    total = counts.sum(axis=1, keepdims=True)
-    pooled = counts.sum(axis=0, keepdims=True)
-    everything = pooled.sum()
-    fallback = pooled / everything if everything > 0 else np.full_like(pooled, 1 / max(counts.shape[1], 1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Float = np.where(total > 0, counts / total, fallback)
-    return out
+def pseudo_rows(family: Any) -> None:
+    """Check the ``smoothing`` of a family of numbers: a weight of pseudo-rows."""
+    given = family.smoothing
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < np.inf:
+        raise InputError(f"{type(family).__name__}(smoothing={given!r}): give a finite number of at least 0")
+    object.__setattr__(family, "smoothing", float(given))
 
 
-def _positive(what: str, value: float) -> None:
+def _positive(what: str, value: float) -> float:
+    """The value as a plain number: settings are compared and saved by what they print."""
     if not (np.isfinite(value) and value > 0):
         raise InputError(f"{what} = {value}: it must be a finite number above 0")
+    return float(value)

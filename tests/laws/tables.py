@@ -19,6 +19,8 @@ from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
 from bayeskit.data.levels import MISSING, PRESENT, Levels
 from bayeskit.families import families
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 
@@ -37,6 +39,10 @@ FEATURES = pa.schema(
         "x": pa.float64(),
         "y": pa.float64(),
         "hits": pa.int64(),
+        "coin": pa.int64(),
+        "size": pa.float64(),
+        "share": pa.float64(),
+        "angle": pa.float64(),
         "colour": pa.string(),
         "town": pa.string(),
         "shape": pa.string(),
@@ -44,7 +50,14 @@ FEATURES = pa.schema(
         "grade": pa.string(),
     }
 )
-SCHEMA = infer(FEATURES, kinds={"hits": "count", "grade": LEVELS["grade"]}, missing={"y": "level"})
+SUPPORTED = {  # values of the columns that some families are made for; the other numbers are any
+    "hits": np.arange(9.0),
+    "coin": np.arange(2.0),
+    "size": np.array([5e-324, 1e-300, 0.1, 1.0, 3.7, 250.0, 1e300]),
+    "share": np.array([1e-300, 0.01, 0.25, 0.5, 0.999, 1 - 2.0**-53]),
+    "angle": np.array([-6.0, -3.1, -1e-9, 0.3, 1.5, 6.28]),
+}
+SCHEMA = infer(FEATURES, kinds={"hits": "count", "coin": "count", "grade": LEVELS["grade"]}, missing={"y": "level"})
 KNOWN = {name: Levels.of(values) for name, values in LEVELS.items()}
 DOMAIN = Domain(Levels.of(CLASSES), {"y": Levels((PRESENT, MISSING)), **KNOWN})
 WEIGHTS = (None, "integer", "fraction", "some zero", "tiny", "huge", "any")
@@ -78,7 +91,7 @@ def numbers(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 def random_batch(seed: int, rows: int, sort: str | None = None) -> pa.RecordBatch:
     """A table of the schema with classes, and with weights unless ``sort`` is None."""
-    rng = np.random.default_rng(seed)
+    rng, apart = np.random.default_rng(seed), np.random.default_rng([seed, 1])
 
     def some(known: list[Any]) -> list[Any]:
         return [known[i] if i < len(known) else None for i in rng.integers(0, len(known) + 1, rows)]
@@ -87,6 +100,8 @@ def random_batch(seed: int, rows: int, sort: str | None = None) -> pa.RecordBatc
         "x": pa.array(numbers(rng, rows)),
         "y": pa.array(numbers(rng, rows), from_pandas=True),
         "hits": pa.array([None if i == 9 else int(i) for i in rng.integers(0, 10, rows)], pa.int64()),
+        "coin": pa.array([None if i == 2 else int(i) for i in apart.integers(0, 3, rows)], pa.int64()),
+        **{name: pa.array(apart.choice([*SUPPORTED[name], np.nan], rows)) for name in ("size", "share", "angle")},
         **{name: pa.array(some(known), FEATURES.field(name).type) for name, known in LEVELS.items()},
         "class": pa.array(some(CLASSES), pa.string()),
     }
@@ -133,7 +148,13 @@ def classes_with(package: str, *methods: str) -> dict[str, type[Any]]:
 
 def columns_of(family: Any) -> list[Any]:
     """The columns of SCHEMA a family takes."""
-    found = [c for c in SCHEMA.columns if c.kind in family.kinds]
+    support = getattr(family() if isinstance(family, type) else family, "support", None)
+    anything = np.array(EXTREMES)
+    found = [
+        c
+        for c in SCHEMA.columns
+        if c.kind in family.kinds and (support is None or support.inside(SUPPORTED.get(c.name, anything)).all())
+    ]
     assert found, f"{family} goes untested: add a column of a kind in {family.kinds} to FEATURES"
     return found
 
@@ -146,5 +167,7 @@ def statistics() -> dict[str, Any]:
     every = [("grade", "flag", "y"), (), ("town",), ("shape", "colour")]
     found["tables of every arity"] = Tables.empty(every, 0)
     found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
+    found["bins"] = Bins.empty(["x", "y", "hits"], 0)
+    found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
     found["product"] = Product(dict(found), 0)
     return found

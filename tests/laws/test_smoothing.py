@@ -115,5 +115,6 @@ def test_weights_are_frequencies() -> None:
 
 
 def test_declared_levels_count_among_the_levels() -> None:
-    model = bk.NaiveBayes(kinds={"v": ["x", "y", "z"]}, prior="uniform").fit({"v": ["x", "y"]}, ["a", "b"])
+    settings = {"kinds": {"v": ["x", "y", "z"]}, "families": bk.families.Categorical(), "prior": "uniform"}
+    model = bk.NaiveBayes(**settings).fit({"v": ["x", "y"]}, ["a", "b"])
     assert 2 * np.exp(model.predict_joint_log_proba({"v": ["z"]})) == pytest.approx(np.array([[0.25, 0.25]]))

@@ -190,7 +190,9 @@ def test_a_variance_cannot_become_negative() -> None:
 def of_one_class(x: list[float]) -> pa.RecordBatch:
     """Rows of one class with these values of x."""
     batch = random_batch(0, len(x))
-    return batch.set_column(0, "x", pa.array(x)).set_column(8, "class", pa.array(["ham"] * len(x)))
+    return batch.set_column(0, "x", pa.array(x)).set_column(
+        batch.schema.get_field_index("class"), "class", pa.array(["ham"] * len(x))
+    )
 
 
 @every_statistic

@@ -52,7 +52,7 @@ def learned(likelihood: Any, columns: Any, table: pa.RecordBatch) -> tuple[Any, 
 
 def everything() -> Naive:
     """All columns, each with a family that takes it, in one structure."""
-    taken = {c.name: [next(f() for f in families().values() if c.kind in f.kinds)] for c in SCHEMA.columns}
+    taken = {c.name: [next(f() for f in families().values() if c in columns_of(f))] for c in SCHEMA.columns}
     return Naive.of(taken, SCHEMA)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.schema import Schema
+from bayeskit.data.sparse import Sparse
 
 _NAN = np.full(1, np.nan)
 
@@ -20,25 +21,53 @@ _NAN = np.full(1, np.nan)
 class Columns:
     """Numeric columns as pointer + stride, so that a matrix is not copied to be counted."""
 
-    arrays: tuple[Float, ...] | Float  # one (rows,) array each, or all as the columns of one (rows, d) matrix
+    arrays: tuple[Float, ...] | Float | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
     rows: int
     pick: Int | None = None  # (d,) which of them, -1 for a column of holes; None is all
 
     def __len__(self) -> int:
         if self.pick is not None:
             return len(self.pick)
-        return self.arrays.shape[1] if isinstance(self.arrays, np.ndarray) else len(self.arrays)
+        return len(self.arrays) if isinstance(self.arrays, tuple) else self.arrays.shape[1]
+
+    @cached_property
+    def sparse(self) -> Sparse:
+        """By the values that are not zero: (rows, d)."""
+        if isinstance(self.arrays, Sparse):
+            return self.arrays if self.pick is None else self.arrays.take(self.pick)
+        if isinstance(self.arrays, np.ndarray) and self.pick is None:
+            return Sparse.from_dense(self.arrays)
+        hidden = np.zeros(len(self), dtype=bool) if self.pick is None else self.pick < 0
+        shown = np.flatnonzero(~hidden)
+        if not len(shown):
+            return Sparse(np.zeros(self.rows + 1, np.int64), np.empty(0, np.int32), np.empty(0), len(self), hidden)
+        some = Sparse.from_dense(np.column_stack([self.column(j) for j in shown.tolist()]))
+        indices = shown.astype(np.int32)[some.indices]
+        return replace(some, indices=indices, width=len(self), hidden=hidden if hidden.any() else None)
+
+    @cached_property
+    def dense(self) -> Columns:
+        """The same as arrays; a sparse matrix is written out."""
+        if not isinstance(self.arrays, Sparse):
+            return self
+        return Columns(self.sparse.toarray().astype(np.float64, copy=False), self.rows)
+
+    @cached_property
+    def span(self) -> Float:
+        """Smallest nonzero magnitude, largest, number of holes: (3, d)."""
+        return scan(self.dense)
 
     @cached_property
     def address(self) -> NDArray[np.uint64]:  # (d,)
-        return self._places[0]
+        return self.dense._places[0]
 
     @cached_property
     def stride(self) -> Int:  # (d,) in bytes
-        return self._places[1]
+        return self.dense._places[1]
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.uint64], Int]:
+        assert not isinstance(self.arrays, Sparse)  # asked of ``dense``
         if isinstance(self.arrays, np.ndarray):
             start, down, across = self.arrays.ctypes.data, *self.arrays.strides
             address = start + across * np.arange(self.arrays.shape[1], dtype=np.int64)
@@ -59,6 +88,8 @@ class Columns:
 
     def column(self, j: int) -> Float:
         """Column j as an array (a view)."""
+        if isinstance(self.arrays, Sparse):
+            return self.dense.column(j)
         place = j if self.pick is None else int(self.pick[j])
         if place < 0:
             return np.broadcast_to(_NAN, self.rows)
@@ -66,6 +97,8 @@ class Columns:
 
     def at(self, rows: Int) -> Columns:
         """The same columns at some rows (a copy)."""
+        if isinstance(self.arrays, Sparse):
+            return Columns(self.arrays.at(rows), len(rows), self.pick)
         matrix = np.empty((len(rows), len(self)))
         for j in range(len(self)):
             matrix[:, j] = self.column(j)[rows]
@@ -79,7 +112,6 @@ class Block:
     schema: Schema
     numeric: Columns
     codes: Code  # (coded columns, rows): -1 missing, -2 never seen
-    span: Float  # (3, numeric columns): smallest nonzero magnitude, largest, number of holes
     groups: Code | None = None  # (rows,): -1 is not counted
     weights: Float | None = None  # (rows,); None is weight 1
 
@@ -89,15 +121,37 @@ class Block:
 
     def numbers(self, names: Sequence[str]) -> tuple[Columns, Float]:
         """The numeric columns of these names, with their spans."""
-        if tuple(names) == self.schema.numeric:
-            return self.numeric, self.span
-        which = np.array([self.schema.numeric_index[n] for n in names], dtype=np.int64)
-        return self.numeric.take(which), np.ascontiguousarray(self.span[:, which])
+        which = self._which(names)
+        if which is None:
+            return self.numeric, self.numeric.span
+        if isinstance(self.numeric.arrays, Sparse):  # only these are written out
+            some = self.numeric.take(which)
+            return some, some.span
+        return self.numeric.take(which), np.ascontiguousarray(self.numeric.span[:, which])
+
+    def sparse(self, names: Sequence[str]) -> Sparse:
+        """The numeric columns of these names by the values that are not zero."""
+        which = self._which(names)
+        return (self.numeric if which is None else self.numeric.take(which)).sparse
+
+    def _which(self, names: Sequence[str]) -> Int | None:
+        """Positions of these names among the numeric columns; None for all of them."""
+        if names is self.schema.numeric or tuple(names) == self.schema.numeric:
+            return None
+        return np.array([self.schema.numeric_index[n] for n in names], dtype=np.int64)
 
     def coded(self, names: Sequence[str]) -> Code:
         """Positions of these columns in ``codes``."""
         index = self.schema.coded_index
         return np.array([index[n] for n in names], dtype=np.int32)
+
+    def own(self) -> tuple[Int, Int, Float]:
+        """The rows that were counted with some weight: their positions, groups and weights."""
+        if self.groups is None:
+            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+        mass = np.ones(self.rows) if self.weights is None else self.weights
+        row = np.flatnonzero((self.groups >= 0) & (mass > 0))
+        return row, self.groups[row].astype(np.int64), mass[row]
 
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""

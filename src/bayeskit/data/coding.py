@@ -12,9 +12,11 @@ import pyarrow.types as pt
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Code
-from bayeskit.data.levels import BOOL, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
+from bayeskit.data.levels import BOOL, MARK, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
+
+NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 
 
 def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
@@ -39,8 +41,19 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
         wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
         _ordered(wanted, column)
         levels = levels.union(wanted)
+    elif levels.keys:
+        _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
     return table[index], levels
+
+
+def _same_type(keys: Sequence[Key | None], levels: Levels, column: Column) -> None:
+    """Refuse a column whose values are of a type none of its levels has: all of them would be unseen."""
+    given = {k[0] for k in keys if k is not None} - {MARK}
+    known = {k[0] for k in levels.keys} - {MARK}
+    if given and known and not given & known:
+        was, now = (" and ".join(NAMES[f] for f in sorted(some)) for some in (known, given))
+        raise KindError(f"column {column.name!r} held {was} when the model was fitted and now has {now}; convert it")
 
 
 def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
@@ -83,6 +96,10 @@ def _ordered(wanted: Levels, column: Column) -> None:
 
 def integer_codes(x: Array, columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code) -> list[Levels]:
     """Codes of the columns of an integer or boolean matrix by table look-up; what no table has goes the long way."""
+    if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max:  # would wrap onto negative numbers
+        coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
+        out[:] = [codes for codes, _ in coded]
+        return [some for _, some in coded]
     family = BOOL if x.dtype.kind == "b" else NUMBER
     whole = np.require(x, dtype=np.int64, requirements="A")
     start, down, across = whole.ctypes.data, *whole.strides

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit.arrays import Array, Code, Float
-from bayeskit.data.block import Block, Columns, scan
+from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import codes_of, integer_codes
 from bayeskit.data.domain import Domain
 from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
+from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError, KindError
 
 LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"
@@ -70,10 +71,9 @@ def encode(
     else:
         for j, (name, values) in enumerate(zip(schema.coded, coded, strict=True)):
             codes[j], levels[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])
-    span = scan(numeric)
-    _finite(span, numeric, schema)
+    _finite(numeric, schema)
     groups, classes, unlabelled = _groups(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
-    block = Block(schema, numeric, codes, span, groups, _weights(batch, roles))
+    block = Block(schema, numeric, codes, groups, _weights(batch, roles))
     grown = Domain(classes, levels)
     return block, domain if grown == domain else grown, Tally(batch.num_rows, unlabelled, rounded)
 
@@ -97,14 +97,18 @@ def _record(batch: pa.RecordBatch, schema: Schema) -> tuple[Columns, list[Any], 
 
 def _matrix(batch: Matrix, schema: Schema) -> tuple[Columns, list[Any] | Array, int]:
     """Columns of a matrix, by position; nothing is copied where it holds doubles already."""
+    if isinstance(batch.x, Sparse) and len(schema.numeric) == len(schema.names) and not schema.coded:
+        return Columns(batch.x.floats(), batch.num_rows), [], batch.x.rounded
     x = batch.dense()
-    position = {name: j for j, name in enumerate(schema.names)}
+    position = batch.positions
     integral = x.dtype.kind in "iub"
     if integral and not schema.numeric:
-        return Columns((), len(x)), x, 0
+        every = len(schema.coded) == x.shape[1]
+        return Columns((), len(x)), x if every else x[:, [position[n] for n in schema.coded]], 0
     rounded = 0
     if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
-        rounded = int(np.count_nonzero(x.astype(np.float64).astype(x.dtype) != x))
+        wide = x if not schema.coded else x[:, [position[n] for n in schema.numeric]]
+        rounded = sum(int(float(v)) != int(v) for v in wide[np.abs(wide.astype(np.float64)) >= EXACT_INTEGERS])
     floats = x if x.dtype == np.float64 and x.flags.aligned and x.dtype.isnative else x.astype(np.float64)
     numeric = Columns(floats, len(x))
     if len(schema.numeric) < x.shape[1]:
@@ -174,6 +178,9 @@ def _groups(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds
                 f"Unknown label type: continuous. Target {name!r} holds the fraction {k[1]}; "
                 f"a classifier needs classes: cut it into intervals first"
             )
+    if not len(classes):  # free to sort: many sums by class then need not be moved
+        ordered = grown.canonical(np.ones(len(grown), dtype=bool))
+        codes, grown = np.append(grown.codes_in(ordered), -1).astype(np.int32)[codes], ordered
     groups = np.ascontiguousarray(codes, dtype=np.int32)
     if roles.fold is not None:
         fold = np.asarray(_beside(batch, roles.fold).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -186,7 +193,10 @@ def _groups(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds
 def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
     if roles.weight is None:
         return None
-    weights, _ = _floats(_beside(batch, roles.weight), roles.weight)
+    given = _beside(batch, roles.weight)
+    if not (pt.is_integer(given.type) or pt.is_floating(given.type) or pt.is_decimal(given.type)):
+        raise KindError(f"sample_weight has type {given.type}; weights are numbers")
+    weights, _ = _floats(given, roles.weight)
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
         raise InputError(f"sample_weight has the value {weights[bad][0]}; weights are finite frequencies of at least 0")
@@ -196,11 +206,17 @@ def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
 # -- the validator ----------------------------------------------------------------------------------
 
 
-def _finite(span: Float, numeric: Columns, schema: Schema) -> None:
-    bad = np.flatnonzero(np.isinf(span[1]))
+def _finite(numeric: Columns, schema: Schema) -> None:
+    if isinstance(numeric.arrays, Sparse):
+        stored = numeric.arrays
+        _, highest, _, _, below = stored.bounds
+        odd = np.isinf(stored.values) if below or np.isinf(highest) else np.zeros(0, dtype=bool)
+        bad = stored.indices[: len(odd)][odd]
+    else:
+        bad = np.flatnonzero(np.isinf(numeric.span[1]))
     if len(bad):
         j = int(bad[0])
-        values = numeric.column(j)
+        values = numeric.take(np.array([j])).column(0)
         row = int(np.flatnonzero(np.isinf(values))[0])
         raise InputError(
             f"column {schema.numeric[j]!r} has an infinite value ({values[row]}, row {row} of its batch): "
@@ -223,5 +239,5 @@ def error_on_unseen(block: Block, batch: pa.RecordBatch | Matrix, domain: Domain
 
 def _value(batch: pa.RecordBatch | Matrix, schema: Schema, name: str, row: int) -> Any:
     if isinstance(batch, Matrix):
-        return batch.dense()[row, schema.names.index(name)].item()
+        return batch.dense()[row, batch.positions[name]].item()
     return batch.column(name)[row].as_py()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from bayeskit.data.levels import key
-from bayeskit.data.schema import KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Column, Schema
+from bayeskit.data.matrix import Fields
+from bayeskit.data.schema import KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
 def infer(
-    fields: pa.Schema,
+    fields: pa.Schema | Fields,
     kinds: Mapping[str, Any] | str | None = None,
     missing: Mapping[str, str] | str = "skip",
     named: bool = True,
@@ -22,6 +25,7 @@ def infer(
     label: str = "O",
     classes: Sequence[Any] = (),
     orders: Mapping[str, Sequence[Any]] | None = None,
+    weight: str | None = None,
 ) -> Schema:
     """Kinds by the declared type of each column, never by the values the rows happen to have.
 
@@ -29,6 +33,9 @@ def infer(
     age   quantitative  -  (type int64)
     town  nominal       -  (type string)
     """
+    if isinstance(fields, Fields) and not isinstance(kinds, Mapping) and not isinstance(missing, Mapping):
+        like = _column(fields.field(fields.columns[0]), kinds, missing, None)
+        return Schema(Alike(replace(like, name=""), fields.columns), named, target, label, tuple(classes), weight)
     names = [f.name for f in fields if f.name != target]
     if doubled := sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
         raise SchemaError(f"column name {doubled[0]!r} occurs twice; rename one of them")
@@ -39,7 +46,7 @@ def infer(
         for f in fields
         if f.name != target
     )
-    return Schema(columns, named, target, label, tuple(classes))
+    return Schema(columns, named, target, label, tuple(classes), weight)
 
 
 def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dict[str, Any]:
@@ -47,11 +54,13 @@ def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dic
     if given is None:
         return {}
     if not isinstance(given, Mapping):
+        if not isinstance(given, str):
+            raise InputError(f"{argument}={given!r}: give one for all columns, or a mapping from column to it")
         return dict.fromkeys(names, given)
     out: dict[str, Any] = {}
     known = set(names)
     for wanted, value in given.items():
-        name = f"x{wanted}" if isinstance(wanted, int) and not named else str(wanted)
+        name = f"x{wanted}" if isinstance(wanted, int | np.integer) and not named else str(wanted)
         if name not in known:
             shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
             raise SchemaError(
@@ -91,6 +100,10 @@ def _column(f: pa.Field, declared: Any, missing: str, natural_order: Sequence[An
 def _declared(name: str, declared: Any) -> tuple[str | None, tuple[Any, ...] | None]:
     if declared is None or (isinstance(declared, str) and declared in KINDS):
         return declared, None
+    if hasattr(declared, "categories"):  # a pandas or polars category type
+        declared = declared.categories
+    if hasattr(declared, "tolist"):
+        declared = declared.tolist()
     if isinstance(declared, str) or not isinstance(declared, Sequence):
         raise InputError(
             f"kinds[{name!r}] = {declared!r}: choose one of {', '.join(KINDS)}, or list the levels in order"
@@ -104,7 +117,7 @@ def _declared(name: str, declared: Any) -> tuple[str | None, tuple[Any, ...] | N
 def _natural(f: pa.Field) -> str:
     t = f.type
     if pt.is_dictionary(t):
-        if not (_is_text(t.value_type) or _is_number(t.value_type) or pt.is_boolean(t.value_type)):
+        if not is_level(t.value_type):
             raise KindError(_refusal(f))
         return "nominal"
     if pt.is_boolean(t):
@@ -116,6 +129,11 @@ def _natural(f: pa.Field) -> str:
     if pt.is_null(t):
         return UNDETERMINED
     raise KindError(_refusal(f))
+
+
+def is_level(t: pa.DataType) -> bool:
+    """Whether values of this type can be levels."""
+    return _is_text(t) or _is_number(t) or bool(pt.is_boolean(t))
 
 
 def _is_text(t: pa.DataType) -> bool:

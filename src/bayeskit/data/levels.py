@@ -41,7 +41,7 @@ def key(value: Any) -> Key | None:
             return None
         if value in (float("inf"), float("-inf")):
             raise InputError("Input contains infinity: an infinite number can be neither a level nor a label")
-        return (NUMBER, int(value)) if value == value // 1 else (NUMBER, float(value))
+        return (NUMBER, int(value)) if value == int(value) else (NUMBER, float(value))
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be a level")
 
 

@@ -2,33 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, Int
+from bayeskit.data.sparse import Sparse
+
+STORED = 1 << 22  # values of a sparse batch
+WRITTEN_OUT = 1 << 22  # cells of a sparse batch that will be dense
+
+
+@cache
+def positional(width: int) -> tuple[str, ...]:
+    """x0, x1, ...: one tuple for all matrices of this width."""
+    return tuple(f"x{j}" for j in range(width))
+
+
+@lru_cache(maxsize=8)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: j for j, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Names and types of the columns of a matrix and of what stands beside, without an object for each."""
+
+    type: pa.DataType
+    columns: tuple[str, ...]
+    beside: Mapping[str, pa.DataType]
+
+    def __len__(self) -> int:
+        return len(self.columns) + len(self.beside)
+
+    def __iter__(self) -> Iterator[pa.Field]:
+        return (self.field(name) for name in self.names)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.columns, *self.beside]
+
+    @property
+    def features(self) -> Fields:
+        """The matrix alone."""
+        return replace(self, beside={})
+
+    def field(self, name: str) -> pa.Field:
+        return pa.field(name, self.beside.get(name, self.type))
 
 
 @dataclass(frozen=True)
 class Matrix:
     """Rows of a matrix with what stands beside them; columns are called x0, x1, ... unless renamed."""
 
-    x: Any  # (rows, d) ndarray, or a CSR matrix
+    x: Any  # (rows, d) ndarray, or Sparse
     beside: dict[str, pa.Array]  # label, weight and fold by their reserved names
     names: tuple[str, ...] | None = None
+    written_out: bool = True  # whether the batches of a sparse matrix must be small enough to be made dense
 
     @property
     def num_rows(self) -> int:
         return int(self.x.shape[0])
 
     @property
-    def schema(self) -> pa.Schema:
-        kind = pa.from_numpy_dtype(self.x.dtype)
-        fields = [pa.field(name, kind) for name in self.names or (f"x{j}" for j in range(self.x.shape[1]))]
-        return pa.schema(fields + [pa.field(name, a.type) for name, a in self.beside.items()])
+    def schema(self) -> Fields:
+        names = positional(self.x.shape[1]) if self.names is None else self.names
+        return Fields(pa.from_numpy_dtype(self.x.dtype), names, {name: a.type for name, a in self.beside.items()})
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """Where each column stands in the matrix."""
+        return _places(positional(self.x.shape[1]) if self.names is None else self.names)
 
     def rename_columns(self, names: Sequence[str]) -> Matrix:
         """Other names for the matrix columns; what stands beside keeps its own."""
@@ -36,13 +83,24 @@ class Matrix:
 
     def select(self, columns: Sequence[str]) -> Matrix:
         """Only what stands beside can be left out: leaving out matrix columns would copy."""
-        return replace(self, beside={n: a for n, a in self.beside.items() if n in columns})
+        return replace(self, beside={n: a for n, a in self.beside.items() if any(n == c for c in reversed(columns))})
 
     def to_batches(self, max_chunksize: int) -> Iterator[Matrix]:
-        for start in range(0, self.num_rows, max_chunksize):
-            stop = min(start + max_chunksize, self.num_rows)
+        rows = self._batch_rows(max_chunksize)
+        for start in range(0, self.num_rows, rows):
+            stop = min(start + rows, self.num_rows)
             beside = {n: a.slice(start, stop - start) for n, a in self.beside.items()}
-            yield Matrix(self.x[start:stop], beside, self.names)
+            yield replace(self, x=self.x[start:stop], beside=beside)
 
-    def dense(self) -> Array:
-        return self.x if isinstance(self.x, np.ndarray) else self.x.toarray()
+    def _batch_rows(self, usual: int) -> int:
+        if not isinstance(self.x, Sparse):
+            return usual
+        if self.written_out:
+            return max(1, min(usual, WRITTEN_OUT // max(self.x.width, 1)))
+        return max(usual, STORED * self.num_rows // max(len(self.x.values), 1))
+
+    def dense(self, which: Int | None = None) -> Array:
+        """The matrix written out, or some of its columns."""
+        if which is None:
+            return self.x.toarray() if isinstance(self.x, Sparse) else self.x
+        return self.x.take(which).toarray() if isinstance(self.x, Sparse) else self.x[:, which]

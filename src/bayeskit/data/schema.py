@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, overload
+
+import numpy as np
 
 from bayeskit.data.levels import Key, key
 from bayeskit.errors import SchemaError
@@ -33,7 +36,7 @@ class Column:
     @property
     def coded(self) -> bool:
         """Whether a block carries level codes for it (also: whether it is there at all)."""
-        return self.kind in CODED or (self.kind in NUMERIC and self.missing == "level")
+        return self.kind in CODED or self.missing == "level"
 
     @property
     def numeric(self) -> bool:
@@ -56,26 +59,79 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Alike(Sequence[Column]):
+    """Columns that differ only in name: those of a matrix, without an object for each.
+
+    >>> Alike(Column("", "quantitative", "double", "type double"), ("x0", "x1"))[1].name
+    'x1'
+    """
+
+    like: Column  # its name means nothing
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, place: int) -> Column: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Column, ...]: ...
+    def __getitem__(self, place: int | slice) -> Column | tuple[Column, ...]:
+        if isinstance(place, slice):
+            return tuple(replace(self.like, name=name) for name in self.names[place])
+        return replace(self.like, name=self.names[place])
+
+
+def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
+    """The names of some columns."""
+    return columns.names if isinstance(columns, Alike) else tuple(c.name for c in columns)
+
+
+@dataclass(frozen=True)
 class Schema:
     """The feature columns in order, the target's name if it has one, and the type of its labels."""
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     named: bool = True
     target: str | None = None
     label: str = "O"
     classes: tuple[Any, ...] = ()
+    weight: str | None = None
+
+    def __deepcopy__(self, memo: object) -> Schema:
+        return self  # a value; its names may be many
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(c.name for c in self.columns)
+        return names_of(self.columns)
 
     @cached_property
     def numeric(self) -> tuple[str, ...]:
+        if isinstance(self.columns, Alike):
+            return self.names if self.columns.like.numeric else ()
         return tuple(c.name for c in self.columns if c.numeric)
 
     @cached_property
     def coded(self) -> tuple[str, ...]:
+        if isinstance(self.columns, Alike):
+            return self.names if self.columns.like.coded else ()
         return tuple(c.name for c in self.columns if c.coded)
+
+    @property
+    def runs(self) -> Iterator[Alike]:
+        """The columns by stretches that differ only in name."""
+        if isinstance(self.columns, Alike):
+            yield self.columns
+            return
+        for like, some in groupby(self.columns, key=lambda c: replace(c, name="")):
+            yield Alike(like, tuple(c.name for c in some))
+
+    @property
+    def identity(self) -> list[Any]:
+        """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
+        plain = (Alike(Column("", r.like.kind, "", "", r.like.order, r.like.missing), r.names) for r in self.runs)
+        merged = groupby(plain, key=lambda r: r.like)
+        return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
 
     @cached_property
     def numeric_index(self) -> Mapping[str, int]:
@@ -97,20 +153,28 @@ class Schema:
 
         Raises SchemaError where they count different things.
         """
-        if set(self.names) != set(other.names):
+        if self.names != other.names and set(self.names) != set(other.names):
             raise SchemaError(different_names(self.names, other.names))
-        columns = tuple(_unify(c, other[c.name]) for c in self.columns)
-        label = self.label if self.label == other.label else "O"
+        columns: Sequence[Column]
+        if isinstance(self.columns, Alike) and isinstance(other.columns, Alike) and self.names:
+            columns = replace(self.columns, like=_unify(self.columns[0], other[self.names[0]]))
+        else:
+            columns = tuple(_unify(c, other[c.name]) for c in self.columns)
+        label = _common(self.label, other.label)
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
-        return replace(self, columns=columns, label=label, classes=classes)
+        target, weight = self.target or other.target, self.weight or other.weight
+        return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it."""
-        extra = [n for n in names if n not in self._position and n != self.target]
-        if extra or not set(self.names) <= set(names):
-            raise SchemaError(different_names(self.names, [n for n in names if n != self.target]))
+        known = [n for n in names if n in self._position or n not in (self.target, self.weight)]
+        if set(known) != set(self.names):
+            raise SchemaError(different_names(self.names, known))
 
     def rows(self) -> list[dict[str, Any]]:
+        if isinstance(self.columns, Alike):
+            like = asdict(self.columns.like)
+            return [{**like, "name": name} for name in self.names]
         return [asdict(c) for c in self.columns]
 
     def __str__(self) -> str:
@@ -139,6 +203,15 @@ def _unify(mine: Column, theirs: Column) -> Column:
         f"column {mine.name!r} is {mine.kind} ({mine.why}) in one and {theirs.kind} ({theirs.why}) in the other; "
         f"give both the same kinds={{{mine.name!r}: ...}}"
     )
+
+
+def _common(one: str, other: str) -> str:
+    """The NumPy type for labels of both types."""
+    if one == other:
+        return one
+    if "O" in (one, other) or "U" in (one, other) or (np.dtype(one).kind == "b") != (np.dtype(other).kind == "b"):
+        return "O"
+    return str(np.result_type(np.dtype(one), np.dtype(other)).str)
 
 
 def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:

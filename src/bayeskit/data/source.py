@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from bayeskit.arrays import Array
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
+from bayeskit.data.kinds import is_level
 from bayeskit.data.matrix import Matrix
+from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -25,6 +28,7 @@ class Source:
     named: bool = True
     label: str = "O"
     orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    records: bool = False  # whether a row may lack a column, which then is missing
 
 
 def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
@@ -51,13 +55,26 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
     label = "O" if y is None else _label(y, table, roles.label, beside)
     if isinstance(table, Matrix):
         return Source(Matrix(table.x, beside), roles, named, label)
-    orders = {}
-    for column in table.schema:
-        if pt.is_dictionary(column.type) and column.type.ordered and table.num_rows:
-            orders[column.name] = table.column(column.name).chunk(0).dictionary.to_pylist()
+    orders = _orders(table)
     for name, array in beside.items():
         table = table.append_column(name, array)
-    return Source(table, roles, named, label, orders)
+    return Source(table, roles, named, label, orders, _is_records(X))
+
+
+def _orders(table: pa.Table) -> dict[str, list[Any]]:
+    """Levels in order of the columns whose type has one."""
+    orders: dict[str, list[Any]] = {}
+    for column in table.schema:
+        if pt.is_dictionary(column.type) and column.type.ordered and is_level(column.type.value_type):
+            chunks = table.column(column.name).unify_dictionaries().chunks
+            longest: list[Any] = max((c.dictionary.to_pylist() for c in chunks), key=len, default=[])
+            if longest:
+                orders[column.name] = longest
+    return orders
+
+
+def _is_records(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
 def _is_relation(X: Any) -> bool:
@@ -67,26 +84,21 @@ def _is_relation(X: Any) -> bool:
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     """An Arrow table or a matrix, and whether its columns had names of their own."""
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
-        return Matrix(X.tocsr(), {}), False
+        return Matrix(Sparse.of(X.tocsr()), {}), False
     if isinstance(X, pa.Table):
         return _unique(X), True
     if isinstance(X, pa.RecordBatch):
         return _unique(pa.Table.from_batches([X])), True
     if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
-        return _pandas(X), not _positional(X.columns)
+        return _pandas(X), True
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(pa.table(X)), True
     if isinstance(X, Mapping):
         return _named({name: _one(values, f"column {name!r}") for name, values in X.items()}), True
-    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping):
+    if _is_records(X):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
         return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
     return _array(X), False
-
-
-def _positional(columns: Any) -> bool:
-    """Whether column names are just positions 0, 1, 2, ..."""
-    return list(columns) == list(range(len(columns)))
 
 
 def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:
@@ -106,7 +118,7 @@ def _once(names: list[str]) -> list[str]:
 
 
 def _pandas(X: Any) -> pa.Table:
-    names = _once([f"x{name}" if _positional(X.columns) else str(name) for name in X.columns])
+    names = _once([str(name) for name in X.columns])
     try:
         table = pa.Table.from_pandas(X.set_axis(names, axis=1), preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
@@ -122,7 +134,9 @@ def _unique(table: pa.Table) -> pa.Table:
 
 def _array(X: Any) -> pa.Table | Matrix:
     """A NumPy matrix as it is, or one of texts and objects as an Arrow table."""
-    x = np.asarray(X)
+    if hasattr(X, "collect") and hasattr(X, "lazy"):
+        raise InputError("a lazy frame has no rows yet; call .collect() first")
+    x = _native(np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else np.asarray(X))
     if x.dtype.kind == "c":
         raise InputError("Complex data not supported: give real numbers")
     if x.dtype.kind in "mM":
@@ -136,6 +150,13 @@ def _array(X: Any) -> pa.Table | Matrix:
         return Matrix(x, {})
     columns = [_objects(x[:, j].tolist(), f"column {j} of the matrix") for j in range(x.shape[1])]
     return pa.table(columns, names=[f"x{j}" for j in range(x.shape[1])])
+
+
+def _native(x: Array) -> Array:
+    """The array in this machine's byte order, extended precision as doubles."""
+    if x.dtype.kind == "f" and x.dtype.itemsize > 8:
+        return x.astype(np.float64)
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
 def _objects(values: Any, where: str) -> pa.Array:
@@ -179,7 +200,7 @@ def _one(given: Any, argument: str) -> pa.Array:
         return _one(_objects(given, argument), argument)
     if isinstance(given, list | tuple):
         return _objects(list(given), argument)
-    values = np.asarray(given)
+    values = _native(np.asarray(given))
     if values.ndim != 1:
         raise InputError(f"{argument} should be a 1d array, got an array of shape {values.shape} instead")
     return _objects(values.tolist() if values.dtype.kind in "OUS" else values, argument)
@@ -189,7 +210,7 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
     """The NumPy type in which labels are to come back."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biufU":
-        return "U" if dtype.kind == "U" else dtype.str
+        return "U" if dtype.kind == "U" else dtype.newbyteorder("=").str
     if isinstance(y, list | tuple):
         dtype = np.asarray(y).dtype
         return "U" if dtype.kind == "U" else (dtype.str if dtype.kind in "biuf" else "O")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from bayeskit.engines.engine import R, batch_rows
-from bayeskit.engines.files import Files, quoted
+from bayeskit.engines.files import Files, Table, quoted
 from bayeskit.engines.workers import map_batches, reduce_batches, workers
 from bayeskit.errors import InputError
 
@@ -28,15 +28,19 @@ class DuckDB:
         self.n_jobs = n_jobs
         self.rows = rows
         self.memory = memory
-        self._tables: dict[str, str] = {}  # the SQL of each path, which for CSV takes a pass to find
+        self._tables: dict[str, Table] = {}  # of each path; for CSV it takes a pass to find
+        self._known: dict[str, str] = {}
 
     @staticmethod
     def takes(source: Any) -> bool:
         return isinstance(source, str | os.PathLike) or type(source).__name__ == "DuckDBPyRelation"
 
-    def schema(self, source: Any) -> pa.Schema:
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+        self._known = dict(known or {})
         with self._relation(source, ordered=True) as relation:
-            return relation.limit(0).to_arrow_table().schema
+            found = relation.limit(0).to_arrow_table().schema
+        empty = self._tables[os.fspath(source)].empty if isinstance(source, str | os.PathLike) else ()
+        return pa.schema([f.with_type(pa.null()) if f.name in empty else f for f in found])
 
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         with self._batches(source, columns, ordered=False) as batches:
@@ -44,7 +48,7 @@ class DuckDB:
 
     def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
         with self._batches(source, columns, ordered=True) as batches:
-            yield from map_batches(batches, step, self.n_jobs)
+            yield from map_batches((batch for batch in batches if batch.num_rows), step, self.n_jobs)
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -76,8 +80,8 @@ class DuckDB:
                 connection.execute("set enable_progress_bar = false; set lock_configuration = true")
                 with _told(source):
                     if path not in self._tables:
-                        self._tables[path] = files.table(connection)
-                    relation = connection.sql(f"select * from {self._tables[path]}")
+                        self._tables[path] = files.table(connection, self._known)
+                    relation = connection.sql(f"select * from {self._tables[path].sql}")
                 yield relation
 
 

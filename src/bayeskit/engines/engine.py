@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, Self, TypeVar
 
@@ -33,8 +33,11 @@ class Engine(Protocol):
     def takes(source: Any) -> bool:
         """Whether this engine reads such a source."""
 
-    def schema(self, source: Any) -> pa.Schema:
-        """Names and types of the source's columns."""
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+        """Names and types of the source's columns.
+
+        ``known`` says of columns whether they hold "text", "number" or "truth", for sources that do not say it.
+        """
 
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         """All batches counted from ``empty``; the order is free."""

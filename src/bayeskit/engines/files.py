@@ -53,12 +53,12 @@ class Files:
             raise InputError(f"{first}: the file is empty")
         return cls(path, first, ending)
 
-    def table(self, connection: Any) -> str:
-        """The SQL that reads the files, columns matched by name."""
+    def table(self, connection: Any, known: Mapping[str, str]) -> Table:
+        """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
             _unlike(self.first, pq.read_schema(self.first).names)
-            return f"read_parquet({_literal(self._pattern)}, union_by_name=true)"
-        return CsvFiles.of(self.all).typed(connection)
+            return Table(f"read_parquet({_literal(self._pattern)}, union_by_name=true)")
+        return CsvFiles.of(self.all).typed(connection, known)
 
     @property
     def all(self) -> list[str]:
@@ -67,6 +67,14 @@ class Files:
     @property
     def _pattern(self) -> str:
         return glob.escape(self.path) if self.path == self.first else self.path
+
+
+@dataclass(frozen=True)
+class Table:
+    """The SQL that reads some files, and the columns that have no value in any of them."""
+
+    sql: str
+    empty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,18 +99,27 @@ class CsvFiles:
             headers[path] = (delimiter, names)
         return cls(headers)
 
-    def typed(self, connection: Any) -> str:
-        """The SQL of all files with the narrowest type that holds every value of a column."""
+    def typed(self, connection: Any, known: Mapping[str, str]) -> Table:
+        """All files, with the narrowest type that holds every value of a column.
+
+        A column known to hold text stays text, and one known to hold numbers may be without any.
+        """
         names = list(dict.fromkeys(name for _, some in self.headers.values() for name in some))
         tests = ", ".join(
             f"bool_and(regexp_full_match({quoted(n)}, '{pattern}'))" for n in names for pattern in TYPES.values()
         )
         ((*found,),) = connection.execute(f"select {tests} from {self._read({})}").fetchall()
-        types = {}
+        types, empty = {}, []
         for j, name in enumerate(names):
             fits = found[j * len(TYPES) : (j + 1) * len(TYPES)]
             types[name] = next((t for t, fit in zip(TYPES, fits, strict=True) if fit), "VARCHAR")
-        return self._read(types)
+            if known.get(name) == "text":
+                types[name] = "VARCHAR"
+            elif None in fits:  # no value to judge by
+                types[name] = "DOUBLE" if known.get(name) == "number" else "VARCHAR"
+                if name not in known:
+                    empty.append(name)
+        return Table(self._read(types), tuple(empty))
 
     def _read(self, types: Mapping[str, str]) -> str:
         return "(" + " union all by name ".join(self._one(path, types) for path in self.headers) + ")"

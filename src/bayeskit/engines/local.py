@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -24,12 +24,12 @@ class Local:
     def takes(source: Any) -> bool:
         return hasattr(source, "to_batches") and hasattr(source, "select") and hasattr(source, "num_rows")
 
-    def schema(self, source: Any) -> pa.Schema:
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema
 
     def _batches(self, source: Any, columns: Sequence[str]) -> Iterator[Any]:
         rows = self.rows or batch_rows(len(columns))
-        return source.select(columns).to_batches(max_chunksize=rows)  # type: ignore[no-any-return]
+        return (batch for batch in source.select(columns).to_batches(max_chunksize=rows) if batch.num_rows)
 
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         return reduce_batches(self._batches(source, columns), empty, self.n_jobs)

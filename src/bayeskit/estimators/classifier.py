@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +15,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
-from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
 from bayeskit.model import Model
-from bayeskit.prior import WORDS
+from bayeskit.prior import normal_prior
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
 
@@ -53,7 +56,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
-        self._adopt(self.model_.merge(fresh) if self._fitted else fresh)
+        if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
+            fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
+        self._adopt(fresh)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -75,7 +80,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         check_is_fitted(other, "model_")
         for what in ("prior", "unseen"):
-            if repr(getattr(self.model_, what)) != repr(getattr(other.model_, what)):
+            if getattr(self.model_, what) != getattr(other.model_, what):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
         both = type(self)(**self.get_params(deep=False))
         try:
@@ -95,12 +100,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         table = self._opened(X, y, weight, self.model_.schema if known else None)
         structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
         empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
-        counted = table.engine.reduce(table.source.rows, table.columns(schema), empty)
+        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
         check_rows(counted)
-        return Model(counted.canonical(), structure, self.prior, self.unseen)
+        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
-        return Intake.of(X, y, weight, self.n_jobs).against(schema, type(self).__name__)
+        known = None if schema is None else self.model_.counted.types
+        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -119,8 +125,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         if self.unseen not in UNSEEN:
             raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
-        if isinstance(self.prior, str) and self.prior not in WORDS:
-            raise InputError(f"prior={self.prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
+        normal_prior(self.prior)
 
     @property
     def _fitted(self) -> bool:
@@ -138,7 +143,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """Each column with its kind, its family and why."""
         if not self._fitted:
             raise AttributeError("schema_ is there after fit")
-        return self.model_.schema
+        return self.model_.described
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -169,56 +174,69 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
-        terms = self._rows(X, prior, lambda model, block, p: model.terms(block))
-        whole = Explanation(
+        table = self._asked(X)
+        names = self.schema_.names
+        which = np.arange(len(names))
+        if top is not None and check_top(top) < len(names):
+            spreads = self._steps(table, prior, lambda model, block, p, _: model.density.spread(block))
+            which = widest(sum(spreads, np.zeros(len(names))), top)
+        rest = (REST,) if len(which) < len(names) else ()
+
+        def step(model: Model, block: Block, p: Float, batch: Any) -> tuple[Any, ...]:
+            terms = model.some_terms(block, which) if rest else model.terms(block)
+            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            return terms, model.posterior(block, p), values
+
+        terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
+        return Explanation(
             self.classes_,
             self.model_.log_prior(prior),
-            self.schema_.names,
-            terms,
-            tuple(self._values(X)),
-            self.predict_proba(X, prior),
+            (*(names[j] for j in which.tolist()), *rest),
+            np.concatenate(terms),
+            tuple(row for rows in values for row in rows),
+            np.concatenate(proba),
         )
-        return whole if top is None else whole.top(top)
 
     def summary(self) -> Summary:
         """What was learned: classes and priors, columns with kind, family and reason."""
         check_is_fitted(self, "model_")
         return Summary.of(self.model_)
 
-    def _values(self, X: Any) -> Iterator[tuple[Any, ...]]:
-        """What the rows hold, None where missing."""
-        table = self._asked(X)
-
-        def step(batch: Any) -> list[tuple[Any, ...]]:
-            if isinstance(batch, Matrix):
-                cells = [column.tolist() for column in batch.dense().T]
-            else:
-                cells = [batch.column(name).to_pylist() for name in self.schema_.names]
-            return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
-
-        for rows in table.engine.map(table.source.rows, self.schema_.names, step):
-            yield from rows
-
     def _rows(self, X: Any, prior: Any, step: Callable[[Model, Block, Float], Array]) -> Array:
-        """A step over all rows in blocks, so that memory does not grow with them."""
+        """A step over all rows, collected."""
         table = self._asked(X)
+        parts = self._steps(table, prior, lambda model, block, p, _: step(model, block, p))
+        return _collected(parts, getattr(table.source.rows, "num_rows", None))
+
+    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any], Any]) -> Iterator[Any]:
+        """A step over all rows in blocks, so that memory does not grow with them."""
         model = self.model_
         known = model.log_prior(prior)
 
-        def one(batch: Any) -> Array:
+        outside: Counter[str] = Counter()
+
+        def one(batch: Any) -> Any:
             block = model.counted.block(batch)
+            outside.update(model.density.outside(block))
             if model.unseen == "error":
                 error_on_unseen(block, batch, model.counted.domain)
-            return step(model, block, known)
+            return step(model, block, known, batch)
 
-        parts = table.engine.map(table.source.rows, model.schema.names, one)
-        rows = getattr(table.source.rows, "num_rows", None)
-        collected = [array for array in parts if len(array)] if rows is None else []
-        if rows == 0 or (rows is None and not collected):
+        parts = table.engine.map(table.rows(model.structure.sparse), model.schema.names, one)
+        first = next(parts, None)
+        if first is None:
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
             )
-        return np.concatenate(collected) if rows is None else _collected(parts, rows)
+        return self._reported(chain([first], parts), outside)
+
+    def _reported(self, parts: Iterator[Any], outside: Counter[str]) -> Iterator[Any]:
+        """The parts, and at their end one warning about values no family of their column can have."""
+        yield from parts
+        if outside:
+            schema = self.schema_
+            found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
+            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
 
     def _asked(self, X: Any) -> Intake:
         """The table of a question, checked against the columns of the fit."""
@@ -242,13 +260,23 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _collected(parts: Iterator[Array], rows: int) -> Array:
-    """Results of blocks in one array, without holding them twice."""
+def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:
+    """What the rows of a batch hold in some columns, None where missing."""
+    if isinstance(batch, Matrix):
+        cells = [column.tolist() for column in batch.dense(which).T]
+    else:
+        cells = [batch.column(schema.names[j]).to_pylist() for j in which.tolist()]
+    return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
+
+
+def _collected(parts: Iterator[Array], rows: int | None) -> Array:
+    """Results of blocks in one array, without holding them twice where the number of rows is known."""
+    if rows is None:
+        return np.concatenate(list(parts))
     first = next(parts)
     out = np.empty((rows, *first.shape[1:]), dtype=first.dtype)
-    out[: len(first)] = first
-    done = len(first)
-    for part in parts:
+    done = 0
+    for part in chain([first], parts):
         out[done : done + len(part)] = part
         done += len(part)
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from sklearn.exceptions import DataConversionWarning
 
 from bayeskit.data.kinds import infer
+from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import Source, label_of, source
 from bayeskit.engines.engine import Engine, engine_for
@@ -25,10 +26,10 @@ class Intake:
 
     source: Source
     engine: Engine
-    fields: pa.Schema
+    fields: pa.Schema | Fields
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any, n_jobs: int | None) -> Intake:
+    def of(cls, X: Any, y: Any, weight: Any, n_jobs: int | None, known: Mapping[str, str] | None = None) -> Intake:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. "
@@ -41,39 +42,62 @@ class Intake:
             weight = np.full(len(X), weight, dtype=np.float64)
         given = source(X, y, weight)
         engine = engine_for(given.rows, n_jobs)
-        opened = cls(given, engine, engine.schema(given.rows))
-        if lacking := [n for n in given.roles.names if n not in opened.fields.names]:
-            known = ", ".join(opened.fields.names[:12])
-            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {known})")
+        if known is not None and isinstance(y, str):
+            known = {**known, y: known.get("", "")}
+        opened = cls(given, engine, engine.schema(given.rows, known))
+        there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names
+        if lacking := [n for n in given.roles.names if n not in there]:
+            shown = ", ".join(opened.fields.names[:12])
+            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {shown})")
         return opened
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """The columns that are features."""
+        if isinstance(self.fields, Fields):
+            return self.fields.columns
         return [n for n in self.fields.names if n not in self.source.roles.names]
 
     def columns(self, schema: Schema) -> list[str]:
         """The columns to read for learning."""
         return [*schema.names, *self.source.roles.names]
 
+    def rows(self, sparse: bool) -> Any:
+        """What the engine reads; ``sparse`` if a sparse matrix need not be written out."""
+        rows = self.source.rows
+        return replace(rows, written_out=not sparse) if isinstance(rows, Matrix) else rows
+
     def against(self, schema: Schema | None, model: str) -> Intake:
         """Checked against the columns of a fit; a table without names gets them by position."""
         if schema is None:
             return self
         if schema.named and self.source.named:
-            schema.check_names(self.names)
-            return self
+            filled = self._filled(schema)
+            schema.check_names(filled.names)
+            return filled
         if len(self.names) != len(schema.names):
             raise SchemaError(
                 f"X has {len(self.names)} features, but {model} is expecting {len(schema.names)} features as input"
             )
         if schema.named == self.source.named:
             return self
+        if not hasattr(self.source.rows, "rename_columns"):
+            raise SchemaError(f"{model} was fitted without column names, so a file or relation cannot be matched to it")
         have, had = ("does not have", "with") if schema.named else ("has", "without")
         warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
         renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
         given = replace(self.source, rows=renamed, named=schema.named)
         return Intake(given, self.engine, self.engine.schema(renamed))
+
+    def _filled(self, schema: Schema) -> Intake:
+        """Records in which no row has some column: it is missing in all."""
+        lacking = set(schema.names) - set(self.names) if self.source.records else ()
+        if not lacking:
+            return self
+        rows = self.source.rows
+        for name in sorted(lacking):
+            rows = rows.append_column(name, pa.nulls(rows.num_rows))
+        return Intake(replace(self.source, rows=rows), self.engine, self.engine.schema(rows))
 
     def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
         """What its columns are."""
@@ -86,7 +110,9 @@ class Intake:
         label = self.source.roles.label
         target = None if label is None or label.startswith(":") else label
         return infer(
-            pa.schema([self.fields.field(name) for name in self.names]),
+            self.fields.features
+            if isinstance(self.fields, Fields)
+            else pa.schema([self.fields.field(name) for name in self.names]),
             kinds,
             missing,
             self.source.named,
@@ -94,6 +120,7 @@ class Intake:
             self.source.label if target is None else label_of(self.fields.field(target).type),
             classes,
             self.source.orders,
+            None if (weight := self.source.roles.weight) is None or weight.startswith(":") else weight,
         )
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bayeskit.data.kinds import by_name
-from bayeskit.data.schema import CODED, NUMERIC, Column, Schema
+from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
+from bayeskit.families.ordinal import Ordinal
+from bayeskit.families.poisson import Poisson
+from bayeskit.likelihood import shown
+from bayeskit.smoothing import Laplace, NoSmoothing
 from bayeskit.smoothing import smoothing as smoothing_rule
+from bayeskit.structures.choice import Choice
 from bayeskit.structures.naive import Naive
+
+# what "auto" tries for numbers, fewest parameters first
+CANDIDATES = ("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Histogram", "Kernel")
 
 
 class NaiveBayes(BayesClassifier):
@@ -56,19 +64,34 @@ class NaiveBayes(BayesClassifier):
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
+        if isinstance(schema.columns, Alike) and not named:
+            like, families = self._column(schema.columns.like, None, general)
+            if self.families != "auto" and general is not None and general not in families:
+                raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
+            schema = replace(schema, columns=replace(schema.columns, like=like))
+            return Naive.alike(families, schema), schema
         columns, family_of = [], {}
         for column in schema.columns:
-            chosen, why = self._family(column, named.get(column.name), general)
-            column = _declared_by(column, chosen)
-            families = [] if chosen is None else [chosen]
-            if column.numeric and column.missing == "level":
-                families.append(Categorical(self.smoothing))
-            family_of[column.name] = families
-            columns.append(replace(column, family="" if chosen is None else _shown(chosen), why_family=why))
-        if general is not None and not any(general in owned for owned in family_of.values()) and family_of:
+            column, family_of[column.name] = self._column(column, named.get(column.name), general)
+            columns.append(column)
+        if (
+            self.families != "auto"
+            and general is not None
+            and not any(general in owned for owned in family_of.values())
+            and family_of
+        ):
             raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
         schema = replace(schema, columns=tuple(columns))
         return Naive.of(family_of, schema), schema
+
+    def _column(self, column: Column, named: Any, general: Any) -> tuple[Column, list[Any]]:
+        """A column with its family named, and all families it has a part in."""
+        chosen, why = self._family(column, named, general)
+        column = _declared_by(column, chosen)
+        families = [] if chosen is None else [chosen]
+        if column.kind not in CODED and column.missing == "level":
+            families.append(Categorical(self.smoothing))
+        return replace(column, family="" if chosen is None else shown(chosen), why_family=why), families
 
     def _wanted(self, schema: Schema) -> tuple[dict[str, Any], Any]:
         """Families by column, and the one for the others."""
@@ -78,10 +101,10 @@ class NaiveBayes(BayesClassifier):
         if not isinstance(self.families, Mapping):
             return {}, _as_family(self.families)
         flat: dict[Any, Any] = {}
-        for columns, family in self.families.items():
+        for place, (columns, family) in enumerate(self.families.items()):
             for column in columns if isinstance(columns, tuple) else (columns,):
-                flat[column] = _as_family(family)
-        return by_name(flat, schema.names, schema.named, "families"), None
+                flat[column] = (place if isinstance(columns, tuple) else -1, _as_family(family))
+        return _grouped(by_name(flat, schema.names, schema.named, "families"), schema.names), None
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
         """The family of a column and the reason."""
@@ -94,15 +117,40 @@ class NaiveBayes(BayesClassifier):
             )
         if general is not None and _takes(general, column):
             return general, "family given for all"
+        return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
+
+    def _default(self, column: Column) -> Any:
+        """The family its kind calls for."""
+        rule = smoothing_rule(self.smoothing)
+        alpha = rule.alpha if isinstance(rule, Laplace) else 0.0 if isinstance(rule, NoSmoothing) else None
+        if column.kind == "ordinal" and column.missing == "skip" and alpha is not None:
+            return Ordinal(alpha)
         if column.kind in CODED:
-            return Categorical(self.smoothing), f"default for {column.kind}"
-        if column.kind in NUMERIC:
-            return Gaussian(), f"default for {column.kind}"
-        return None, "no value so far"
+            return Categorical(self.smoothing)
+        if column.kind == "count":
+            return Poisson(1.0 if alpha is None else alpha)
+        return Gaussian() if column.kind in NUMERIC else None
+
+
+def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """Families by column; a tuple of columns is a group of its own for a family over groups, numbered as they come."""
+    out: dict[str, Any] = {}
+    groups: dict[Any, list[int]] = {}
+    for name in (n for n in names if n in wanted):
+        place, family = wanted[name]
+        if hasattr(family, "group"):
+            known = groups.setdefault(family, [])
+            if place not in known:
+                known.append(place)
+            family = replace(family, group=family.group + known.index(place))
+        out[name] = family
+    return out
 
 
 def _as_family(given: Any) -> Any:
-    """A family object from itself, its class or its name."""
+    """A family object from itself, its class or its name; "auto" lets the data choose."""
+    if given == "auto":
+        return Choice(tuple(known_families()[name]() for name in CANDIDATES if name in known_families()))
     if isinstance(given, str):
         if given not in known_families():
             raise InputError(f"families={given!r} is not known; choose from {', '.join(sorted(known_families()))}")
@@ -112,12 +160,6 @@ def _as_family(given: Any) -> Any:
     if not (hasattr(given, "statistic") and hasattr(given, "kinds")):
         raise InputError(f"{given!r} is not a family; choose from {', '.join(sorted(known_families()))}")
     return given
-
-
-def _shown(family: Any) -> str:
-    """The family with what differs from its defaults."""
-    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
-    return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 
 def _takes(family: Any, column: Column) -> bool:

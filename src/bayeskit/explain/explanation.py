@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.errors import InputError
 from bayeskit.likelihood import LogDensity
+
+REST = "(rest)"
 
 
 @dataclass(frozen=True)
@@ -41,23 +46,26 @@ class Explanation:
 
         First the prior's, then each part's share as the parts are revealed in order: (1 + parts,).
         """
+        if label is not None and label not in self.classes.tolist():
+            raise InputError(f"label {label!r} is not a class ({', '.join(map(str, self.classes))})")
         c = int(np.argmax(self.proba[row])) if label is None else self.classes.tolist().index(label)
-        path = np.vstack([self.prior, self.prior + np.cumsum(self.terms[row], axis=0)])
-        others = np.delete(path, c, axis=1)
-        odds = path[:, c] - np.logaddexp.reduce(others, axis=1)
-        return np.diff(odds, prepend=0.0)
+        path = np.vstack([np.zeros_like(self.prior), self.prior, self.prior + np.cumsum(self.terms[row], axis=0)])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            odds = path[:, c] - np.logaddexp.reduce(np.delete(path, c, axis=1), axis=1)
+            odds[0] = 0.0
+            steps = np.diff(odds)
+        return np.where(np.isnan(steps), 0.0, steps)  # once a class is certain or impossible, nothing adds to it
 
     def top(self, most: int) -> Explanation:
         """The parts with the widest spread between classes, over all rows; the others as one."""
-        if most >= len(self.parts):
+        if check_top(most) >= len(self.parts):
             return self
-        spread = np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0)
-        kept = np.sort(np.argsort(-spread, kind="stable")[:most])
+        kept = widest(np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0), most)
         rest = np.delete(self.terms, kept, axis=1).sum(axis=1, keepdims=True)
         return Explanation(
             self.classes,
             self.prior,
-            (*(self.parts[j] for j in kept), "(rest)"),
+            (*(self.parts[j] for j in kept), REST),
             np.concatenate([self.terms[:, kept], rest], axis=1),
             tuple((*(row[j] for j in kept), None) for row in self.values),
             self.proba,
@@ -71,17 +79,33 @@ class Explanation:
         head = ["", "value", *(str(c) for c in self.classes)]
         lines = [["prior", "", *_signed(self.prior)]]
         for part, value, term in zip(self.parts, self.values[i], self.terms[i], strict=True):
-            lines.append([part, "missing" if value is None else _short(value), *_signed(term)])
+            shown = "" if part == REST else "missing" if value is None else _short(value)
+            lines.append([part, shown, *_signed(term)])
         lines.append(["log P(c, x)", "", *_signed(self.joint[i])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i])])
-        width = [max(len(line[j]) for line in [head, *lines]) for j in range(len(head))]
-        text = [
-            "  ".join(
-                cell.ljust(w) if j < 2 else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True))
-            )
-            for line in [head, *lines]
-        ]
-        return "\n".join(line.rstrip() for line in text)
+        return aligned([head, *lines], left=2)
+
+
+def check_top(most: Any) -> int:
+    """A number of parts to show."""
+    if isinstance(most, bool) or not isinstance(most, Integral) or most < 1:
+        raise InputError(f"top={most!r}: give the number of parts to show, 1 or more")
+    return int(most)
+
+
+def widest(spread: Float, most: int) -> Int:
+    """Positions of the parts with the widest spread, in order; the first of equal ones."""
+    return np.sort(np.argsort(-spread, kind="stable")[:most])
+
+
+def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
+    """Rows of cells under each other, the first ``left`` of them to the left."""
+    width = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = (
+        (cell.ljust(w) if j < left else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
+        for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in text)
 
 
 def _signed(numbers: Float) -> list[str]:

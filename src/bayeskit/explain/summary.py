@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.explain.explanation import aligned
 from bayeskit.model import Model
 
 MOST = 12
@@ -29,7 +30,7 @@ class Summary:
         tally = model.counted.tally
         return cls(
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),
-            tuple(model.schema.rows()),
+            tuple(model.described.rows()),
             model.constant,
             tally.unlabelled,
             tally.rounded,
@@ -37,31 +38,19 @@ class Summary:
         )
 
     def __str__(self) -> str:
-        lines = ["class  weight  prior"]
-        for label, weight, prior in self.classes:
-            lines.append(f"  {label!s}  {weight:g}  {prior:.4g}")
-        lines.append("column  kind  family  (why)")
-        for column in self.columns[:MOST]:
-            note = "; constant: says nothing" if column["name"] in self.constant else ""
-            lines.append(f"  {column['name']}  {column['kind']}  {column['family'] or '-'}  ({column['why']}{note})")
+        classes = [[str(label), f"{weight:g}", f"{prior:.4g}"] for label, weight, prior in self.classes]
+        columns = [[c["name"], c["kind"], c["family"] or "-", self._why(c)] for c in self.columns[:MOST]]
+        text = [
+            aligned([["class", "weight", "prior"], *classes], left=1),
+            aligned([["column", "kind", "family", "why"], *columns], left=4),
+        ]
         if len(self.columns) > MOST:
-            lines.append(f"  ... and {len(self.columns) - MOST} more columns")
+            text.append(f"... and {len(self.columns) - MOST} more columns")
         if self.unlabelled:
-            lines.append(f"{self.unlabelled} rows without a label were skipped")
+            text.append(f"{self.unlabelled} rows without a label were skipped")
         if self.rounded:
-            lines.append(f"{self.rounded} integers beyond 2**53 were rounded")
-        return "\n".join(_aligned(lines))
+            text.append(f"{self.rounded} integers beyond 2**53 were rounded")
+        return "\n\n".join(text)
 
-
-def _aligned(lines: list[str]) -> list[str]:
-    """Cells, separated by two blanks, under each other within each table."""
-    tables: list[list[list[str]]] = []
-    for line in lines:
-        if not line.startswith("  "):
-            tables.append([])
-        tables[-1].append(line.strip().split("  "))
-    out = []
-    for table in tables:
-        width = [max((len(row[j]) for row in table if len(row) > j), default=0) for j in range(max(map(len, table)))]
-        out += ["  ".join(cell.ljust(w) for cell, w in zip(row, width, strict=False)).rstrip() for row in table]
-    return out
+    def _why(self, column: dict[str, Any]) -> str:
+        return str(column["why"]) + ("; constant: says nothing" if column["name"] in self.constant else "")

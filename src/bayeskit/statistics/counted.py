@@ -13,11 +13,13 @@ from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, Tally, encode
-from bayeskit.data.levels import MISSING, Levels, show
+from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, SchemaError
 from bayeskit.statistics.product import Product
+
+NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ class Counted:
     def block(self, batch: pa.RecordBatch | Matrix) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at."""
         return encode(batch, self.schema, self.domain, grow=False)[0]
+
+    def learned(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
+        """A batch of rows that have been counted, with their classes and weights, for leave-one-out."""
+        block, domain, _ = encode(batch, self.schema, self.domain, self.roles if roles is None else roles)
+        if domain != self.domain:
+            self._knows("target", self.domain.classes, domain.classes)
+            for name, levels in domain.levels.items():
+                self._knows(f"column {name!r}", self.domain.levels[name], levels)
+        return block
 
     def _on(self, domain: Domain) -> Counted:
         """The same counts in the codes of another domain; levels it lacks are dropped."""
@@ -101,6 +112,13 @@ class Counted:
                 f"class has rows; the model stays as it was"
             )
         return rest
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """What each column holds, for sources that do not say it: text, number or truth; under "" the labels."""
+        held = {name: NAMES.get(levels.keys[0][0], "") for name, levels in self.domain.levels.items() if levels.keys}
+        held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
+        return {**held, "": NAMES.get(self.domain.classes.keys[0][0], "")}
 
     @property
     def weight(self) -> float:

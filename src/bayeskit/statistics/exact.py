@@ -16,6 +16,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 
 HALF = 1 << 31
+DOUBT = 2.0**-10  # a difference of doubles below this share of them is computed from the exact sums
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class ExactSum:
     @classmethod
     def zeros(cls, shape: tuple[int, ...]) -> ExactSum:
         return cls(np.zeros((*shape, 1), dtype=np.int64), 0)
+
+    @classmethod
+    def of(cls, values: Float) -> ExactSum:
+        """Numbers of at least 0, (n,), as sums of one term each."""
+        light, heavy = weight_range(values)
+        out = cls.zeros((len(values), 1)).room(*_core.window(1.0, 1.0, 0, light, heavy))
+        one = np.zeros(1)
+        where, still = np.array([one.ctypes.data], dtype=np.uint64), np.zeros(1, dtype=np.int64)
+        codes, spare = np.arange(len(values), dtype=np.int32), cls.zeros((len(values), 1))
+        nothing = (spare.limbs, spare.low)
+        _core.moments(where, still, len(values), codes, values, out.limbs, out.low, *nothing, *nothing)
+        return cls(out.limbs[:, 0], out.low).carried()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,13 +112,19 @@ class ExactSum:
 
     def placed(self, index: Int, n: int, axis: int = 0) -> ExactSum:
         """Entries along an axis moved to ``index`` (many-to-one sums, -1 drops) among n."""
+        if n == len(index) == self.shape[axis] and np.array_equal(index, np.arange(n)):
+            return self
         moved = np.moveaxis(self.limbs, axis, 0)
         kept = np.flatnonzero(index >= 0)
         out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
         if len(np.unique(index[kept])) == len(kept):
-            out[index[kept]] = moved[kept]
-        else:
-            np.add.at(out, index[kept], moved[kept])
+            if axis == 0:  # one block each, without a copy of them all between
+                for old in kept.tolist():
+                    out[index[old]] = moved[old]
+            else:
+                out[index[kept]] = moved[kept]
+            return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low)  # nothing to carry
+        np.add.at(out, index[kept], moved[kept])
         return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low).carried()
 
     def total(self) -> ExactSum:
@@ -116,6 +135,20 @@ class ExactSum:
         """Each sum rounded once to a double."""
         flat = np.ascontiguousarray(self.limbs.reshape(-1, self.limbs.shape[-1]))
         return _core.rounded(flat, self.low).reshape(self.shape)
+
+    def flat(self) -> ExactSum:
+        """The same sums along one axis."""
+        return ExactSum(self.limbs.reshape(-1, self.limbs.shape[-1]), self.low)
+
+    def without(self, index: Int, mass: Float) -> Float:
+        """Cell index[i] without mass[i], for each i: (n,). Exact where the difference would cancel; (cells,) only."""
+        cell = self.rounded()[index]
+        left = cell - mass
+        doubt = np.flatnonzero(~(left > DOUBT * cell) | ~np.isfinite(cell))
+        if len(doubt):
+            cells = ExactSum(self.limbs[index[doubt]], self.low)
+            left[doubt] = (cells - ExactSum.of(mass[doubt])).rounded()
+        return left
 
     def negative(self) -> Bool:
         below: Bool = self.limbs[..., -1] < 0

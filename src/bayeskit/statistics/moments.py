@@ -10,24 +10,26 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.data.block import Block, Columns, scan
 from bayeskit.errors import ForgetError
 from bayeskit.statistics.exact import ExactSum, weight_range
+from bayeskit.statistics.view import View
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Exact S0 = sum w, S1 = sum w x, S2 = sum w x^2 over the values that are there."""
+    """Exact S0 = sum w, S1 = sum w x, S2 = sum w x^2 over the values that are there, or over a view of them."""
 
     columns: tuple[str, ...]
     present: ExactSum  # (G, d)
     first: ExactSum  # (G, d)
     second: ExactSum  # (G, d)
+    view: View = View()
 
     @classmethod
-    def empty(cls, columns: Sequence[str], n_groups: int) -> Moments:
+    def empty(cls, columns: Sequence[str], n_groups: int, view: View = View()) -> Moments:
         zero = ExactSum.zeros((n_groups, len(columns)))
-        return cls(tuple(columns), zero, zero, zero)
+        return cls(tuple(columns), zero, zero, zero, view)
 
     @property
     def groups(self) -> int:
@@ -42,10 +44,10 @@ class Moments:
         return replace(self, present=present, first=first, second=second)
 
     def update(self, block: Block, /) -> Self:
-        columns, span = block.numbers(self.columns)
         groups, weights = block.groups, block.weights
         if groups is None or not block.rows or not self.columns:
             return self
+        columns, span = self.view.read(block, self.columns)
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
         lowest, highest = float(span[0].min()), float(span[1].max())
         s0, s1, s2 = (
@@ -84,6 +86,34 @@ class Moments:
                 f"would have a negative weight or variance; the model stays as it was"
             )
         return result
+
+    def column(self, j: int) -> Self:
+        """One of the columns: (G, 1)."""
+        one = self._of(ExactSum(s.limbs[:, j : j + 1], s.low) for s in self._sums)
+        return replace(one, columns=(self.columns[j],))
+
+    def without(self, column: int, values: Float, groups: Int, weights: Float) -> Self:
+        """One column as often as there are values, each time without one of them: (G, n)."""
+        n, shape = len(values), (self.groups, len(values))
+        span = scan(Columns((values,), n))
+        light, heavy = weight_range(weights)
+        taken = [
+            ExactSum.zeros((n, 1)).room(*_core.window(float(span[0, 0]), float(span[1, 0]), power, light, heavy))
+            for power in range(3)
+        ]
+        each = Columns((np.ascontiguousarray(values),), n)
+        s0, s1, s2 = taken
+        codes = np.arange(n, dtype=np.int32)
+        sums = (s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low)
+        _core.moments(each.address, each.stride, n, codes, weights, *sums)
+        left = []
+        for whole, own in zip(self._sums, taken, strict=True):
+            mine = own.carried()
+            gone = np.zeros((*shape, mine.limbs.shape[-1]), dtype=np.int64)
+            gone[groups, np.arange(n)] = mine.limbs[:, 0]
+            every = np.repeat(whole.limbs[:, column, None], n, axis=1)
+            left.append(ExactSum(every, whole.low) - ExactSum(gone, mine.low))
+        return replace(self._of(left), columns=(self.columns[column],) * n)
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         return np.any(self.present.nonzero(), axis=1), {}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.schema import Column, Schema
+from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
 from bayeskit.likelihood import Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
@@ -36,6 +36,16 @@ class Naive:
         in_order = sorted(owned.items(), key=lambda part: repr(part[0]))
         return cls(schema.names, tuple((family, tuple(names)) for family, names in in_order))
 
+    @classmethod
+    def alike(cls, families: Sequence[Any], schema: Schema) -> Naive:
+        """Of the same families for every column."""
+        return cls(schema.names, tuple((family, schema.names) for family in sorted(families, key=repr)))
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows are read by what is not zero, whatever the number of columns."""
+        return all(getattr(family, "sparse", False) for family, _ in self.parts)
+
     @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
@@ -46,18 +56,30 @@ class Naive:
 
     def union(self, other: Naive, schema: Schema) -> Naive:
         """One structure for both, over a schema that unifies theirs."""
+        if self == other and self.columns == schema.names:
+            return self
         mine, theirs = self.family_of, other.family_of
         for name in mine.keys() & theirs.keys():
-            if sorted(map(repr, mine[name])) != sorted(map(repr, theirs[name])):
+            if not (set(mine[name]) <= set(theirs[name]) or set(theirs[name]) <= set(mine[name])):
                 raise MergeError(
                     f"column {name!r} has family {mine[name]} in one model and {theirs[name]} in the other; "
                     f"fit both with the same families"
                 )
-        return Naive.of({**theirs, **mine}, schema)
+        both = {
+            n: max(mine.get(n, []), theirs.get(n, []), key=len) for n in schema.names
+        }  # undetermined ones have less
+        return Naive.of(both, schema)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
-        by_name = {c.name: c for c in columns}
-        parts = {repr(f): f.statistic([by_name[n] for n in names], n_groups) for f, names in self.parts}
+        every, by_name = names_of(columns), {}
+        if any(names is not every and names != every for _, names in self.parts):
+            by_name = {c.name: c for c in columns}
+        parts = {
+            repr(family): family.statistic(
+                columns if names is every or names == every else [by_name[n] for n in names], n_groups
+            )
+            for family, names in self.parts
+        }
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
@@ -77,27 +99,68 @@ class NaiveDensity:
         return all(d.normalised for d in self.densities)
 
     @property
+    def trials(self) -> tuple[Any, ...]:
+        """What was tried for the columns whose family the data choose."""
+        return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
+
+    @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
 
-    def add(self, block: Block, out: Float) -> None:
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
-            density.add(block, out)
+            density.add(block, out, own)
 
-    def terms(self, block: Block) -> Float:
+    def terms(self, block: Block, own: bool = False) -> Float:
         place = {name: j for j, name in enumerate(self.parts)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
-            terms = density.terms(block)
+            terms = density.terms(block, own)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
         return whole
 
-    def reach(self, block: Block) -> Float:
-        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block) for d in self.densities)], axis=0)
+    def some(self, block: Block, which: Int) -> Float:
+        """The terms of some parts, by position: (n, which, K)."""
+        found: Float | None = None
+        for density, mine in self._mine(which):
+            if hasattr(density, "some"):
+                terms = density.some(block, mine[mine >= 0])
+            else:
+                terms = density.terms(block)[:, mine[mine >= 0]]
+            found = np.zeros((block.rows, len(which), terms.shape[2])) if found is None else found
+            found[:, mine >= 0] += terms
+        return np.zeros((block.rows, len(which), 1)) if found is None else found
+
+    def spread(self, block: Block) -> Float:
+        """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
+        whole = np.zeros(len(self.parts))
+        for density, mine in self._mine(np.arange(len(self.parts))):
+            if hasattr(density, "spread"):
+                apart = density.spread(block)
+            else:
+                terms = density.terms(block)
+                apart = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
+            whole[mine >= 0] += apart[mine[mine >= 0]]
+        return whole
+
+    def _mine(self, which: Int) -> Iterator[tuple[LogDensity, Int]]:
+        """Each density with the positions of these parts among its own, -1 where it has no such part."""
+        for density in self.densities:
+            if density.parts == self.parts:
+                yield density, which
+            else:
+                place = {name: j for j, name in enumerate(density.parts)}
+                yield density, np.array([place.get(self.parts[j], -1) for j in which.tolist()], dtype=np.int64)
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block, own) for d in self.densities)], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float) -> Limit:
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         nothing = np.zeros((block.rows, 1))
-        return sum((density.limit(block, unit) for density in self.densities), Limit(nothing, nothing, nothing))
+        return sum((density.limit(block, unit, own) for density in self.densities), Limit(nothing, nothing, nothing))
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.outside(block).items()}

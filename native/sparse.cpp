@@ -1,0 +1,278 @@
+// Rows by their stored values: exact totals by group and column, and log densities that are linear in them.
+#include <cmath>
+#include "bindings.h"
+#include "lanes.h"
+#include "words.h"
+
+namespace {
+
+using Starts = Input<int64_t, 1>;
+using Places = Input<int32_t, 1>;
+using Numbers = Input<double, 1>;
+
+struct Rows {
+    const int64_t *start;
+    const int32_t *column;
+    const double *value;
+    int64_t count;
+};
+
+Rows rows_of(const Starts &indptr, const Places &indices, const Numbers &values, int64_t width) {
+    require(indptr.shape(0) >= 1 && indices.shape(0) == values.shape(0), "indptr, indices and values do not fit");
+    int64_t n = int64_t(indptr.shape(0)) - 1;
+    const int64_t *start = indptr.data();
+    require(start[0] == 0 && start[n] == int64_t(values.shape(0)), "indptr does not span the values");
+    for (int64_t i = 0; i < n; ++i) require(start[i] <= start[i + 1], "indptr falls");
+    int32_t least = 0, most = -1;
+    for (size_t k = 0; k < indices.shape(0); ++k) {
+        int32_t j = indices.data()[k];
+        least = j < least ? j : least;
+        most = j > most ? j : most;
+    }
+    require(least >= 0 && most < width, "an index lies outside the columns");
+    return {start, indices.data(), values.data(), n};
+}
+
+// Smallest and largest above zero, whether all values are whole, how many are NaN, how many are below zero.
+std::tuple<double, double, bool, int64_t, int64_t> bounds(Numbers values) {
+    constexpr double STEP = 4503599627370496.0;  // 2^52: doubles from here on are whole
+    Real least = splat(INFINITE), most = splat(0.0);
+    Whole odd = splat(int64_t(0)), broken = odd;
+    const double *x = values.data();
+    size_t n = values.shape(0), k = 0;
+    nb::gil_scoped_release free;
+    auto look = [&](Real v) {
+        Whole above = less(splat(0.0), v), there = above | equal(v, splat(0.0));
+        least = smaller(select(above, v, splat(INFINITE)), least);
+        most = larger(v, most);
+        odd -= there;
+        Real small = keep(less(v, splat(STEP)), v);
+        broken |= differs((small + splat(STEP)) - splat(STEP), small);
+    };
+    for (; k + LANES <= n; k += LANES) look(load(x + k));
+    double rest[LANES] = {};  // zeros change nothing
+    for (size_t i = 0; k + i < n; ++i) rest[i] = x[k + i];
+    look(load(rest));
+    int64_t good = -int64_t((LANES - n % LANES));
+    double low = INFINITE, high = 0;
+    for (int i = 0; i < LANES; ++i) {
+        low = lane(least, i) < low ? lane(least, i) : low;
+        high = lane(most, i) > high ? lane(most, i) : high;
+        good += lane(odd, i);
+    }
+    int64_t holes = 0, below = 0;
+    if (good != int64_t(n))
+        for (k = 0; k < n; ++k) {
+            holes += x[k] != x[k];
+            below += x[k] < 0;
+        }
+    return {low, high, !any(broken), holes, below};
+}
+
+// cell += sign * w * x exactly; the product has at most 106 bits.
+bool add_product(Sums s, int64_t cell, double x, double w, bool negative) {
+    Parts p = parts(x), q = parts(w);
+    if (!p.finite || !q.finite) return false;
+    uint32_t a[2] = {uint32_t(p.mantissa), uint32_t(p.mantissa >> 32)};
+    uint32_t b[2] = {uint32_t(q.mantissa), uint32_t(q.mantissa >> 32)}, product[4];
+    multiply(a, 2, b, 2, product);
+    return add_words(s, cell, product, 4, negative, p.exponent + q.exponent);
+}
+
+// What a stored value adds: itself, or one where only presence counts; NaN and negative values nothing.
+inline double counted(double x, bool presence) { return x > 0 ? (presence ? 1.0 : x) : 0.0; }
+
+// Whole numbers go to the limbs of 2^0.
+void add_whole(Rows r, const int32_t *groups, const double *w, bool presence, int64_t width, Sums s) {
+    for (int64_t i = 0; i < r.count; ++i) {
+        int64_t g = groups[i], mass = w ? int64_t(w[i]) : 1;
+        if (g < 0) continue;
+        int64_t *limb = s.limb + g * width * s.length - s.low;
+        if (s.length == 1 && !presence && !w)  // the usual case, without a product
+            for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
+                double x = r.value[k];
+                limb[r.column[k]] += x > 0 ? int64_t(x) : 0;
+            }
+        else
+            for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k)
+                limb[r.column[k] * s.length] += int64_t(counted(r.value[k], presence)) * mass;
+    }
+}
+
+void totals(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, Weights weights, bool presence,
+            bool whole, Output<int64_t, 3> limbs, int64_t low) {
+    Sums s = sums_of(limbs, low);
+    int64_t width = int64_t(limbs.shape(1)), n_groups = int64_t(limbs.shape(0));
+    Rows r = rows_of(indptr, indices, values, width);
+    require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
+    const double *w = weights_of(weights, r.count);
+    require(!whole || (-low >= 0 && -low < s.length), "the limbs do not reach 2^0");
+    bool good = true;
+    {
+        nb::gil_scoped_release free;
+        for (int64_t i = 0; i < r.count; ++i) good &= groups.data()[i] >= -1 && groups.data()[i] < n_groups;
+        if (good && whole)
+            add_whole(r, groups.data(), w, presence, width, s);
+        else if (good)
+            for (int64_t i = 0; i < r.count; ++i) {
+                int64_t g = groups.data()[i];
+                double mass = w ? w[i] : 1.0;
+                if (g < 0 || !(mass > 0)) continue;
+                for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
+                    double x = counted(r.value[k], presence);
+                    if (x > 0)
+                        good &= w ? add_product(s, g * width + r.column[k], x, mass, false)
+                                  : add(s, g * width + r.column[k], x);
+                }
+            }
+    }
+    require(good, "a group lies outside the sums, or a value does not fit the limbs; widen them (see window)");
+}
+
+// A carried cell of at least 0 to the nearest double: its top 64 bits, the last of them sticky, rounded once.
+inline double rounded_cell(const int64_t *limb, int64_t length, int64_t low, Magnitude &m, std::vector<int64_t> &work) {
+    int64_t t = length - 1;
+    while (t >= 0 && !limb[t]) --t;
+    if (t < 0) return 0.0;
+    if (t == 0 && limb[0] > 0 && low == 0) return double(limb[0]);
+    if (limb[t] < 0 || limb[t] >> 32 || t + low > 28 || t + low < -28) {  // not of the usual form or range
+        m.read(limb, length, work);
+        return m.length ? nearest(m, 32 * low) : 0.0;
+    }
+    auto at = [&](int64_t i) { return i >= 0 ? uint64_t(limb[i]) : 0; };
+    uint64_t high = at(t) << 32 | at(t - 1), rest = at(t - 2) << 32 | at(t - 3);
+    int z = __builtin_clzll(high);
+    uint64_t top = z ? high << z | rest >> (64 - z) : high;
+    bool sticky = (rest << z) != 0;
+    for (int64_t i = t - 4; i >= 0; --i) sticky |= limb[i] != 0;
+    return std::ldexp(double(top | uint64_t(sticky)), int(32 * (t - 1 + low) - z));
+}
+
+// out (columns, groups) = log(sum + smoothing) - size[group].
+void logs(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 1> size, Output<double, 2> out) {
+    Sums s = sums_of(limbs, low);
+    int64_t groups = int64_t(limbs.shape(0)), width = int64_t(limbs.shape(1));
+    require(int64_t(out.shape(0)) == width && int64_t(out.shape(1)) == groups, "out must be (columns, groups)");
+    require(int64_t(size.shape(0)) == groups, "size needs one number per group");
+    nb::gil_scoped_release free;
+    constexpr int64_t KNOWN = 1024, STRETCH = 64;
+    std::vector<double> known(KNOWN);  // most counts are small
+    for (int64_t v = 0; v < KNOWN; ++v) known[size_t(v)] = std::log(double(v) + smoothing);
+    Magnitude m;
+    std::vector<int64_t> work;
+    for (int64_t from = 0; from < width; from += STRETCH) {
+        int64_t to = from + STRETCH < width ? from + STRETCH : width;
+        for (int64_t g = 0; g < groups; ++g)
+            for (int64_t j = from; j < to; ++j) {
+                const int64_t *cell = s.limb + (g * width + j) * s.length;
+                double value;
+                if (s.length == 1 && low == 0 && cell[0] >= 0 && cell[0] < KNOWN)
+                    value = known[size_t(cell[0])];
+                else {
+                    double sum = rounded_cell(cell, s.length, low, m, work);
+                    value = sum == 0 ? known[0] : std::log(sum + smoothing);
+                }
+                out.data()[j * groups + g] = value - size.data()[g];
+            }
+    }
+}
+
+// The sum over the columns of each group, limb by limb.
+Array<int64_t, 2> across(Input<int64_t, 3> limbs) {
+    size_t groups = limbs.shape(0), width = limbs.shape(1), length = limbs.shape(2);
+    Owned<int64_t, 2> out({groups, length});
+    nb::gil_scoped_release free;
+    for (size_t g = 0; g < groups; ++g) {
+        const int64_t *from = limbs.data() + g * width * length;
+        int64_t *to = out.data + g * length;
+        if (length == 1) {
+            int64_t sum = 0;
+            for (size_t j = 0; j < width; ++j) sum += from[j];
+            to[0] = sum;
+        } else
+            for (size_t j = 0; j < width * length; j += length)
+                for (size_t l = 0; l < length; ++l) to[l] += from[j + l];
+    }
+    return out.array;
+}
+
+// Cell cell[t] without w[t] times the values of stretch t, rounded once.
+Array<double, 1> without(Starts start, Numbers values, Weights weights, Input<int64_t, 1> cell, bool presence,
+                         Input<int64_t, 2> limbs, int64_t low) {
+    Sums s = sums_of(limbs, low);
+    int64_t n = int64_t(cell.shape(0));
+    require(int64_t(start.shape(0)) == n + 1, "one stretch of values is needed for every cell");
+    for (int64_t t = 0; t < n; ++t) {
+        require(start.data()[t] <= start.data()[t + 1], "the stretches fall");
+        require(cell.data()[t] >= 0 && cell.data()[t] < int64_t(limbs.shape(0)), "a cell lies outside the sums");
+    }
+    require(start.data()[0] >= 0 && start.data()[n] <= int64_t(values.shape(0)), "a stretch lies outside the values");
+    const double *w = weights_of(weights, n);
+    Owned<double, 1> out({size_t(n)});
+    bool good = true;
+    {
+        nb::gil_scoped_release free;
+        std::vector<int64_t> left(size_t(s.length)), work;
+        Magnitude m;
+        for (int64_t t = 0; t < n; ++t) {
+            const int64_t *from = s.limb + cell.data()[t] * s.length;
+            left.assign(from, from + s.length);
+            Sums one = {left.data(), s.length, s.low};
+            for (int64_t k = start.data()[t]; k < start.data()[t + 1]; ++k) {
+                double x = counted(values.data()[k], presence);
+                if (x > 0) good &= add_product(one, 0, x, w ? w[t] : 1.0, true);
+            }
+            m.read(left.data(), s.length, work);
+            out.data[t] = m.length ? nearest(m, 32 * low) : 0.0;
+        }
+    }
+    require(good, "a value does not fit the limbs; widen them (see window)");
+    return out.array;
+}
+
+template <int K>
+void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, double *out) {
+    int64_t n = K ? K : classes;
+    for (int64_t i = 0; i < r.count; ++i) {
+        double *row = out + i * n;
+        for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
+            double x = counted(r.value[k], presence);
+            const double *weight = table + r.column[k] * n;
+            if (k + 8 < r.start[r.count]) __builtin_prefetch(table + r.column[k + 8] * n);
+            if (!(x > 0)) continue;  // zero times a log of zero would be NaN
+            for (int64_t c = 0; c < n; ++c) row[c] += x * weight[c];
+        }
+    }
+}
+
+void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<double, 2> table, Output<double, 2> out) {
+    Rows r = rows_of(indptr, indices, values, int64_t(table.shape(0)));
+    int64_t classes = int64_t(table.shape(1));
+    require(int64_t(out.shape(0)) == r.count && int64_t(out.shape(1)) == classes, "out must be (rows, classes)");
+    nb::gil_scoped_release free;
+    switch (classes) {
+    case 2: return weigh_rows<2>(r, table.data(), classes, presence, out.data());
+    case 3: return weigh_rows<3>(r, table.data(), classes, presence, out.data());
+    case 4: return weigh_rows<4>(r, table.data(), classes, presence, out.data());
+    default: return weigh_rows<0>(r, table.data(), classes, presence, out.data());
+    }
+}
+
+}  // namespace
+
+void bind_sparse(nb::module_ &m) {
+    m.def("sparse_bounds", &bounds, "values"_a.noconvert(),
+          "Smallest and largest value above 0, whether all are whole, the number of NaN and of values below 0.");
+    m.def("sparse_totals", &totals, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+          "groups"_a.noconvert(), "weights"_a.noconvert().none(), "presence"_a, "whole"_a, "limbs"_a.noconvert(),
+          "low"_a, "Adds w x (or w where x > 0) of the stored values to (groups, columns), exactly.");
+    m.def("sparse_logs", &logs, "limbs"_a.noconvert(), "low"_a, "smoothing"_a, "size"_a.noconvert(),
+          "out"_a.noconvert(), "log(sum + smoothing) - size of every cell (groups, columns), as (columns, groups).");
+    m.def("sparse_across", &across, "limbs"_a.noconvert(), "Sums of the limbs over the columns: (groups, limbs).");
+    m.def("sparse_without", &without, "start"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert().none(),
+          "cell"_a.noconvert(), "presence"_a, "limbs"_a.noconvert(), "low"_a,
+          "Exact sums of some cells without w x of a stretch of values each, rounded once.");
+    m.def("sparse_weigh", &weigh, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+          "presence"_a, "table"_a.noconvert(), "out"_a.noconvert(),
+          "Adds x (or 1 where x > 0) times the table's row of its column to out (rows, classes).");
+}

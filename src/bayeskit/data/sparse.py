@@ -1,0 +1,119 @@
+"""Sparse: the rows of a matrix that is mostly zeros, by the values that are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Float, Int
+
+EXACT_INTEGERS = 2**53
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Row i holds values[indptr[i] : indptr[i + 1]] in the columns indices[...], and zeros elsewhere.
+
+    >>> from scipy.sparse import csr_array
+    >>> rows = Sparse.of(csr_array([[0, 2, 0], [1, 0, 3]]))
+    >>> rows[1:].toarray()
+    array([[1, 0, 3]])
+    """
+
+    indptr: Int  # (rows + 1,)
+    indices: Array  # (stored,) int32, or int64 as they came
+    values: Array  # (stored,) of any type of number
+    width: int
+    hidden: Bool | None = None  # (width,) columns that are missing in every row, zeros included
+
+    @classmethod
+    def of(cls, x: Any) -> Sparse:
+        """From a CSR matrix or array of SciPy; each cell once, which may need a copy."""
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        return cls(x.indptr.astype(np.int64, copy=False), x.indices, x.data, int(x.shape[1]))
+
+    @classmethod
+    def from_dense(cls, x: Float) -> Sparse:
+        """Of the cells that are not zero; NaN is stored."""
+        rows, columns = np.nonzero(x)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))]).astype(np.int64)
+        return cls(indptr, columns.astype(np.int32), x[rows, columns], x.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.width
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def __getitem__(self, rows: slice) -> Sparse:
+        """Neighbouring rows; nothing that is stored is copied."""
+        start, stop, _ = rows.indices(len(self))
+        indptr = self.indptr[start : max(start, stop) + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        return replace(self, indptr=indptr - first, indices=self.indices[first:last], values=self.values[first:last])
+
+    def at(self, rows: Int) -> Sparse:
+        """Any rows (a copy)."""
+        begin, size = self.indptr[rows], np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        stored = np.repeat(begin - indptr[:-1], size) + np.arange(indptr[-1])
+        return replace(self, indptr=indptr, indices=self.indices[stored], values=self.values[stored])
+
+    def take(self, which: Int) -> Sparse:
+        """Some of the columns, in the order asked; -1 gives a column that is missing in every row."""
+        place = np.full(self.width, -1, dtype=np.int32)
+        shown = np.flatnonzero(which >= 0)
+        place[which[shown]] = shown
+        indices = place[self.indices]
+        kept = indices >= 0
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr].astype(np.int64)
+        hidden = which < 0
+        if self.hidden is not None:
+            hidden = hidden | self.hidden[which]
+        return Sparse(indptr, indices[kept], self.values[kept], len(which), hidden if hidden.any() else None)
+
+    def floats(self) -> Sparse:
+        """As doubles, with indices of 32 bits: what the core reads."""
+        return replace(
+            self,
+            indices=np.ascontiguousarray(self.indices, dtype=np.int32),
+            values=np.ascontiguousarray(self.values, dtype=np.float64),
+        )
+
+    @property
+    def rounded(self) -> int:
+        """How many integers no double holds."""
+        if self.dtype.kind not in "iu" or self.dtype.itemsize < 8:
+            return 0
+        big = self.values[(self.values > EXACT_INTEGERS) | (self.values < -EXACT_INTEGERS)]
+        return sum(int(float(v)) != v for v in big.tolist())
+
+    @cached_property
+    def owner(self) -> Int:
+        """The row of each stored value: (stored,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, bool, int, int]:
+        """Smallest and largest value above 0 (inf, 0 if none), whether all are whole, the number of NaN and below 0."""
+        found: tuple[float, float, bool, int, int] = _core.sparse_bounds(self.values)
+        return found
+
+    def toarray(self) -> Array:
+        kind = np.float64 if self.hidden is not None else self.dtype
+        out = np.zeros(self.shape, dtype=kind)
+        out[self.owner, self.indices] = self.values
+        if self.hidden is not None:
+            out[:, self.hidden] = np.nan
+        return out

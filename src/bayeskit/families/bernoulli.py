@@ -1,0 +1,137 @@
+"""Bernoulli: which columns of a group have anything at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float, Int
+from bayeskit.counts import Counts, Left, check_smoothing, log_table
+from bayeskit.data.block import Block
+from bayeskit.data.schema import Column, names_of
+from bayeskit.data.sparse import Sparse
+from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.likelihood import Context, Limit
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.totals import Totals
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """log p(x | c) = sum_j log (x_j > 0 ? q_cj : 1 - q_cj), q_cj = (n_cj + a) / (n_c + 2 a).
+
+    n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Bernoulli()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
+    >>> model.predict_proba([[1, 0, 0]]).round(3)
+    array([[0.8, 0.2]])
+    """
+
+    smoothing: float = 1.0
+    group: int = 0
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    support: ClassVar[Support] = NONNEGATIVE
+    sparse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_smoothing(self.smoothing, "Bernoulli", False)
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
+        return Totals.empty(names_of(columns), n_groups, presence=True)
+
+    def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
+        seen, none = statistic.seen(), np.zeros(statistic.groups)
+        absent = log_table(seen - statistic.sums, self.smoothing, none)
+        table = log_table(statistic.sums, self.smoothing, none)
+        table -= absent
+        absent -= np.log(seen.rounded().T + 2 * self.smoothing)
+        return BernoulliDensity(statistic.columns, statistic, self.smoothing, table, 1.0, absent)
+
+
+@dataclass(frozen=True)
+class BernoulliDensity(Counts):
+    """Log odds of presence, over the log probability that nothing is there."""
+
+    absent: Float  # (columns, K) log(1 - q)
+
+    normalised: ClassVar[bool] = True
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        cells = block.sparse(self.parts)
+        shown = np.arange(len(self.parts)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
+        hole = self._hole(cells)
+        out += self.absent[shown].sum(axis=0)
+        super().add(block, out, own)
+        np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
+        for rows, c, absent in self._moved(block) if own else ():
+            out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
+            mine = hole[np.isin(cells.owner[hole], rows)]
+            np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
+
+    def some(self, block: Block, which: Int, own: bool = False) -> Float:
+        cells = block.sparse(self.parts)
+        absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
+        for rows, c, moved in self._moved(block) if own else ():
+            absent[rows, :, c] = moved[which]
+        place = np.full(len(self.parts), -1, dtype=np.int64)
+        place[which] = np.arange(len(which))
+        hole = self._hole(cells)
+        hole = hole[place[cells.indices[hole]] >= 0]
+        absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
+        if cells.hidden is not None:
+            absent[:, cells.hidden[which]] = 0.0
+        return super().some(block, which, own) + absent
+
+    def spread(self, block: Block) -> Float:
+        cells, m = block.sparse(self.parts), len(self.parts)
+        there = np.bincount(cells.indices, self._values(cells), minlength=m)
+        gone = block.rows - there - np.bincount(cells.indices[self._hole(cells)], minlength=m)
+        if cells.hidden is not None:
+            gone[cells.hidden] = 0.0
+        apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
+        return apart
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        rest = np.zeros((block.rows, self.table.shape[1]))
+        self.add(block, rest, own)
+        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
+
+    @staticmethod
+    def _hole(cells: Sparse) -> Int:
+        """Which stored values are missing, or taken as missing: they are not absent either."""
+        return np.flatnonzero(~(cells.values >= 0))
+
+    def _moved(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
+        """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
+        row, group, mass = block.own()
+        seen = self.totals.seen()
+        gone = seen - self.totals.sums
+        for c, weight in sorted(set(zip(group.tolist(), mass.tolist(), strict=True))):
+            rows = row[(group == c) & (mass == weight)]
+            size = _less(seen, c, weight)
+            yield rows, c, np.log(_less(gone, c, weight) + self.smoothing) - np.log(size + 2 * self.smoothing)
+
+    def _own(self, left: Left, weights: Float) -> Float:
+        group, a = left.group[left.row], self.smoothing
+        there = np.log(left.cells_of(self.totals.sums, group) + a)
+        gone = self.totals.seen() - self.totals.sums
+        for c, weight in set(zip(group.tolist(), left.mass[left.row].tolist(), strict=True)):
+            mine = np.flatnonzero((group == c) & (left.mass[left.row] == weight))
+            some = left.column[mine]
+            weights[left.stored[mine], c] = there[mine] - np.log(_less(gone, c, weight)[some] + a)
+        return weights
+
+
+def _less(sums: ExactSum, c: int, mass: float) -> Float:
+    """The cells of class c without a mass, at least 0: (columns,), or (1,) where all are the same."""
+    cells = ExactSum(sums.limbs[c], sums.low)
+    every = np.arange(cells.shape[0])
+    return np.maximum(cells.without(every, np.full(len(every), mass)), 0.0)

@@ -1,0 +1,61 @@
+"""Binomial: successes in a known number of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import xlogy
+
+from bayeskit.arrays import Float
+from bayeskit.data.support import Support, counts_up_to
+from bayeskit.errors import InputError
+from bayeskit.parametric import Parametric, Views
+from bayeskit.smoothing import pseudo_rows
+from bayeskit.special import LOG_2PI, deviance, stirling
+
+
+@dataclass(frozen=True)
+class Binomial(Parametric):
+    """log p(x | c) = log C(t, x) + x log r + (t - x) log(1 - r), with r = (sum x + a) / (t W + 2 a) in t ``trials``.
+
+    a is ``smoothing``; without it a class without values takes the pooled r.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Binomial(trials=4)).fit([[0], [1], [3], [4]], ["a", "a", "b", "b"])
+    >>> model.predict_proba([[3]]).round(3)
+    array([[0.059, 0.941]])
+    """
+
+    trials: int = 1
+    smoothing: float = 1.0
+
+    kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+        if isinstance(self.trials, bool) or self.trials != int(self.trials) or self.trials < 1:
+            raise InputError(f"Binomial(trials={self.trials!r}): give a whole number of at least 1")
+
+    @property
+    def support(self) -> Support:
+        return counts_up_to(self.trials)
+
+    def parameters(self, sums: Views) -> tuple[Float, ...]:
+        of, a, t = sums["x"], self.smoothing, float(self.trials)
+        empty = (of.weight <= 0) & (a == 0)
+        mean, weight = np.where(empty, of.middle, of.mean), np.where(empty, 1.0, of.weight)
+        total = t * weight + 2 * a
+        return (mean * weight + a) / total, ((t - mean) * weight + a) / total
+
+    def log_density(self, x: Float, *parameters: Float) -> Float:
+        success, failure = parameters
+        t = float(self.trials)
+        y = t - x
+        inner = (x > 0) & (y > 0) & (success > 0) & (failure > 0)
+        a, b = np.where(inner, x, 1.0), np.where(inner, y, 1.0)
+        tied = stirling(np.array(t)) - stirling(a) - stirling(b) + (np.log(t / a) - np.log(b) - LOG_2PI) / 2
+        saddle = tied - deviance(a, t * success) - deviance(b, t * failure)
+        out: Float = np.where(inner, saddle, xlogy(x, success) + xlogy(y, failure))
+        return out

@@ -1,0 +1,89 @@
+"""Complement: what the counts of all other classes say against a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.counts import Counts, Left, across, check_smoothing, log_table, scaled
+from bayeskit.data.schema import Column, names_of
+from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.likelihood import Context
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.totals import Totals
+
+
+@dataclass(frozen=True)
+class Complement:
+    """log p(x | c) = -sum_j x_j log u_cj, u_cj = (R_cj + a) / (sum_j R_cj + a m): R sums x over all other classes.
+
+    For classes of unequal size (Rennie et al., 2003). ``norm`` divides the weights of a class by their sum. Given up
+    to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
+    >>> model.predict_proba([[1, 0, 0]]).round(3)
+    array([[0.8, 0.2]])
+    """
+
+    smoothing: float = 1.0
+    norm: bool = False
+    group: int = 0
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    support: ClassVar[Support] = NONNEGATIVE
+    sparse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_smoothing(self.smoothing, "Complement", False)
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
+        return Totals.empty(names_of(columns), n_groups)
+
+    def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
+        totals, unit = scaled(statistic)
+        others = totals.sums.total() - totals.sums
+        a, m = self.smoothing * unit, len(totals.columns)
+        size = np.log(across(others).rounded() + a * m)
+        logs = log_table(others, a, size)
+        whole = logs.sum(axis=0)
+        table = _complement(logs, whole if self.norm else -1.0)
+        return ComplementDensity(totals.columns, totals, a, table, unit, others, whole + m * size, self.norm)
+
+
+@dataclass(frozen=True)
+class ComplementDensity(Counts):
+    """Weights from the counts of all other classes, less the largest of the column."""
+
+    others: ExactSum  # (K, columns)
+    logs: Float  # (K,) sum over the columns of log(R + a)
+    norm: bool
+
+    def _own(self, left: Left, weights: Float) -> Float:
+        m, a, n = len(self.parts), self.smoothing, len(left.group)
+        whole_group, plain = across(self.others), self.others.rounded()
+        size = whole_group.rounded()
+        logs, scale = np.empty((len(left.stored), len(size))), -np.ones((n, len(size)))
+        for c in range(len(size)):
+            mine = left.group == c  # the row is not among the other classes' counts
+            whole = np.where(mine, size[c], left.rows_of(whole_group, np.full(n, c)))
+            kept = plain[c, left.column]
+            cell = np.where(mine[left.row], kept, left.cells_of(self.others, np.full(len(left.stored), c)))
+            logs[:, c] = np.log(cell + a) - np.log(whole + a * m)[left.row]
+            if self.norm:
+                change = np.bincount(left.row, np.log(cell + a) - np.log(kept + a), minlength=n)
+                scale[:, c] = self.logs[c] + change - m * np.log(whole + a * m)
+        weights[left.stored] = _complement(logs, scale[left.row])
+        return weights
+
+
+def _complement(logs: Float, scale: Float | float) -> Float:
+    """Weights of a complement, less the largest of all classes: (..., K), none above zero."""
+    scale = np.broadcast_to(scale, logs.shape)
+    weights = np.divide(logs, scale, out=np.zeros_like(logs), where=scale != 0)  # one column alone says nothing
+    weights -= weights.max(axis=-1, keepdims=True)
+    return weights

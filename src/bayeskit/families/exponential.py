@@ -1,0 +1,48 @@
+"""Exponential: waiting times, and other numbers of at least 0 that crowd near it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.parametric import Parametric, Views, toward_pooled
+from bayeskit.smoothing import pseudo_rows
+
+FLOOR = 1e-9  # of the pooled mean: a class of zeros gets no density of infinity
+
+
+@dataclass(frozen=True)
+class Exponential(Parametric):
+    """log p(x | c) = -log m - x/m, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Exponential(smoothing=0)).fit([[1.0], [3.0], [5.0], [15.0]], [0, 0, 1, 1])
+    >>> model.predict_proba([[4.0]]).round(3)
+    array([[0.502, 0.498]])
+    """
+
+    smoothing: float = 1.0
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    scales: ClassVar[bool] = True
+    support: ClassVar[Support] = NONNEGATIVE
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+
+    def parameters(self, sums: Views) -> tuple[Float, ...]:
+        of = sums["x"]
+        return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.middle),)
+
+    def log_density(self, x: Float, *parameters: Float) -> Float:
+        (mean,) = parameters
+        out: Float = -np.log(mean) - x / mean
+        return out
+
+    def magnitude(self, log2: Float, *parameters: Float) -> Float:
+        out: Float = log2 - np.log2(parameters[0])
+        return out

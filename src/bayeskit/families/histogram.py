@@ -1,0 +1,262 @@
+"""Histogram: a density flat between cuts, with tails that decay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import Column
+from bayeskit.errors import InputError
+from bayeskit.likelihood import VAST, Context, Limit
+from bayeskit.statistics.bins import BinnedColumn, Bins
+from bayeskit.statistics.cuts import Cuts, cell_of
+from bayeskit.statistics.exact import ExactSum
+
+LOG_2 = float(np.log(2))
+FRONT = 2  # lines of a table in front of its cells: the core asks for codes from -2 on
+MOST = 256  # inner cells that bins="auto" makes
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """p(x | c) = (n_c(cell) + a) / (n_c + a m) / width: the share of the class in the cell of x, spread evenly.
+
+    Of the m cells two are tails, where the density falls as exp(-distance / l), l the mean width of the inner cells (1
+    if there is none), so that it integrates to one. ``bins`` is a number of inner cells of equal width; "auto" for
+    2 n^(1/3) cells of equal weight; or the cuts themselves, with right-closed cells. Cells of equal width or weight are
+    made of the column as a whole, never narrower than the values were recorded. a is ``smoothing``, 1/m by default.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Histogram((0, 10, 20)), prior="uniform")
+    >>> model = model.fit([[3.0], [8.0], [12.0], [14.0], [18.0]], ["a", "a", "a", "b", "b"])
+    >>> model.predict_proba([[15.0]]).round(3)
+    array([[0.294, 0.706]])
+    """
+
+    bins: int | str | tuple[float, ...] = "auto"
+    smoothing: float | None = None
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bins, Sequence | np.ndarray) and not isinstance(self.bins, str):
+            object.__setattr__(self, "bins", _checked(self.bins))
+        elif self.bins != "auto" and (
+            not isinstance(self.bins, Integral) or isinstance(self.bins, bool) or not 1 <= self.bins <= 10**6
+        ):
+            raise InputError(f"Histogram(bins={self.bins!r}): give a number of cells, the cuts in order, or 'auto'")
+        a = self.smoothing
+        if a is not None and not (isinstance(a, Real) and np.isfinite(a) and a >= 0):
+            raise InputError(f"Histogram(smoothing={a!r}): give a number of at least 0, or None for 1 / cells")
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Cuts:
+        names = [c.name for c in columns]
+        return Cuts.empty(names, self.bins, n_groups) if isinstance(self.bins, tuple) else Bins.empty(names, n_groups)
+
+    def fit(self, statistic: Bins | Cuts, context: Context) -> HistogramDensity:
+        every = range(len(statistic.columns))
+        if isinstance(statistic, Cuts):
+            shift = _shift(max(map(abs, statistic.cuts)))
+            cuts = np.ldexp(np.array(statistic.cuts), shift)
+            made: list[Cells | None] = [Cells.of(cuts, statistic.column(j), self.smoothing, shift) for j in every]
+        else:
+            made = [self._cells(statistic.column(j)) for j in every]
+        return HistogramDensity(statistic.columns, tuple(made), statistic.groups)
+
+    def _cells(self, column: BinnedColumn) -> Cells | None:
+        """Cells made of the bins of a column; None for a column without spread."""
+        if len(column.edges) < 2 and not column.width.any():
+            return None
+        shift = _shift(float(np.abs(column.edges).max()))
+        last, width, step = (np.ldexp(v, shift) for v in (column.edges, column.width, np.float64(column.step)))
+        first = last - width  # a cell of no width is one value
+        low = first[0] if width[0] else min(first[0] - step / 2, np.nextafter(first[0], -np.inf))
+        high = last[-1] + (0 if width[-1] else step / 2)
+        middle = np.minimum(last[:-1] / 2 + first[1:] / 2, np.where(width[1:], np.inf, np.nextafter(last[1:], -np.inf)))
+        between = np.maximum(middle, last[:-1])  # where a cut may stand: (bins - 1,)
+        if self.bins == "auto":
+            below = np.cumsum(column.pooled / column.pooled.max())
+            weight = float(column.pooled.sum())
+            wanted = min(int(np.ceil(2 * np.cbrt(max(weight, 1.0)))), MOST) if weight < 1e9 else MOST
+            after = np.searchsorted(below, np.arange(1, wanted) / wanted * below[-1] * (1 - 1e-12))
+            inner = between[np.unique(after[after < len(between)])]
+        else:
+            with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
+                wanted = int(max(1, min(self.bins, np.round((high - low) / step))))
+            inner = low + np.arange(1, wanted) / wanted * (high - low)
+            if not column.distinct:  # a cut inside a cell moves to where the cell ends
+                cell = np.minimum(np.searchsorted(last, inner), len(last) - 1)
+                inner = np.unique(np.where(inner > first[cell], last[cell], inner))
+        inner = inner[(inner > low) & (inner < high)]
+        cuts = np.array([low, *inner, high])
+        moves = np.searchsorted(cuts, last, side="left").astype(np.int64)
+        return Cells.of(cuts, column.cells.placed(moves, len(cuts) + 1, axis=1), self.smoothing, shift)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One column's cells, in units of 2^-shift."""
+
+    shift: int
+    cuts: Float  # (m - 1,)
+    log_width: Float  # (m,) of the cells; of a tail its length l
+    length: float  # l
+    alpha: float
+    counts: ExactSum  # (K, m)
+
+    @classmethod
+    def of(cls, cuts: Float, counts: ExactSum, smoothing: float | None, shift: int) -> Cells:
+        widths = np.diff(cuts)
+        length = float(cuts[-1] - cuts[0]) / len(widths) if len(widths) else 2.0**shift
+        log_width = np.log(np.array([length, *widths, length])) - shift * LOG_2
+        alpha = 1 / (len(cuts) + 1) if smoothing is None else float(smoothing)
+        return cls(shift, cuts, log_width, length, alpha, counts)
+
+    @cached_property
+    def table(self) -> Float:
+        """log p inside the cells, and at the near end of the tails: (m, K)."""
+        counts = self.counts.rounded()
+        return self._log(counts.T, counts.sum(axis=1), counts.sum(axis=0)[:, None]) - self.log_width[:, None]
+
+    def _log(self, count: Float, total: Float, level: Float) -> Float:
+        """log of the smoothed share; a class without values takes the shares of all where nothing smooths."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (count + self.alpha) / (total + self.alpha * (len(self.cuts) + 1))
+            if not self.alpha:
+                everything = total.sum(axis=-1, keepdims=True)
+                pooled = np.where(everything > 0, level / everything, 1 / (len(self.cuts) + 1))
+                share = np.where(total > 0, share, pooled)
+            out: Float = np.log(share)
+        return out
+
+    def distance(self, x: Float) -> Float:
+        """How many tail lengths a value lies beyond the cuts: (n,)."""
+        y = self.at(x)
+        with np.errstate(over="ignore"):
+            beyond = np.maximum(self.cuts[0] - y, y - self.cuts[-1]) / self.length
+        return np.maximum(np.where(np.isnan(x), 0.0, beyond), 0.0)
+
+    def logs(self, x: Float) -> Float:
+        """log2 of that distance, which cannot overflow: (n,)."""
+        with np.errstate(divide="ignore"):
+            direct = np.log2(self.distance(x))
+            far = np.log2(np.abs(x)) + self.shift - np.log2(self.length)
+        return np.where(np.isposinf(direct), far, direct)
+
+    def code(self, x: Float) -> Int:
+        """The cell of each value, -1 where it is missing: (n,)."""
+        return cell_of(self.at(x), self.cuts).astype(np.int64)
+
+    def at(self, x: Float) -> Float:
+        """Values in its units; infinite where they are out of range."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(x, self.shift) if self.shift else x
+
+    def inner(self, x: Float, block: Block, own: bool) -> Float:
+        """log p without the decay of the tails, 0 where x is missing: (n, K)."""
+        code = self.code(x)
+        if not own:
+            return np.where(code[:, None] < 0, 0.0, self.table[code])
+        row, group, mass = block.own()
+        there = code[row] >= 0
+        row, group, mass = row[there], group[there], mass[there]
+        size = len(self.cuts) + 1
+        one = np.zeros(size, dtype=np.int64)
+        total, pooled = self.counts.placed(one, 1, axis=1), self.counts.total()
+        count = self.counts.rounded().T[code]
+        count[row, group] = self.counts.flat().without(group * size + code[row], mass)
+        in_class = np.tile(total.rounded()[:, 0], (len(x), 1))
+        in_class[row, group] = total.flat().without(group, mass)
+        level = pooled.rounded()[0, code]
+        level[row] = pooled.flat().without(code[row], mass)
+        return np.where(code[:, None] < 0, 0.0, self._log(count, in_class, level[:, None]) - self.log_width[code, None])
+
+
+@dataclass(frozen=True)
+class HistogramDensity:
+    """Histograms of several columns."""
+
+    parts: tuple[str, ...]
+    cells: tuple[Cells | None, ...]  # None: the column says nothing
+    groups: int
+
+    normalised: ClassVar[bool] = True
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Columns without spread, which say nothing."""
+        return tuple(name for name, cells in zip(self.parts, self.cells, strict=True) if cells is None)
+
+    def _columns(self, block: Block) -> Iterator[tuple[int, Cells, Float]]:
+        numbers, _ = block.numbers(self.parts)
+        for j, cells in enumerate(self.cells):
+            if cells is not None:
+                yield j, cells, numbers.column(j)
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        columns = list(self._columns(block))
+        if own:
+            for _, cells, x in columns:
+                out += cells.inner(x, block, own)
+        elif columns:
+            codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
+            _core.lookup(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
+        for _, cells, x in columns:
+            far = np.flatnonzero(~((cells.at(x) > cells.cuts[0]) & (cells.at(x) <= cells.cuts[-1])))
+            with np.errstate(over="ignore"):
+                out[far] -= cells.distance(x[far])[:, None]
+
+    @cached_property
+    def _lookup(self) -> tuple[Int, Float]:
+        """Where the table of each column begins, and all tables, each after two lines for what is not there."""
+        tables = [np.pad(cells.table, ((FRONT, 0), (0, 0))) for cells in self.cells if cells is not None]
+        return np.cumsum([0, *map(len, tables)], dtype=np.int64)[:-1], np.ascontiguousarray(np.concatenate(tables))
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        out = np.zeros((block.rows, len(self.parts), self.groups))
+        for j, cells, x in self._columns(block):
+            out[:, j] = cells.inner(x, block, own) - cells.distance(x)[:, None]
+        return out
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)
+        return farthest
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        zeros, rest = np.zeros((2, block.rows, self.groups))
+        vast = np.zeros((block.rows, 1))
+        for _, cells, x in self._columns(block):
+            logs, inner = cells.logs(x), cells.inner(x, block, own)
+            far = logs > VAST
+            vast[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
+            zeros += np.isneginf(inner)
+            weight = np.log(np.maximum(cells.counts.rounded().sum(axis=1), 1e-300))
+            rest += np.where(np.isneginf(inner), -weight, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
+        return Limit(zeros, vast + np.zeros_like(zeros), rest)
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {}
+
+
+def _shift(largest: float) -> int:
+    """The power of two that makes ordinary numbers of a column's."""
+    return 1000 if largest < 2.0**-900 else -200 if largest > 2.0**900 else 0
+
+
+def _checked(cuts: Sequence[float]) -> tuple[float, ...]:
+    try:
+        found = tuple(float(c) for c in cuts)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Histogram(bins={cuts!r}): cuts are numbers") from error
+    if not found or not all(np.isfinite(found)) or any(a >= b for a, b in pairwise(found)):
+        raise InputError(f"Histogram(bins={cuts!r}): give at least one cut, all finite and in ascending order")
+    return found

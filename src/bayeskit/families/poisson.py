@@ -1,0 +1,43 @@
+"""Poisson: counts of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.support import COUNTS, Support
+from bayeskit.parametric import Parametric, Views, toward_pooled
+from bayeskit.smoothing import pseudo_rows
+from bayeskit.special import LOG_2PI, deviance, stirling
+
+
+@dataclass(frozen=True)
+class Poisson(Parametric):
+    """log p(x | c) = x log m - m - log x!, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(families=Poisson(smoothing=0)).fit([[1], [3], [5], [7]], ["a", "a", "b", "b"])
+    >>> model.predict_proba([[3]]).round(3)
+    array([[0.669, 0.331]])
+    """
+
+    smoothing: float = 1.0
+
+    kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
+    support: ClassVar[Support] = COUNTS
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+
+    def parameters(self, sums: Views) -> tuple[Float, ...]:
+        return (toward_pooled(sums["x"], self.smoothing),)
+
+    def log_density(self, x: Float, *parameters: Float) -> Float:
+        (mean,) = parameters
+        known = np.maximum(mean, 5e-324)
+        some = -stirling(np.maximum(x, 1.0)) - deviance(x, known) - (LOG_2PI + np.log(np.maximum(x, 1.0))) / 2
+        out: Float = np.where(x > 0, np.where(mean > 0, some, -np.inf), -mean)
+        return out

@@ -1,0 +1,95 @@
+"""ZeroInflated: many zeros, and something continuous besides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.schema import Column
+from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.errors import InputError
+from bayeskit.families import families
+from bayeskit.parametric import Parametric, Views
+from bayeskit.smoothing import pseudo_rows
+from bayeskit.statistics.moments import Moments
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.view import View
+
+ZERO = "x = 0"
+
+
+@dataclass(frozen=True)
+class ZeroInflated(Parametric):
+    """p(0 | c) = z and p(x | c) = (1 - z) f(x | c) for x > 0: a point mass at zero plus the density f of ``family``.
+
+    z = (weight of zeros + a) / (W + 2 a), a = ``smoothing``; f is fitted to the values above 0 (LogNormal, Gamma or
+    Exponential). Where those do not vary, only whether a value is zero counts.
+
+    >>> import bayeskit as bk
+    >>> rows, labels = [[0.0], [0.0], [1.0], [4.0], [0.0], [8.0], [20.0], [32.0]], list("aaaabbbb")
+    >>> model = bk.NaiveBayes(families=ZeroInflated("LogNormal")).fit(rows, labels)
+    >>> model.predict_proba([[0.0]]).round(3)
+    array([[0.6, 0.4]])
+    """
+
+    family: Any = "LogNormal"
+    smoothing: float = 1.0
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    support: ClassVar[Support] = NONNEGATIVE
+    atom: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+        inner = families().get(self.family, self.family) if isinstance(self.family, str) else self.family
+        inner = inner() if isinstance(inner, type) else inner
+        within = getattr(inner, "support", None)
+        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.whole
+        if not fits or not hasattr(inner, "parameters") or isinstance(inner, ZeroInflated):
+            raise InputError(
+                f"ZeroInflated({self.family!r}): give a continuous family of positive numbers, "
+                f"such as LogNormal, Gamma or Exponential"
+            )
+        object.__setattr__(self, "family", inner)
+
+    @property
+    def views(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*self.family.views, ZERO)
+
+    @property
+    def scales(self) -> bool:
+        return bool(self.family.scales)
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
+        names, owner = [c.name for c in columns], type(self).__name__
+        views = {v: View(v, NONNEGATIVE, owner, nonzero=v != ZERO) for v in self.views}
+        return Product({name: Moments.empty(names, n_groups, view) for name, view in views.items()}, n_groups)
+
+    def check(self, columns: Sequence[str], sums: Views) -> None:
+        self.family.check(columns, sums)
+
+    def parameters(self, sums: Views) -> tuple[Float, ...]:
+        zero, a = sums[ZERO], self.smoothing
+        empty = (zero.weight <= 0) & (a == 0)
+        share, weight = np.where(empty, zero.middle, zero.mean), np.where(empty, 1.0, zero.weight)
+        total = weight + 2 * a
+        varies = np.any([sums[view].varying for view in self.family.views], axis=0)
+        speaks = np.broadcast_to(varies, share.shape)
+        inner = self.family.parameters({view: sums[view] for view in self.family.views})
+        return (share * weight + a) / total, ((1 - share) * weight + a) / total, speaks, *inner
+
+    def log_density(self, x: Float, *parameters: Float) -> Float:
+        zero, other, speaks, *inner = parameters
+        some = np.where(x == 0, np.nan, x)
+        density = np.where(speaks, self.family.log_density(some, *inner), 0.0)
+        out: Float = np.where(x == 0, np.log(zero), np.log(other) + density)
+        return out
+
+    def magnitude(self, log2: Float, *parameters: Float) -> Float | None:
+        _, _, speaks, *inner = parameters
+        size = self.family.magnitude(log2, *inner)
+        return None if size is None else np.where(speaks, size, -np.inf)

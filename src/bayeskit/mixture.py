@@ -1,0 +1,178 @@
+"""Mixture: a sum of equal normal densities over weighted centres, and the curves that stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Columns
+
+LOG_ROOT_2PI = float(np.log(2 * np.pi)) / 2
+EIGHT = 8  # the core sums eight centres at a time
+STEPS = 16  # cells of a curve to a bandwidth
+MARGIN = 8.0  # bandwidths of a curve beyond its outermost centres
+CELLS = 1 << 16  # of the curve of one mixture, at most
+NODE_DEPTH, FULL_DEPTH = 28.0, 40.0  # kernels below e^-depth of the sum are left out
+GOOD = 2e-7  # a curve must keep to the sum so closely
+ROUND = 2e-8  # bandwidths below this share of a place are too narrow for a curve there
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """f(x) = sum over k of w_k / W N(x; centre_k, h).
+
+    >>> two = Mixture.of(np.array([-1.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0]), 1.0)
+    >>> np.exp(two.log_density(np.array([0.0]))).round(6)
+    array([0.241971])
+    """
+
+    cell: Int  # (real,) which of the cells have weight
+    centre: Float  # (m,) theirs, padded to a multiple of eight
+    log_weight: Float  # (m,) relative to the heaviest
+    bandwidth: float
+    heaviest: float
+    share: float  # of the heaviest in the whole
+
+    @classmethod
+    def of(cls, centres: Float, weights: Float, bandwidth: float) -> Mixture:
+        cell = np.flatnonzero(weights > 0)
+        padding = -len(cell) % EIGHT
+        heaviest = float(weights.max())
+        relative = np.log(weights[cell]) - np.log(heaviest)  # their ratio may underflow
+        log_weight = np.pad(relative, (0, padding), constant_values=-np.inf)
+        centre = np.pad(centres[cell], (0, padding), mode="edge")
+        return cls(cell, centre, log_weight, bandwidth, heaviest, float(1 / np.exp(relative).sum()))
+
+    @property
+    def real(self) -> int:
+        return len(self.cell)
+
+    @property
+    def constant(self) -> float:
+        """What log f has besides the sum of the core."""
+        return float(np.log(self.share) - np.log(self.bandwidth)) - LOG_ROOT_2PI
+
+    def log_density(self, x: Float) -> Float:
+        """The sum itself: (n,)."""
+        return self._sum(x, self.log_weight, FULL_DEPTH)[0] + self.constant
+
+    def _sum(self, x: Float, log_weight: Float, depth: float) -> tuple[Float, Float]:
+        precision = 1 / self.bandwidth
+        value, slope = _core.mixture(self.centre, log_weight, self.real, precision, depth, np.ascontiguousarray(x))
+        return value, slope
+
+    def nearest(self, x: Float) -> Float:
+        """The centre nearest to each value: (n,)."""
+        centre = self.centre[: self.real]
+        after = np.minimum(np.searchsorted(centre, x), self.real - 1)
+        before = np.maximum(after - 1, 0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.where(np.abs(x - centre[before]) < np.abs(x - centre[after]), centre[before], centre[after])
+
+    def without(self, x: Float, log_f: Float, cell: Int, mass: Float, rest: Float, left: Float) -> Float:
+        """log f(x) once a mass is taken out of a cell, which leaves ``rest`` in it and ``left`` in all: (n,).
+
+        f_-(x) = (W f(x) - mass N(x; centre, h)) / left; from the sum without it where the difference would cancel.
+        """
+        place = np.searchsorted(self.cell, cell)
+        z = (x - self.centre[place]) / self.bandwidth
+        log_weight = np.log(self.heaviest) - np.log(self.share)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            own = np.exp(np.log(mass) - log_weight - z * z / 2 - np.log(self.bandwidth) - LOG_ROOT_2PI - log_f)
+            out: Float = log_f + np.log1p(-np.minimum(own, 0.5)) + log_weight - np.log(left)
+        for p in np.unique(place[~(own < 0.5)]).tolist():
+            mine = np.flatnonzero((place == p) & ~(own < 0.5))
+            for value in np.unique(rest[mine]).tolist():
+                rows = mine[rest[mine] == value]
+                others = self.log_weight.copy()
+                others[p] = min(np.log(value) - np.log(self.heaviest), 0.0) if value > 0 else -np.inf
+                out[rows] = self._sum(x[rows], others, FULL_DEPTH)[0] + self.constant + log_weight - np.log(left[rows])
+        return out
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Piecewise cubics of log f for each class of a column, in stretches where centres lie close together.
+
+    Values and slopes at the ends of each cell are those of the sum. Every second end tells how far a cubic twice as
+    long goes wrong; where an eighth of that is too much there is no cubic, and the sum is asked.
+    """
+
+    mixtures: tuple[Mixture, ...]
+    scale: float
+    base: float  # taken off the scaled values: centres are told from here
+    constant: float
+
+    @cached_property
+    def _stretches(self) -> list[tuple[Float, Float, list[Float]]]:
+        """Lows, highs and cubics of the stretches of each mixture."""
+        return [_curve(m) for m in self.mixtures]
+
+    @cached_property
+    def _arguments(self) -> tuple[Any, ...]:
+        """What the core asks for after the column."""
+        mixtures, made = self.mixtures, self._stretches
+        cubics = [c for _, _, some in made for c in some]
+        return (
+            np.array([self.scale]),
+            np.array([self.base]),
+            np.concatenate([m.centre for m in mixtures]),
+            np.concatenate([m.log_weight for m in mixtures]),
+            _ends([len(m.centre) for m in mixtures]),
+            np.array([m.real for m in mixtures], dtype=np.int64),
+            np.array([1 / m.bandwidth for m in mixtures]),
+            np.array([m.constant + self.constant for m in mixtures]),
+            np.array([STEPS / m.bandwidth for m in mixtures]),
+            _ends([len(low) for low, _, _ in made]),
+            np.concatenate([low for low, _, _ in made]),
+            np.concatenate([high for _, high, _ in made]),
+            _ends([len(c) for c in cubics]),
+            np.concatenate([np.empty((0, 4)), *cubics]),
+        )
+
+    def add(self, column: Columns, out: Float) -> None:
+        """Add log f of each class to out (n, K); a missing value adds nothing."""
+        _core.curves(*(column.address, column.stride, column.rows, *self._arguments, out))
+
+
+def _ends(sizes: Sequence[int]) -> Int:
+    return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+def _curve(m: Mixture) -> tuple[Float, Float, list[Float]]:
+    centre, h = m.centre[: m.real], m.bandwidth
+    step = h / STEPS
+    cut = np.flatnonzero(np.diff(centre) > 2 * MARGIN * h) + 1
+    first, last = centre[[0, *cut]], centre[[*(cut - 1), -1]]
+    low, high = first - MARGIN * h, last + MARGIN * h
+    with np.errstate(over="ignore"):
+        cells = 2 * np.ceil((high - low) / (2 * step))
+    weight = np.add.reduceat(np.exp(m.log_weight[: m.real]), [0, *cut])
+    cells[h < ROUND * np.maximum(np.abs(low), np.abs(high))] = np.inf
+    dear = np.argsort(-weight / cells, kind="stable")  # the heaviest to the cell first
+    kept = np.sort(dear[np.cumsum(cells[dear]) <= CELLS])
+    low, cells = low[kept], cells[kept].astype(np.int64)
+    begin = _ends([n + 1 for n in cells])
+    x = np.concatenate([np.empty(0), *(a + step * np.arange(n + 1) for a, n in zip(low, cells, strict=True))])
+    value, slope = m._sum(x, m.log_weight, NODE_DEPTH) if len(x) else (x, x)
+    cubics = [
+        _cubics(value[a:b], slope[a:b] / STEPS) for a, b in zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True)
+    ]
+    return low, low + step * (cells - 0.25), cubics
+
+
+def _cubics(value: Float, slope: Float) -> Float:
+    """Coefficients of t^0 .. t^3 on each cell, NaN where the cubic is not good enough: (cells, 4)."""
+    rise = np.diff(value)
+    left, right = slope[:-1], slope[1:]
+    out = np.stack([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise], axis=1)
+    middle = (value[:-2:2] + value[2::2]) / 2 + (slope[:-2:2] - slope[2::2]) / 4
+    bad = ~(np.abs(middle - value[1::2]) / 8 <= GOOD)
+    out[np.repeat(bad, 2)] = np.nan
+    return out

@@ -1,0 +1,216 @@
+"""Totals: exact sums of counts by group and column, from rows that are mostly zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.sparse import Sparse
+from bayeskit.data.support import NONNEGATIVE
+from bayeskit.errors import ForgetError, InputError
+from bayeskit.statistics.exact import ExactSum, weight_range
+from bayeskit.statistics.tables import Tables
+
+WHOLE = 2.0**31  # products up to this are summed as integers: a call has at most 2^24 rows
+
+
+def _zeros(shape: tuple[int, ...], low: int, high: int) -> ExactSum:
+    return ExactSum(np.zeros((*shape, high - low), dtype=np.int64), low)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Exact sums of w x, or of w where x > 0, by group and column; zeros cost nothing."""
+
+    columns: tuple[str, ...]
+    presence: bool
+    rows: Tables  # weight of the rows of each group
+    sums: ExactSum  # (G, d)
+    holes: ExactSum  # (G, d) weight of the missing values; (G, 0) where there is none
+
+    @classmethod
+    def empty(cls, columns: Sequence[str], n_groups: int, presence: bool = False) -> Totals:
+        names, nothing = tuple(columns), ExactSum.zeros((n_groups, 0))
+        return cls(names, presence, Tables.empty([()], n_groups), ExactSum.zeros((n_groups, len(names))), nothing)
+
+    @property
+    def groups(self) -> int:
+        return self.sums.shape[0]
+
+    @property
+    def weights(self) -> ExactSum:
+        """Of the rows of each group: (G,)."""
+        return self.rows.table(0)
+
+    def update(self, block: Block, /) -> Self:
+        if block.groups is None or not block.rows:
+            return self
+        cells = block.sparse(self.columns)
+        _, highest, whole, holes, below = cells.bounds
+        if below:
+            self._refuse(cells, block)
+        weights = block.weights
+        whole = (whole or self.presence) and (highest <= WHOLE or self.presence)
+        if weights is not None:
+            top = float(weights.max()) * (1.0 if self.presence else max(highest, 1.0))
+            whole = whole and bool(top <= WHOLE) and bool((weights == np.floor(weights)).all())
+        window = (0, 1) if whole else self.window(cells, weights)
+        fresh = not self.weights.nonzero().any()
+        sums = _zeros(self.sums.shape, *window) if fresh else self.sums.room(*window)
+        _core.sparse_totals(
+            cells.indptr,
+            cells.indices,
+            cells.values,
+            block.groups,
+            weights,
+            self.presence,
+            whole,
+            *(sums.limbs, sums.low),
+        )
+        heaviest = 1.0 if weights is None else float(weights.max())
+        small = whole and fresh and block.rows * heaviest * (1.0 if self.presence else highest) < WHOLE
+        new = replace(self, rows=self.rows.update(block), sums=sums if small else sums.carried())
+        if holes or cells.hidden is not None:
+            new = new._of(new.rows, new.sums, new._wide + self._missing(cells, block))
+        return new
+
+    def window(self, cells: Sparse, weights: Float | None) -> tuple[int, int]:
+        """The limbs that hold any sum of what these cells add."""
+        light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
+        lowest, highest, *_ = cells.bounds
+        low, high = _core.window(lowest, highest, 0 if self.presence else 1, light, heavy)
+        top = heavy * (1.0 if self.presence else highest)
+        if np.isfinite(top):  # no more headroom than these rows need: there may be millions of cells
+            high = max(low + 1, min(high, (int(np.frexp(top)[1]) + len(cells).bit_length() + 2) // 32 + 1))
+        return low, high
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # an update never changes what is here, and names are many
+
+    def _refuse(self, cells: Sparse, block: Block) -> None:
+        """Name a value below zero, if one is to be counted."""
+        assert block.groups is not None
+        used = block.groups >= 0
+        if block.weights is not None:
+            used &= block.weights > 0
+        bad = np.flatnonzero((cells.values < 0) & used[cells.owner])
+        if len(bad):
+            name, value = self.columns[cells.indices[bad[0]]], float(cells.values[bad[0]])
+            raise InputError(NONNEGATIVE.refusal(name, value, "a family of counts"))
+
+    def _missing(self, cells: Sparse, block: Block) -> ExactSum:
+        """Weight of the holes of a block: (G, d)."""
+        assert block.groups is not None
+        gone = np.isnan(cells.values)
+        missing = replace(
+            cells,
+            indptr=np.concatenate([[0], np.cumsum(gone)])[cells.indptr].astype(np.int64),
+            indices=cells.indices[gone],
+            values=np.ones(int(gone.sum())),
+        )
+        light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
+        out = ExactSum.zeros(self.sums.shape).room(*_core.window(1.0, 1.0, 0, light, heavy))
+        _core.sparse_totals(
+            missing.indptr,
+            missing.indices,
+            missing.values,
+            block.groups,
+            block.weights,
+            True,
+            False,
+            *(out.limbs, out.low),
+        )
+        if cells.hidden is not None:
+            rows = Tables.empty([()], self.groups).update(block).table(0)
+            whole = ExactSum(np.repeat(rows.limbs[:, None], cells.width, axis=1) * cells.hidden[:, None], rows.low)
+            return out.carried() + whole
+        return out.carried()
+
+    @property
+    def _wide(self) -> ExactSum:
+        """The holes with an axis of columns, be there any or not."""
+        return self.holes if self.holes.shape[1] else ExactSum.zeros(self.sums.shape)
+
+    def _of(self, rows: Tables, sums: ExactSum, holes: ExactSum) -> Self:
+        """With an axis of holes only if there is one."""
+        short = holes if holes.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
+        return replace(self, rows=rows, sums=sums, holes=short)
+
+    def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
+        rows = self.rows.place(groups, n_groups, {})
+        return self._of(rows, self.sums.placed(groups, n_groups), self.holes.placed(groups, n_groups))
+
+    def spread(self, like: Self, /) -> Self:
+        if like.columns == self.columns:
+            return self
+        target = {name: j for j, name in enumerate(like.columns)}
+        index = np.array([target[name] for name in self.columns], dtype=np.int64)
+        sums, holes = (s.placed(index, len(target), axis=1) for s in (self.sums, self._wide))
+        return replace(self._of(self.rows, sums, holes), columns=like.columns)
+
+    def merge(self, other: Self, /) -> Self:
+        holes = self.holes if not other.holes.shape[1] else self._wide + other._wide
+        return self._of(self.rows.merge(other.rows), self.sums + other.sums, holes)
+
+    def subtract(self, other: Self, /) -> Self:
+        holes = self.holes if not other.holes.shape[1] else self._wide - other._wide
+        result = self._of(self.rows.subtract(other.rows), self.sums - other.sums, holes)
+        if (j := result._unsound()) is not None:
+            raise ForgetError(
+                f"these rows cannot have been learned: without them column {self.columns[j]!r} would have a negative "
+                f"total, or a total without rows; the model stays as it was"
+            )
+        return result
+
+    def _unsound(self) -> int | None:
+        """A column with sums no table can have."""
+        bad = self.sums.negative()
+        bare = ~self.weights.nonzero()
+        if bare.any():
+            bad = bad | (bare[:, None] & self.sums.nonzero())
+        if self.holes.shape[1]:
+            bad = bad | self.holes.negative() | self.seen().negative()
+        if self.presence:
+            bad = bad | (self.seen() - self.sums).negative()
+        found = np.flatnonzero(bad.any(axis=0))
+        return int(found[0]) if len(found) else None
+
+    def seen(self) -> ExactSum:
+        """Weight of the values that are there: (G, d), or (G, 1) where no value is missing."""
+        rows = ExactSum(self.weights.limbs[:, None], self.weights.low)
+        if not self.holes.shape[1]:
+            return rows
+        return ExactSum(np.repeat(rows.limbs, len(self.columns), axis=1), rows.low) - self.holes
+
+    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+        return self.weights.nonzero(), {}
+
+    def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
+        """Weight of the rows by group, under the name of the first column: none has more."""
+        if self.columns:
+            yield self.columns[0], self.weights
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.weights.arrays("rows"), **self.sums.arrays("sums"), **self.holes.arrays("holes")}
+
+    def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
+        groups, d = self.sums.shape
+        rows = ExactSum.from_arrays(arrays, "rows", (groups,))
+        held = np.shape(arrays["holes"])[1:2] == (d,) and d > 0
+        back = replace(
+            self,
+            rows=replace(self.rows, cells=ExactSum(rows.limbs[:, None], rows.low)),
+            sums=ExactSum.from_arrays(arrays, "sums", (groups, d)),
+            holes=ExactSum.from_arrays(arrays, "holes", (groups, d if held else 0)),
+        )
+        if held and not back.holes.nonzero().any():
+            raise ValueError("holes of no weight are kept")
+        if rows.negative().any() or back._unsound() is not None:
+            raise ValueError("a total of a column is negative, or has no rows")
+        return back

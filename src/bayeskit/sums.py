@@ -1,0 +1,172 @@
+"""Sums: what a parametric family reads from the moments of a column, with or without each row's own mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.statistics.exact import DOUBT
+from bayeskit.statistics.moments import Moments
+
+FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
+TINY, HUGE = 2.0**-900, 2.0**900
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Weight, mean and deviation (ddof 0) by class and of the whole column.
+
+    Means and deviations are in units of 2^-shift, so that 1e300 and 5e-324 are ordinary numbers. The second axis
+    is that of the columns; for one column without each of its values in turn, that of the rows.
+    """
+
+    shift: Int  # (d,)
+    weight: Float  # (K, d)
+    mean: Float  # (K, d)
+    deviation: Float  # (K, d)
+    whole: Float  # (d,) weight of the whole column
+    middle: Float  # (d,) mean of the whole column
+    spread: Float  # (d,) deviation of the whole column
+
+    @classmethod
+    def of(cls, moments: Moments) -> Sums:
+        """Of every column, each number rounded once."""
+        total = moments.total()
+        spread, enlarged = (total.finish(np.full(len(moments.columns), s))[1][0] for s in (0, 1000))
+        middle = np.abs(total.finish()[0][0])
+        tiny = ((spread < TINY) & (enlarged > 0)) | ((spread == 0) & (middle > 0) & (middle < TINY))
+        shift = np.where(tiny, 1000, np.where(spread > HUGE, -200, 0)).astype(np.int64)
+        mean, deviation, _ = moments.finish(shift)
+        middle, spread, _ = total.finish(shift)
+        weight, whole = moments.present.rounded(), total.present.rounded()[0]
+        return cls(shift, weight, mean, deviation, whole, middle[0], spread[0])
+
+    @property
+    def varying(self) -> Bool:  # (d,)
+        return self.spread > 0
+
+    @property
+    def scale(self) -> Float:  # (d,) the spread, or 1 where there is none
+        return np.where(self.varying, self.spread, 1.0)
+
+    @property
+    def share(self) -> Float:
+        """Variance of each class as a share of the total variance: (K, d)."""
+        out: Float = (self.deviation / self.scale) ** 2
+        return out
+
+    @property
+    def within(self) -> Float:
+        """Pooled within-class variance as a share of the total variance: (d,)."""
+        weight = self.weight / np.maximum(self.weight.max(axis=0), 1e-300)
+        out: Float = (weight * self.share).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+        return out
+
+    def normal(self) -> tuple[Float, Float]:
+        """Mean and deviation of a normal density in each class, (K, d) both: no variance is 0, no class is empty.
+
+        A class variance below 1e-9 of the total variance T becomes max(P/(W + 1), 1e-9 T), where P is the pooled
+        within-class variance and W the weight of the class; a class without values takes the whole column's.
+        """
+        floor = np.maximum(self.within / (self.weight + 1), FLOOR)
+        deviation = np.where(self.share < FLOOR, self.scale * np.sqrt(floor), self.deviation)
+        empty = self.weight <= 0
+        return np.where(empty, self.middle, self.mean), np.where(empty, self.scale, deviation)
+
+    def unscaled(self, tiny: bool = True) -> Sums:
+        """The same in units of 1, rounded where a double does not reach; tiny columns only if asked."""
+        by = -self.shift if tiny else np.maximum(-self.shift, 0)
+        mean, deviation, middle, spread = (
+            np.ldexp(a, by) for a in (self.mean, self.deviation, self.middle, self.spread)
+        )
+        return Sums(self.shift + by, self.weight, mean, deviation, self.whole, middle, spread)
+
+    def at(self, index: Int | Bool) -> Sums:
+        """Some of the columns."""
+        return Sums(*(getattr(self, f.name)[..., index] for f in fields(self)))
+
+    def repeated(self, column: int, n: int) -> Sums:
+        """One column n times, to be written over."""
+        return Sums(*(np.repeat(getattr(self, f.name)[..., column : column + 1], n, axis=-1) for f in fields(self)))
+
+    def put(self, index: Int, other: Sums) -> None:
+        """Other numbers in place of some columns'."""
+        for f in fields(self):
+            getattr(self, f.name)[..., index] = getattr(other, f.name)
+
+    def own(self, moments: Moments, column: int, x: Float, block: Block) -> Sums:
+        """One column without each row's own value x[i], as far as it was counted: (K, n)."""
+        row, group, mass = block.own()
+        there = ~np.isnan(x[row])
+        if len(row) == len(x) and there.all():
+            return self.without(moments, column, x, group, mass)
+        each = self.repeated(column, len(x))
+        row = row[there]
+        if len(row):
+            each.put(row, self.without(moments, column, x[row], group[there], mass[there]))
+        return each
+
+    def without(self, moments: Moments, column: int, x: Float, groups: Int, weights: Float) -> Sums:
+        """One column without each of its values in turn: value x[i], of weight weights[i], left class groups[i].
+
+        With d = x - mean, in a class and in the whole column alike: W' = W - w, mean' = mean - d w / W',
+        W' S' = W S - d^2 w W / W' (S the variance). Where a difference cancels, the exact sums decide.
+        """
+        n = len(x)
+        each = self.repeated(column, n)
+        low, low_middle = _remainders(moments, column, self)
+        rows, scale = np.arange(n), each.scale
+        value = np.ldexp(x, each.shift)
+        near = (groups, rows)
+        own = _Removal.of(each.weight[near], each.mean[near], low[groups], each.deviation[near], value, weights, scale)
+        all_ = _Removal.of(each.whole, each.middle, low_middle, each.spread, value, weights, scale)
+        weight, mean, deviation = each.weight, each.mean, each.deviation
+        weight[near], mean[near], deviation[near] = own.weight, own.mean, own.deviation
+        left = replace(each, whole=all_.weight, middle=all_.mean, spread=all_.deviation)
+        doubt = np.flatnonzero(~(own.sure & all_.sure))
+        for part in np.array_split(doubt, len(doubt) // 4096 + 1):
+            if len(part):
+                left.put(part, Sums.of(moments.without(column, x[part], groups[part], weights[part])))
+        return left
+
+
+@dataclass(frozen=True)
+class _Removal:
+    """Weight, mean and deviation after one value left, and whether all digits can be trusted: (n,) each."""
+
+    weight: Float
+    mean: Float
+    deviation: Float
+    sure: Bool
+
+    @classmethod
+    def of(
+        cls, weight: Float, mean: Float, low: Float, deviation: Float, x: Float, mass: Float, unit: Float
+    ) -> _Removal:
+        with np.errstate(all="ignore"):
+            left = weight - mass
+            away = (x - mean) - low
+            far, share = (away / unit) ** 2, (deviation / unit) ** 2
+            rest = share - mass / left * far
+            new_mean = mean + (low - away * (mass / left))
+            new_deviation = unit * np.sqrt(np.maximum(rest * (weight / left), 0.0))
+            still = (deviation == 0) & (away == 0)
+            plain = (share > 1e-250) & (rest > DOUBT * share)
+            sure = (left > DOUBT * weight) & np.isfinite(weight) & np.isfinite(away) & (still | plain)
+        return cls(left, new_mean, new_deviation, sure)
+
+
+def _remainders(moments: Moments, column: int, sums: Sums) -> tuple[Float, Float]:
+    """What the rounding of the means of one column lost, by class (K,) and of the whole column (1,)."""
+    one, shift = moments.column(column), Fraction(2) ** int(sums.shift[column])
+
+    def lost(of: Moments, group: int, rounded: float) -> float:
+        weight = of.present.fraction(group, 0)
+        return float(of.first.fraction(group, 0) * shift / weight - Fraction(rounded)) if weight else 0.0
+
+    low = np.array([lost(one, g, sums.mean[g, column]) for g in range(one.groups)])
+    return low, np.array([lost(one.total(), 0, sums.middle[column])])

@@ -1,0 +1,139 @@
+"""Tabular: log probabilities of levels by class, looked up by code, leave-one-out included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.likelihood import Context, Limit
+from bayeskit.smoothing import Cells, Smoothing, beside
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.tables import Tables
+
+FRONT = 2  # cells in front of each column's levels: never seen, missing
+
+
+@dataclass(frozen=True)
+class TabularDensity:
+    """Log probabilities of the levels of every column, one table after the other."""
+
+    parts: tuple[str, ...]
+    offset: Int  # (columns + 1,)
+    table: Float  # (cells, K): per column never seen, missing, then its levels
+    normalised: bool
+    log_weight: Float  # (columns, K) log n_c: a zero among n_c values vanishes as a / n_c
+    rule: Smoothing
+    tables: Tables  # for leave-one-out: what a row added is taken out of it
+    context: Context
+
+    @classmethod
+    def of(cls, statistic: Tables, rule: Smoothing, context: Context) -> TabularDensity:
+        """From tables of one column each."""
+        classes = context.weights
+        tables, weights = [], []
+        for t in range(len(statistic.tables)):
+            counts = statistic.table(t).rounded()
+            weights.append(np.log(np.maximum(counts.sum(axis=1), 1e-300)))
+            front = np.zeros((len(counts), FRONT))
+            new = rule.unseen(counts, classes) if context.unseen == "smooth" and counts.shape[1] else None
+            with np.errstate(divide="ignore"):
+                if new is not None:
+                    front[:, 0] = np.log(new)
+                known = np.log(rule.probabilities(counts, classes)) if counts.shape[1] else counts
+            tables.append(np.hstack([front, known]))
+        sizes = [0, *(table.shape[1] for table in tables)]
+        whole = np.hstack(tables) if tables else np.zeros((len(classes), 0))
+        return cls(
+            tuple(t[0] for t in statistic.tables),
+            np.cumsum(sizes, dtype=np.int64),
+            np.ascontiguousarray(whole.T),
+            rule.normalised,
+            np.array(weights).reshape(len(tables), len(classes)),
+            rule,
+            statistic,
+            context,
+        )
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        if own:
+            for _, terms, _ in self._own(block):
+                out += terms
+        else:
+            _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        out = self._cells(block, self.table)
+        if own:
+            for j, terms, _ in self._own(block):
+                out[:, j] = terms
+        return out
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        terms = self.terms(block, own)
+        weight = np.broadcast_to(self.log_weight, terms.shape)
+        if own:
+            weight = weight.copy()
+            for j, _, mine in self._own(block):
+                weight[:, j] = mine
+        zero = np.isneginf(terms)
+        zeros = zero.sum(axis=1).astype(np.float64)
+        return Limit(zeros, np.zeros_like(zeros), np.where(zero, -weight, terms).sum(axis=1))
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {}
+
+    def _own(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
+        """Column, terms (n, K) and log n_c (n, K) without each row's own weight."""
+        row, group, mass = block.own()
+        classes = np.tile(self.context.weights[:, None], block.rows)
+        classes[group, row] = self.context.without(group, mass)
+        for j, position in enumerate(block.coded(self.parts)):
+            codes = block.codes[position]
+            terms = self.table[self.offset[j] + FRONT + codes].copy()
+            weight = np.tile(self.log_weight[j], (block.rows, 1))
+            there = np.flatnonzero(codes >= 0)
+            if len(there):
+                mine = codes[row] >= 0
+                cells = _without(self.tables.table(j), codes, row[mine], group[mine], mass[mine], classes, there)
+                with np.errstate(divide="ignore"):
+                    terms[there] = np.log(self.rule.at(cells)).T
+                weight[there] = np.log(np.maximum(cells.total, 1e-300)).T
+            yield j, terms, weight
+
+    def _cells(self, block: Block, table: Float) -> Float:
+        """The entries of a table that the rows point at: (n, columns, K)."""
+        out = np.empty((block.rows, len(self.parts), table.shape[1]))
+        for j, position in enumerate(block.coded(self.parts)):
+            out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
+        return out
+
+    def probabilities(self, j: int) -> Float:
+        """Of the levels of column j in every class: (K, m)."""
+        return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
+
+
+def _without(table: ExactSum, codes: Code, row: Int, group: Int, mass: Float, classes: Float, there: Int) -> Cells:
+    """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
+    levels = table.shape[1]
+    total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
+    counts = table.rounded()
+    count = counts[:, codes]
+    count[group, row] = table.flat().without(group * levels + codes[row], mass)
+    in_class = np.tile(total.rounded(), len(codes))
+    in_class[group, row] = total.flat().without(group, mass)
+    level = pooled.rounded()[0, codes]
+    level[row] = pooled.flat().without(codes[row].astype(np.int64), mass)
+    everything = np.repeat(total.total().rounded()[0], len(codes))
+    everything[row] = total.total().flat().without(np.zeros(len(row), dtype=np.int64), mass)
+    # a row changes the count of its own level only, so of its neighbours' only where an end stands beside itself
+    below, above = (np.where(of[codes] == codes, count, counts[:, of[codes]]) for of in beside(levels))
+    cells = Cells(count, in_class, level, everything, classes, below, above, codes.astype(np.int64), levels)
+    return cells.at(there)

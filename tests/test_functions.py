@@ -1,0 +1,55 @@
+"""log, log(1 - x), sine and cosine of the core: the nearest double, by mpmath."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from bayeskit import _core
+
+RNG = np.random.default_rng(11)
+N = 4000
+QUARTERS = np.arange(-4, 5) * np.pi / 2
+ANGLES = np.concatenate(
+    [
+        RNG.uniform(-2 * np.pi, 2 * np.pi, N),
+        10.0 ** -RNG.uniform(0, 20, 500),
+        *(np.nextafter(QUARTERS, to) for to in (-9, 9)),
+        QUARTERS,
+        [5e-324, 2.0**-27, -(2.0**-27), 0.0],
+    ]
+)
+CASES = {
+    "log": (
+        mpmath.log,
+        [
+            RNG.integers(1, 0x7FF0000000000000, N, dtype=np.uint64).view(np.float64),
+            1 + RNG.normal(0, 1e-3, N),
+            1 + np.arange(-500, 500) * 2.0**-53,
+            [5e-324, 2.0**-1022, 1.7976931348623157e308, 0.5, 2.0],
+        ],
+    ),
+    "log1m": (
+        lambda x: mpmath.log1p(-x),
+        [RNG.random(N), 10.0 ** -RNG.uniform(0, 20, N), 1 - 10.0 ** -RNG.uniform(0, 15, 500), [5e-324, 1 - 2.0**-53]],
+    ),
+    "sin": (mpmath.sin, [ANGLES]),
+    "cos": (mpmath.cos, [ANGLES]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_answer_is_the_nearest_double(name):
+    function, parts = CASES[name]
+    x = np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+    with mpmath.workprec(300):
+        wanted = [float(function(mpmath.mpf(v))) for v in x.tolist()]
+    found = getattr(_core, name)(x)
+    assert found.tolist() == wanted
+
+
+def test_what_has_no_answer():
+    assert np.isnan(_core.log(np.array([np.nan, -1.0]))).all()
+    assert _core.log(np.array([0.0, 1.0])).tolist() == [-np.inf, 0.0]
+    assert np.isnan(_core.sin(np.array([np.nan, 9.0]))).all()
