@@ -12,7 +12,7 @@ from bayeskit import smoothing
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.families import families
-from bayeskit.structures.choice import Choice
+from bayeskit.structures.choice import Choice, LevelChoice
 
 
 def _known() -> dict[str, type[Any]]:
@@ -21,9 +21,10 @@ def _known() -> dict[str, type[Any]]:
         smoothing.NoSmoothing,
         smoothing.ReplaceZeros,
         smoothing.MEstimate,
+        smoothing.TowardPooled,
         smoothing.AddM,
     )
-    return {**families(), "Choice": Choice, **{rule.__name__: rule for rule in rules}}
+    return {**families(), "Choice": Choice, "LevelChoice": LevelChoice, **{rule.__name__: rule for rule in rules}}
 
 
 def describe(value: Any) -> Any:

@@ -202,6 +202,36 @@ class MEstimate(Smoothing):
 
 
 @dataclass(frozen=True)
+class TowardPooled(Smoothing):
+    """m pseudo-rows spread as the levels are in all classes together: p = (n + m P(v)) / (n_c + m).
+
+    A level a class never had then counts against it by how common it is elsewhere.
+
+    >>> TowardPooled(1).probabilities(np.array([[0.0, 2.0], [3.0, 1.0]]), np.array([2.0, 4.0]))
+    array([[0.16666667, 0.83333333],
+           [0.7       , 0.3       ]])
+    """
+
+    m: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "m", _positive("TowardPooled m", self.m))
+
+    @property
+    def normalised(self) -> bool:
+        return True
+
+    def at(self, cells: Cells) -> Float:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(cells.everything > 0, cells.pooled / cells.everything, 1 / max(cells.levels, 1))
+        out: Float = (cells.count + self.m * share) / (cells.total + self.m)
+        return out
+
+    def unseen(self, counts: Float, classes: Float) -> Float | None:
+        return None
+
+
+@dataclass(frozen=True)
 class AddM(Smoothing):
     """p = (n + m) / (n_c + m), as some texts print it; it does not normalise, so there is no evidence from it.
 

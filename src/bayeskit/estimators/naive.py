@@ -16,12 +16,14 @@ from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
 from bayeskit.likelihood import shown
-from bayeskit.smoothing import Laplace, NoSmoothing
+from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.choice import Choice
+from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
 
 # what "auto" tries for numbers, fewest parameters first
+AUTO = "auto"
+STRENGTHS = (1.0, 4.0, 16.0)  # pseudo-rows of categories toward all classes
 CANDIDATES = ("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Histogram", "Kernel")
 
 
@@ -66,7 +68,7 @@ class NaiveBayes(BayesClassifier):
         named, general = self._wanted(schema)
         if isinstance(schema.columns, Alike) and not named:
             like, families = self._column(schema.columns.like, None, general)
-            if self.families != "auto" and general is not None and general not in families:
+            if general != AUTO and general is not None and general not in families:
                 raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
             schema = replace(schema, columns=replace(schema.columns, like=like))
             return Naive.alike(families, schema), schema
@@ -75,7 +77,7 @@ class NaiveBayes(BayesClassifier):
             column, family_of[column.name] = self._column(column, named.get(column.name), general)
             columns.append(column)
         if (
-            self.families != "auto"
+            general != AUTO
             and general is not None
             and not any(general in owned for owned in family_of.values())
             and family_of
@@ -108,6 +110,8 @@ class NaiveBayes(BayesClassifier):
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
         """The family of a column and the reason."""
+        if AUTO in (named, general if named is None else None):
+            return self._auto(column), "left to the data"
         if named is not None:
             if _takes(named, column):
                 return named, "family given"
@@ -118,6 +122,14 @@ class NaiveBayes(BayesClassifier):
         if general is not None and _takes(general, column):
             return general, "family given for all"
         return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
+
+    def _auto(self, column: Column) -> Any:
+        """A choice for what has several candidates, the default for the rest."""
+        if column.kind in Choice.kinds:
+            return Choice(tuple(known_families()[name]() for name in CANDIDATES))
+        if column.kind in LevelChoice.kinds:
+            return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
+        return self._default(column)
 
     def _default(self, column: Column) -> Any:
         """The family its kind calls for."""
@@ -149,8 +161,8 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dic
 
 def _as_family(given: Any) -> Any:
     """A family object from itself, its class or its name; "auto" lets the data choose."""
-    if given == "auto":
-        return Choice(tuple(known_families()[name]() for name in CANDIDATES if name in known_families()))
+    if isinstance(given, str) and given == AUTO:
+        return AUTO
     if isinstance(given, str):
         if given not in known_families():
             raise InputError(f"families={given!r} is not known; choose from {', '.join(sorted(known_families()))}")

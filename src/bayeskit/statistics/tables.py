@@ -163,6 +163,13 @@ class Tables:
         part = self.cells.limbs[:, self.layout.offset[t] : self.layout.offset[t + 1]]
         return ExactSum(part.reshape(self.groups, *shape, part.shape[-1]), self.cells.low)
 
+    def apart(self) -> Iterator[Tables]:
+        """Each table as a statistic of its own."""
+        for names, begin, end in self.layout.spans:
+            layout = Layout((names,), {name: self.sizes[name] for name in names})
+            limbs = np.ascontiguousarray(self.cells.limbs[:, begin:end])
+            yield Tables(layout, ExactSum(limbs, self.cells.low))
+
     def column_weights(self) -> Iterator[tuple[str, ExactSum]]:
         """Weight of the rows each table counts by group: (G,) each."""
         for names, begin, end in self.layout.spans:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,9 +16,10 @@ from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
+from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
 
-TOLL = 1.0
+TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
 CERTAIN = 0.05  # log-probability of a step above which a density is refused
 WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 
@@ -42,10 +43,45 @@ class Choice:
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        chosen = (
-            Trial.of(name, statistic.column(j), self.candidates, context) for j, name in enumerate(statistic.columns)
-        )
-        return ChoiceDensity(tuple(chosen))
+        return ChoiceDensity(tuple(self._trial(statistic.column(j), context) for j in range(len(statistic.columns))))
+
+    def _trial(self, column: BinnedColumn, context: Context) -> Trial:
+        rows = _rows(column)
+        together = replace(rows, groups=np.zeros_like(rows.groups))
+        weights = column.weights.sum(axis=1)
+
+        def fitted(family: Any, shared: bool) -> LogDensity:
+            if shared:
+                return _fitted(family, together, context.weights.sum(keepdims=True))
+            return BackedOff(_fitted(family, rows, context.weights), weights)
+
+        toll = TOLL * np.log(max(float(weights.sum()), 1.0))
+        return Trial.of(column.name, self.candidates, fitted, rows, column.step, toll)
+
+
+@dataclass(frozen=True)
+class LevelChoice:
+    """The same for categories: how strongly the levels of a class lean on those of all classes."""
+
+    candidates: tuple[Any, ...]
+
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
+        return Tables.empty([(c.name,) for c in columns], n_groups)
+
+    def fit(self, statistic: Tables, context: Context) -> ChoiceDensity:
+        return ChoiceDensity(tuple(self._trial(column, context) for column in statistic.apart()))
+
+    def _trial(self, column: Tables, context: Context) -> Trial:
+        together = column.place(np.zeros(column.groups, dtype=np.int64), 1, {})
+        everyone = replace(context, weights=context.weights.sum(keepdims=True), exact=None)
+
+        def fitted(family: Any, shared: bool) -> LogDensity:
+            density: LogDensity = family.fit(together, everyone) if shared else family.fit(column, context)
+            return density
+
+        return Trial.of(column.tables[0][0], self.candidates, fitted, _levels(column), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -58,25 +94,29 @@ class Trial:
     refused: tuple[tuple[Any, str], ...]
 
     @classmethod
-    def of(cls, name: str, column: BinnedColumn, candidates: Sequence[Any], context: Context) -> Trial:
-        rows = _rows(name, column)
-        classes = len(context.weights)
-        weights = column.weights.sum(axis=1)
-        together = replace(rows, groups=np.zeros_like(rows.groups))
+    def of(
+        cls,
+        name: str,
+        candidates: Sequence[Any],
+        fitted: Callable[[Any, bool], LogDensity],
+        rows: Block,
+        step: float,
+        toll: float,
+    ) -> Trial:
+        """Every candidate on the rows of a column, with one density for all classes and with one for each."""
         tried, refused = [], []
         for order, family in enumerate(candidates):
             try:
-                pooled = Pooled(_fitted(family, together, context.weights.sum(keepdims=True)), classes)
-                by_class = BackedOff(_fitted(family, rows, context.weights), weights)
-                both: tuple[LogDensity, ...] = (pooled, by_class)
+                by_class = fitted(family, False)
+                classes = by_class.terms(rows).shape[2]
+                both: tuple[LogDensity, ...] = (Pooled(fitted(family, True), classes), by_class)
                 for rank, density in enumerate(both):
-                    tried.append((_score(density, family, rows, column.step), rank, order, family, density))
+                    tried.append((_score(density, family, rows, step) - toll * rank, rank, order, family, density))
             except InputError as error:
                 refused.append((family, str(error)))
         if not tried:
             raise InputError(f"column {name!r} takes none of the families tried: {refused[0][1]}")
-        toll = TOLL * np.log(max(float(weights.sum()), 1.0))
-        tried.sort(key=lambda t: (-t[0] + toll * t[1], t[1], t[2]))
+        tried.sort(key=lambda t: (-t[0], t[1], t[2]))
         scores = tuple((family, score, rank == 0) for score, rank, _, family, _ in tried)
         return cls(name, tried[0][4], scores, tuple(refused))
 
@@ -134,14 +174,24 @@ class ChoiceDensity:
         return {name: count for trial in self.trials for name, count in trial.density.outside(block).items()}
 
 
-def _rows(name: str, column: BinnedColumn) -> Block:
+def _rows(column: BinnedColumn) -> Block:
     """The bins of a column as weighted rows: one for each class and cell."""
     group, cell = np.nonzero(column.weights)
     x = np.ascontiguousarray(column.centres[cell])
-    schema = Schema((Column(name, "quantitative", "double", "its bins"),))
+    schema = Schema((Column(column.name, "quantitative", "double", "its bins"),))
     codes = np.empty((0, len(x)), dtype=np.int32)
     weights = np.ascontiguousarray(column.weights[group, cell])
     return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weights)
+
+
+def _levels(column: Tables) -> Block:
+    """The levels of a column as weighted rows: one for each class and level."""
+    counts = column.table(0).rounded()
+    group, level = np.nonzero(counts)
+    schema = Schema((Column(column.tables[0][0], "nominal", "", "its levels"),))
+    codes = np.ascontiguousarray(level[None].astype(np.int32))
+    weights = np.ascontiguousarray(counts[group, level])
+    return Block(schema, Columns((), len(group)), codes, group.astype(np.int32), weights)
 
 
 def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
@@ -157,9 +207,8 @@ def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:
     alone = np.minimum(rows.weights, 1.0)
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
     terms = density.terms(block, own=True)[np.arange(rows.rows), 0, rows.groups]
-    zero_alone = (rows.numeric.column(0) == 0) & getattr(family, "mass_at_zero", False)
-    masses = zero_alone | getattr(family, "support", ANY).whole
-    total = terms + np.where(masses, 0.0, np.log(step) if step > 0 else 0.0)
-    if total.max(initial=0.0) > CERTAIN:
+    if step > 0 and not getattr(family, "support", ANY).whole:
+        terms = terms + np.log(step)
+    if step > 0 and terms.max(initial=0.0) > CERTAIN:
         raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
-    return float((rows.weights * np.maximum(total, WORST)).sum())
+    return float((rows.weights * np.maximum(terms, WORST)).sum())

@@ -1,0 +1,130 @@
+"""families="auto": the choice recovers what made the data, is algebra on statistics, and explains itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayeskit as bk
+from bayeskit.families import Categorical, Gaussian, Poisson
+from bayeskit.smoothing import TowardPooled
+
+N = 900  # fewer than the cells of the bins, so that leave-one-out is exact
+
+
+def table(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "normal": rng.normal(y, 1.0, n),
+            "log": rng.lognormal(0.8 * y, 1.0, n),
+            "gamma": rng.gamma(1.5 + 2 * y, 1.0, n),
+            "waves": np.where(rng.random(n) < 0.5, -4, 4) + rng.normal(0, 0.4 + 0.6 * y, n),
+            "events": rng.poisson(40 + 8 * y),
+            "noise": rng.normal(size=n),
+            "colour": np.where(rng.random(n) < 0.3 + 0.4 * y, "red", "blue"),
+            "coin": rng.choice(["heads", "tails"], n),
+        }
+    ), y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = table()
+    return bk.NaiveBayes(families="auto").fit(X, y), X, y
+
+
+def test_the_choice_recovers_the_family_that_made_the_column(fitted):
+    chosen = {c.name: c.family for c in fitted[0].schema_.columns}
+    assert chosen["normal"] == "Gaussian"
+    assert chosen["log"] == "LogNormal"
+    assert chosen["gamma"] == "Gamma"
+    assert chosen["waves"] in ("Histogram", "Kernel")
+    assert chosen["events"] in ("Poisson", "Gaussian", "Gamma")
+    assert chosen["noise"].endswith("for all classes")
+    assert chosen["coin"].endswith("for all classes")
+    assert not chosen["colour"].endswith("for all classes")
+
+
+def test_the_schema_says_what_else_was_tried_and_by_how_much_it_lost(fitted):
+    why = fitted[0].schema_["normal"].why_family
+    assert "leave-one-out" in why
+    assert all(f"{other} by" in why for other in ("Kernel", "Histogram", "Gaussian for all classes"))
+
+
+def test_a_column_without_news_leaves_the_posterior_as_it_is(fitted):
+    model, X, _ = fitted
+    some = X[:50]
+    assert model.predict_proba(some.assign(noise=9.0, coin="heads")) == pytest.approx(
+        model.predict_proba(some), rel=1e-12
+    )
+
+
+def test_learning_in_parts_forgetting_and_merging_give_the_model_of_the_rows():
+    X, y = table(1, 600)
+    whole = bk.NaiveBayes(families="auto").fit(X, y)
+    parts = bk.NaiveBayes(families="auto").fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    other = bk.NaiveBayes(families="auto").fit(X[200:], y[200:])
+    first = bk.NaiveBayes(families="auto").fit(X[:200], y[:200])
+    assert parts.model_.digest == whole.model_.digest == (first + other).model_.digest
+    assert whole.forget(X[200:], y[200:]).model_.digest == first.model_.digest
+
+
+def test_the_choice_does_not_depend_on_row_order_or_threads(fitted):
+    model, X, y = fitted
+    order = np.random.default_rng(5).permutation(len(y))
+    again = bk.NaiveBayes(families="auto", n_jobs=2).fit(X.iloc[order], y[order])
+    assert again.model_.digest == model.model_.digest
+    assert [c.family for c in again.schema_.columns] == [c.family for c in model.schema_.columns]
+
+
+def test_it_survives_a_file_and_explains_itself(fitted, tmp_path):
+    model, X, _ = fitted
+    model.save(tmp_path / "m.bayes")
+    loaded = bk.load(tmp_path / "m.bayes")
+    assert (loaded.predict_proba(X[:20]) == model.predict_proba(X[:20])).all()
+    told = model.explain(X[:20])
+    assert told.joint == pytest.approx(model.predict_joint_log_proba(X[:20]), rel=1e-12)
+
+
+def test_scores_are_those_of_refits_without_each_row():
+    """Distinct values fit the bins: the score of a candidate is the sum of log densities of real refits."""
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], 20)
+    x = rng.normal(2 * y, 1).round(2)
+    trial = bk.NaiveBayes(families="auto").fit(x[:, None], y).model_.density.trials[0]
+    scores = {type(f).__name__: s for f, s, shared in trial.scores if not shared}
+    step, n = np.diff(np.unique(x)).min(), len(x)
+    expected = -np.log(n)  # what a density for each class must gain
+    for i in range(n):
+        keep = np.arange(n) != i
+        refit = bk.NaiveBayes(families=Gaussian(), prior="uniform").fit(x[keep][:, None], y[keep])
+        log = refit.predict_joint_log_proba([[x[i]]])[0] + np.log(2)
+        size = np.bincount(y[keep])
+        pooled = np.log((size / size.sum() * np.exp(log)).sum())
+        backed = np.logaddexp(log[y[i]] + np.log(size[y[i]]), pooled) - np.log(size[y[i]] + 1)
+        expected += backed + np.log(step)
+    assert scores["Gaussian"] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("column", [["a", "b", None, "a"], [1.0, np.nan, 2.0, 2.5], [7.0] * 4, [None] * 4])
+def test_small_and_poor_columns_are_accepted(column):
+    model = bk.NaiveBayes(families="auto").fit({"x": column}, [0, 1, 0, 1])
+    proba = model.predict_proba({"x": column})
+    assert np.isfinite(proba).all()
+    assert proba.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+def test_auto_may_be_named_for_some_columns():
+    X, y = table(2, 300)
+    model = bk.NaiveBayes(families={"log": "auto", "events": Poisson()}).fit(X, y)
+    assert model.schema_["log"].family.startswith("LogNormal")
+    assert model.schema_["events"].family == "Poisson"
+    assert model.schema_["normal"].family == "Gaussian"
+
+
+def test_smoothing_toward_all_classes_by_fractions():
+    rule = Categorical(TowardPooled(3))
+    model = bk.NaiveBayes(families=rule, prior="uniform").fit({"c": ["u", "u", "v", "v", "v"]}, list("aabbb"))
+    a, b = (2 + 3 * 2 / 5) / (2 + 3), (0 + 3 * 2 / 5) / (3 + 3)
+    assert model.predict_proba({"c": ["u"]})[0] == pytest.approx([a / (a + b), b / (a + b)], rel=1e-14)
