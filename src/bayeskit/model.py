@@ -104,12 +104,20 @@ class Model:
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 
-    def joint(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
+    def joint(self, block: Block, prior: Float | None = None, own: bool = False, out: Float | None = None) -> Float:
         """log P(c, x), (n, K); ``own`` leaves each (learned) row out, and moves an empirical prior not given here."""
-        return rule.joint(self.density, self._prior(block, prior, own), block, own)
+        return rule.joint(self.density, self._prior(block, prior, own), block, own, out)
 
-    def posterior(self, block: Block, prior: Float | None = None, log: bool = False, own: bool = False) -> Float:
-        return rule.posterior(self.density, self._prior(block, prior, own), block, log, own)
+    def posterior(
+        self,
+        block: Block,
+        prior: Float | None = None,
+        log: bool = False,
+        own: bool = False,
+        out: Float | None = None,
+    ) -> Float:
+        """P(c | x), (n, K), or its logarithm; ``own`` as in ``joint``."""
+        return rule.posterior(self.density, self._prior(block, prior, own), block, log, own, out)
 
     def _prior(self, block: Block, prior: Float | None, own: bool) -> Float:
         return self.log_prior(own=block if own else None) if prior is None else prior

@@ -10,24 +10,26 @@ from bayeskit.data.block import Block
 from bayeskit.likelihood import LogDensity
 
 
-def joint(density: LogDensity, prior: Float, block: Block, own: bool = False) -> Float:
-    """log P(c) + log p(x | c), (n, K); -inf where a class is impossible.
+def joint(density: LogDensity, prior: Float, block: Block, own: bool = False, out: Float | None = None) -> Float:
+    """log P(c) + log p(x | c), (n, K), written to ``out`` if given; -inf where a class is impossible.
 
     ``prior`` is (K,), or (n, K) if it differs by row; ``own`` takes each row's own mass out of the density.
     """
-    out = np.empty((block.rows, prior.shape[-1]))
+    out = np.empty((block.rows, prior.shape[-1])) if out is None else out
     out[:] = prior
     density.add(block, out, own)
     return out
 
 
-def posterior(density: LogDensity, prior: Float, block: Block, log: bool = False, own: bool = False) -> Float:
-    """P(c | x), (n, K), or its logarithm.
+def posterior(
+    density: LogDensity, prior: Float, block: Block, log: bool = False, own: bool = False, out: Float | None = None
+) -> Float:
+    """P(c | x), (n, K), or its logarithm, written to ``out`` if given.
 
     Where every class is impossible the answer is the limit of vanishing smoothing: fewest zero factors wins,
     then the product of the rest, in which a zero among n values counts 1/n.
     """
-    out = joint(density, prior, block, own)
+    out = joint(density, prior, block, own, out)
     if _core.softmax(out, log, None):
         lost = np.flatnonzero(np.isneginf(out).all(axis=1))
         rescued = _limit(density, np.broadcast_to(prior, out.shape)[lost], block.at(lost), own)

@@ -160,7 +160,7 @@ def test_posteriors_come_in_the_order_of_the_rows(
     model = local.model_
     prior = model.log_prior()
     parts = engine(n_jobs, rows).map(
-        make(tmp_path), FEATURES, lambda batch: model.posterior(model.counted.block(batch), prior)
+        make(tmp_path), FEATURES, lambda batch, start: model.posterior(model.counted.block(batch), prior)
     )
     assert np.concatenate(list(parts)).tobytes() == local.predict_proba(TABLE.select(FEATURES)).tobytes()
 
@@ -188,7 +188,7 @@ def test_neither_fit_nor_predict_leaves_a_file(
     before = sorted(tmp_path.rglob("*"))
     model = bk.NaiveBayes(n_jobs=2).fit(source, "class")
     model.predict(source)
-    half = engine(1, 64).map(source, FEATURES, lambda batch: batch.num_rows)
+    half = engine(1, 64).map(source, FEATURES, lambda batch, start: batch.num_rows)
     next(half)
     half.close()
     assert sorted(tmp_path.rglob("*")) == before
@@ -202,7 +202,7 @@ def test_a_failing_step_is_told_and_leaves_nothing(
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
-    def fail(batch: Any) -> None:
+    def fail(batch: Any, start: int) -> None:
         raise InputError("this batch is bad")
 
     for n_jobs in (1, 3):

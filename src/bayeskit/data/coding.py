@@ -16,6 +16,7 @@ from bayeskit.data.levels import BOOL, MARK, MISSING, NUMBER, PRESENT, TEXT, Key
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
 
+SAMPLE = 512
 NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 
 
@@ -100,6 +101,8 @@ def integer_codes(x: Array, columns: Sequence[Column], levels: Sequence[Levels],
         coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
         out[:] = [codes for codes, _ in coded]
         return [some for _, some in coded]
+    if grow and len(x) > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; the others are looked up
+        levels = integer_codes(x[:SAMPLE], columns, levels, grow, np.empty((len(columns), SAMPLE), dtype=np.int32))
     family = BOOL if x.dtype.kind == "b" else NUMBER
     whole = np.require(x, dtype=np.int64, requirements="A")
     start, down, across = whole.ctypes.data, *whole.strides

@@ -65,12 +65,11 @@ def encode(
     levels = dict(domain.levels)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
     if isinstance(coded, np.ndarray):
-        columns = [schema[name] for name in schema.coded]
         known = [levels.get(name, Levels()) for name in schema.coded]
-        levels |= zip(schema.coded, integer_codes(coded, columns, known, grow, codes), strict=True)
+        levels |= zip(schema.coded, integer_codes(coded, schema.coded_columns, known, grow, codes), strict=True)
     else:
-        for j, (name, values) in enumerate(zip(schema.coded, coded, strict=True)):
-            codes[j], levels[name] = codes_of(values, levels.get(name, Levels()), grow, schema[name])
+        for j, (column, values) in enumerate(zip(schema.coded_columns, coded, strict=True)):
+            codes[j], levels[column.name] = codes_of(values, levels.get(column.name, Levels()), grow, column)
     _finite(numeric, schema)
     groups, classes, unlabelled = _groups(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, groups, _weights(batch, roles))

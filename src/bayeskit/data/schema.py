@@ -134,6 +134,10 @@ class Schema:
         return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
 
     @cached_property
+    def coded_columns(self) -> tuple[Column, ...]:
+        return tuple(self[name] for name in self.coded)
+
+    @cached_property
     def numeric_index(self) -> Mapping[str, int]:
         return {name: j for j, name in enumerate(self.numeric)}
 

@@ -16,6 +16,7 @@ from bayeskit.engines.workers import map_batches, reduce_batches, workers
 from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
+ROWS = 1 << 14  # at most in a batch: DuckDB keeps several of them ready, with texts in full
 
 
 class DuckDB:
@@ -46,7 +47,7 @@ class DuckDB:
         with self._batches(source, columns, ordered=False) as batches:
             return reduce_batches(batches, empty, self.n_jobs)
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
         with self._batches(source, columns, ordered=True) as batches:
             yield from map_batches((batch for batch in batches if batch.num_rows), step, self.n_jobs)
 
@@ -55,7 +56,7 @@ class DuckDB:
         with self._relation(source, ordered) as relation:
             wanted = relation.project(", ".join(map(quoted, columns)))
             with _told(source):
-                yield wanted.to_arrow_reader(self.rows or batch_rows(len(columns)))
+                yield wanted.to_arrow_reader(self.rows or min(batch_rows(len(columns)), ROWS))
 
     @contextmanager
     def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:

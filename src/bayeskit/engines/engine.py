@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bayeskit.errors import InputError
 
-CELLS = 1 << 19
+CELLS = 1 << 20
 Result = TypeVar("Result")
 
 
@@ -42,8 +42,8 @@ class Engine(Protocol):
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         """All batches counted from ``empty``; the order is free."""
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
-        """The step applied to every batch, in the order of the rows."""
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+        """The step applied to every batch and the number of its first row, in the order of the rows."""
 
 
 def batch_rows(width: int) -> int:

@@ -34,5 +34,5 @@ class Local:
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         return reduce_batches(self._batches(source, columns), empty, self.n_jobs)
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any], Result]) -> Iterator[Result]:
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
         return map_batches(self._batches(source, columns), step, self.n_jobs)

@@ -54,16 +54,20 @@ def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
     return whole
 
 
-def map_batches(batches: Iterable[Any], step: Callable[[Any], Result], n_jobs: int | None) -> Iterator[Result]:
-    """Results in order, with a few batches under way at a time."""
+def map_batches(batches: Iterable[Any], step: Callable[[Any, int], Result], n_jobs: int | None) -> Iterator[Result]:
+    """Results in order, with a few batches under way at a time; a step is told the number of its first row."""
     count = workers(n_jobs)
+    start = 0
     if count == 1:
-        yield from map(step, batches)
+        for batch in batches:
+            yield step(batch, start)
+            start += batch.num_rows
         return
     with ThreadPoolExecutor(count) as pool:
         pending: deque[Future[Result]] = deque()
         for batch in batches:
-            pending.append(pool.submit(step, batch))
+            pending.append(pool.submit(step, batch, start))
+            start += batch.num_rows
             if len(pending) > 2 * count:
                 yield pending.popleft().result()
         while pending:

@@ -6,7 +6,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -149,24 +148,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
-        best = self._rows(X, prior, lambda model, block, p: np.argmax(model.posterior(block, p), axis=1))
+        best = self._rows(X, prior, lambda model, block, p, _: np.argmax(model.posterior(block, p), axis=1), wide=False)
         return self.classes_[best.astype(np.intp)]
 
     def predict_proba(self, X: Any, prior: Any = None) -> Float:
         """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
-        return self._rows(X, prior, lambda model, block, p: model.posterior(block, p))
+        return self._rows(X, prior, lambda model, block, p, out: model.posterior(block, p, out=out))
 
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
-        return self._rows(X, prior, lambda model, block, p: model.posterior(block, p, log=True))
+        return self._rows(X, prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
 
     def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class, row), (n, K); -inf where a class is impossible."""
-        return self._rows(X, prior, lambda model, block, p: model.joint(block, p))
+        return self._rows(X, prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
-        return self._rows(X, prior, lambda model, block, p: model.evidence(block, p))
+        return self._rows(X, prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
     def score_samples(self, X: Any) -> Float:
         """The same as ``log_evidence``, by scikit-learn's name."""
@@ -178,11 +177,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         names = self.schema_.names
         which = np.arange(len(names))
         if top is not None and check_top(top) < len(names):
-            spreads = self._steps(table, prior, lambda model, block, p, _: model.density.spread(block))
+            spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
         rest = (REST,) if len(which) < len(names) else ()
 
-        def step(model: Model, block: Block, p: Float, batch: Any) -> tuple[Any, ...]:
+        def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
             values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
             return terms, model.posterior(block, p), values
@@ -202,37 +201,46 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return Summary.of(self.model_)
 
-    def _rows(self, X: Any, prior: Any, step: Callable[[Model, Block, Float], Array]) -> Array:
-        """A step over all rows, collected."""
+    def _rows(
+        self,
+        X: Any,
+        prior: Any,
+        step: Callable[[Model, Block, Float, Float | None], Array],
+        wide: bool = True,
+    ) -> Array:
+        """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
         table = self._asked(X)
-        parts = self._steps(table, prior, lambda model, block, p, _: step(model, block, p))
-        return _collected(parts, getattr(table.source.rows, "num_rows", None))
+        rows = getattr(table.source.rows, "num_rows", None)
+        whole = np.empty((rows, len(self.model_.weights))) if wide and rows else None
 
-    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any], Any]) -> Iterator[Any]:
-        """A step over all rows in blocks, so that memory does not grow with them."""
+        def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
+            return step(model, block, known, None if whole is None else whole[start : start + block.rows])
+
+        parts = list(self._steps(table, prior, one))
+        return np.concatenate(parts) if whole is None else whole
+
+    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any, int], Any]) -> Iterator[Any]:
+        """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
+        that no family of their column can have."""
         model = self.model_
         known = model.log_prior(prior)
 
-        outside: Counter[str] = Counter()
-
-        def one(batch: Any) -> Any:
+        def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
             block = model.counted.block(batch)
-            outside.update(model.density.outside(block))
             if model.unseen == "error":
                 error_on_unseen(block, batch, model.counted.domain)
-            return step(model, block, known, batch)
+            return step(model, block, known, batch, start), model.density.outside(block)
 
-        parts = table.engine.map(table.rows(model.structure.sparse), model.schema.names, one)
-        first = next(parts, None)
-        if first is None:
+        outside: Counter[str] = Counter()
+        empty = True
+        for result, strange in table.engine.map(table.rows(model.structure.sparse), model.schema.names, one):
+            empty = False
+            outside.update(strange)
+            yield result
+        if empty:
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
             )
-        return self._reported(chain([first], parts), outside)
-
-    def _reported(self, parts: Iterator[Any], outside: Counter[str]) -> Iterator[Any]:
-        """The parts, and at their end one warning about values no family of their column can have."""
-        yield from parts
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
@@ -267,16 +275,3 @@ def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:
     else:
         cells = [batch.column(schema.names[j]).to_pylist() for j in which.tolist()]
     return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
-
-
-def _collected(parts: Iterator[Array], rows: int | None) -> Array:
-    """Results of blocks in one array, without holding them twice where the number of rows is known."""
-    if rows is None:
-        return np.concatenate(list(parts))
-    first = next(parts)
-    out = np.empty((rows, *first.shape[1:]), dtype=first.dtype)
-    done = 0
-    for part in chain([first], parts):
-        out[done : done + len(part)] = part
-        done += len(part)
-    return out
