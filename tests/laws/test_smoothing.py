@@ -50,6 +50,10 @@ RULES: dict[str, tuple[Any, dict[str, list[Fraction]]]] = {
         smoothing.MEstimate(4, (0.5, 0.25, 0.25)),
         {"a": [F(3, 8), F(1, 8), F(4, 8)], "b": [F(4, 8), F(3, 8), F(1, 8)]},
     ),
+    "toward all classes": (
+        smoothing.TowardPooled(4),
+        {c: [(n + 4 * F(k, 8)) / (4 + 4) for n, k in zip(COUNTS[c], (3, 2, 3), strict=True)] for c in COUNTS},
+    ),
     "add m": (smoothing.AddM(2), {c: [F(n + 2, 4 + 2) for n in COUNTS[c]] for c in COUNTS}),
 }
 every_rule = pytest.mark.parametrize(("rule", "wanted"), RULES.values(), ids=list(RULES))
@@ -80,6 +84,7 @@ UNSEEN: dict[str, tuple[Any, Fraction | None]] = {
     "none": (0, None),
     "zeros by 1/2": (smoothing.ReplaceZeros(), F(1, 18)),
     "m-estimate": (smoothing.MEstimate(2), F(2, 4) / 6),
+    "toward all classes": (smoothing.TowardPooled(2), None),
     "add m": (smoothing.AddM(2), F(2, 6)),
 }
 

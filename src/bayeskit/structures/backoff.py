@@ -12,14 +12,10 @@ from bayeskit.likelihood import Limit, LogDensity
 
 
 @dataclass(frozen=True)
-class BackedOff:
-    """p(x | c) = (n_c f_c(x) + f(x)) / (n_c + 1): one pseudo-row of the pooled density f = sum over c of n_c f_c / n.
+class Wrapped:
+    """The density of one column, used in another way."""
 
-    A value far from all a class has had then counts against it by log(n_c + 1) at most, as often as columns say so.
-    """
-
-    density: LogDensity  # of one column
-    weights: Float  # (K,) of the values the column has in each class
+    density: LogDensity
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -35,6 +31,22 @@ class BackedOff:
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         out += self.terms(block, own)[:, 0]
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        raise NotImplementedError
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return self.density.outside(block)
+
+
+@dataclass(frozen=True)
+class BackedOff(Wrapped):
+    """p(x | c) = (n_c f_c(x) + f(x)) / (n_c + 1): one pseudo-row of the pooled density f = sum over c of n_c f_c / n.
+
+    A value far from all a class has had then counts against it by log(n_c + 1) at most, as often as columns say so.
+    """
+
+    weights: Float  # (K,) of the values the column has in each class
 
     def terms(self, block: Block, own: bool = False) -> Float:
         terms = self.density.terms(block, own)
@@ -57,31 +69,12 @@ class BackedOff:
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         return self.density.limit(block, unit, own)
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return self.density.outside(block)
-
 
 @dataclass(frozen=True)
-class Pooled:
+class Pooled(Wrapped):
     """One density for all classes: the column says how usual a row is, and nothing about its class."""
 
-    density: LogDensity  # of one column, one class
-    classes: int
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.density.parts
-
-    @property
-    def normalised(self) -> bool:
-        return self.density.normalised
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        return getattr(self.density, "constant", ())
-
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        out += self.terms(block, own)[:, 0]
+    classes: int  # the density itself has one
 
     def terms(self, block: Block, own: bool = False) -> Float:
         terms = self.density.terms(_one_group(block), own)
@@ -93,9 +86,6 @@ class Pooled:
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         some = self.density.limit(_one_group(block), unit, own)
         return Limit(*(np.repeat(part, self.classes, axis=1) for part in (some.zeros, some.vast, some.rest)))
-
-    def outside(self, block: Block) -> dict[str, int]:
-        return self.density.outside(block)
 
 
 def _one_group(block: Block) -> Block:
