@@ -19,7 +19,7 @@ SUPPORT = "levels"
 def probability(
     rule: Any, n: Fraction, n_c: Fraction, m: int, share: Fraction, rows: Fraction, pooled: Fraction
 ) -> Fraction:
-    """Of a level of weight n: n_c values of the class, m levels, the class's share, all rows, its share in all classes."""
+    """Of a level of weight n: n_c values in the class, m levels, the class's share, all rows, its share in them."""
     match smoothing(rule):
         case Laplace(alpha):
             return (n + Fraction(alpha)) / (n_c + Fraction(alpha) * m)
