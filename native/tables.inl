@@ -1,7 +1,18 @@
 // Counts of level codes by group: tables of any number of columns.
 namespace {
 
-// Codes at most size - 1 and at least -2, for every column used by a table: checked before anything is counted.
+// Whether the codes of a column are at most size - 1 and at least -2.
+inline bool good_codes(Codes codes, Tables t, int64_t j) {
+    const int32_t *code = codes.data + j * codes.rows;
+    int32_t largest = -2, smallest = -2;
+    for (int64_t i = 0; i < codes.rows; ++i) {
+        largest = code[i] > largest ? code[i] : largest;
+        smallest = code[i] < smallest ? code[i] : smallest;
+    }
+    return largest < t.size[j] && smallest >= -2;
+}
+
+// The codes of every column used by a table, each column once.
 inline Status check_codes(Codes codes, Tables t) {
     Scratch flags(codes.columns);
     if (!flags.data) return Status::memory;
@@ -9,15 +20,8 @@ inline Status check_codes(Codes codes, Tables t) {
     for (int64_t j = 0; j < codes.columns; ++j) seen[j] = false;
     for (int64_t u = 0; u < t.start[t.count]; ++u) {
         int64_t j = t.columns[u];
-        if (seen[j]) continue;
+        if (!seen[j] && !good_codes(codes, t, j)) return Status::code;
         seen[j] = true;
-        const int32_t *code = codes.data + j * codes.rows;
-        int32_t largest = -2, smallest = -2;
-        for (int64_t i = 0; i < codes.rows; ++i) {
-            largest = code[i] > largest ? code[i] : largest;
-            smallest = code[i] < smallest ? code[i] : smallest;
-        }
-        if (largest >= t.size[j] || smallest < -2) return Status::code;
     }
     return Status::fine;
 }
@@ -113,12 +117,14 @@ inline bool is_local(int64_t counters, int64_t rows) { return counters < LOCAL &
 
 Status count(Codes codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables t, Sums s) {
     Status status = check_rows(groups, weights, codes.rows, n_groups);
-    if (status == Status::fine) status = check_codes(codes, t);
     if (status != Status::fine) return status;
     Scratch scratch(4 * most(LOCAL + 1, SMALL * COPIES));
     if (!scratch.data) return Status::memory;
     bool good = true;
     for (int64_t u = 0; u < t.count; ++u) {
+        // right before they are counted, while they are read anyway: what was counted so far is discarded
+        for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a)
+            if (!good_codes(codes, t, t.columns[a])) return Status::code;
         int64_t cells = cells_in(t, u);
         if (!weights && is_local(cells * n_groups, codes.rows))
             count_local(codes, groups, t, u, n_groups, cells, s, scratch.as<uint32_t>());

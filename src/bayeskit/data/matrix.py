@@ -85,12 +85,15 @@ class Matrix:
         """Only what stands beside can be left out: leaving out matrix columns would copy."""
         return replace(self, beside={n: a for n, a in self.beside.items() if any(n == c for c in reversed(columns))})
 
+    def slice(self, offset: int = 0, length: int | None = None) -> Matrix:
+        """Some of the rows, without a copy."""
+        stop = self.num_rows if length is None else min(offset + length, self.num_rows)
+        beside = {n: a.slice(offset, max(stop - offset, 0)) for n, a in self.beside.items()}
+        return replace(self, x=self.x[offset:stop], beside=beside)
+
     def to_batches(self, max_chunksize: int) -> Iterator[Matrix]:
         rows = self._batch_rows(max_chunksize)
-        for start in range(0, self.num_rows, rows):
-            stop = min(start + rows, self.num_rows)
-            beside = {n: a.slice(start, stop - start) for n, a in self.beside.items()}
-            yield replace(self, x=self.x[start:stop], beside=beside)
+        return (self.slice(start, rows) for start in range(0, self.num_rows, rows))
 
     def _batch_rows(self, usual: int) -> int:
         if not isinstance(self.x, Sparse):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from bayeskit.engines.engine import R, batch_rows
 from bayeskit.engines.workers import map_batches, reduce_batches
 
 Result = TypeVar("Result")
+FEW = 2048
 
 
 class Local:
@@ -27,12 +29,15 @@ class Local:
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema
 
-    def _batches(self, source: Any, columns: Sequence[str]) -> Iterator[Any]:
-        rows = self.rows or batch_rows(len(columns))
-        return (batch for batch in source.select(columns).to_batches(max_chunksize=rows) if batch.num_rows)
+    def _batches(self, rows: Any, width: int) -> Iterator[Any]:
+        most = self.rows or batch_rows(width)
+        return (batch for batch in rows.to_batches(max_chunksize=most) if batch.num_rows)
 
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
-        return reduce_batches(self._batches(source, columns), empty, self.n_jobs)
+        """The first few rows come alone: they show most levels, before workers share the others."""
+        picked, width = source.select(columns), len(columns)
+        few, others = (self._batches(some, width) for some in (picked.slice(0, FEW), picked.slice(FEW)))
+        return reduce_batches(chain(few, others), empty, self.n_jobs)
 
     def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
-        return map_batches(self._batches(source, columns), step, self.n_jobs)
+        return map_batches(self._batches(source.select(columns), len(columns)), step, self.n_jobs)

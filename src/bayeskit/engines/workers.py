@@ -28,17 +28,20 @@ def workers(n_jobs: int | None) -> int:
 
 
 def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
-    """Every worker counts its share from empty; the shares are merged. Exact, so the split does not show."""
-    count = workers(n_jobs)
-    if count == 1:
-        state = copy.deepcopy(empty)
-        for batch in batches:
-            state = state.update(batch)
-        return state
-    source, lock = iter(batches), threading.Lock()
+    """Every worker counts its share; the shares are merged. Exact, so the split does not show.
 
-    def share() -> R:
-        state = copy.deepcopy(empty)
+    The first batch is counted before the others are shared out: what it brings in new levels is then known to all
+    workers, which would otherwise find it out at the same time, waiting for each other.
+    """
+    count, source = workers(n_jobs), iter(batches)
+    state = copy.deepcopy(empty)
+    for batch in source:
+        state = state.update(batch)
+        if count > 1:
+            break
+    lock = threading.Lock()
+
+    def share(state: R) -> R:
         while True:
             with lock:
                 batch = next(source, None)
@@ -46,12 +49,14 @@ def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
                 return state
             state = state.update(batch)
 
+    if count == 1:
+        return state
+    starts = [state, *(state.emptied() for _ in range(count - 1))]
     with ThreadPoolExecutor(count) as pool:
-        shares = [future.result() for future in [pool.submit(share) for _ in range(count)]]
-    whole = shares[0]
-    for other in shares[1:]:
-        whole = whole.merge(other)
-    return whole
+        first, *others = [future.result() for future in [pool.submit(share, start) for start in starts]]
+    for other in others:
+        first = first.merge(other)
+    return first
 
 
 def map_batches(batches: Iterable[Any], step: Callable[[Any, int], Result], n_jobs: int | None) -> Iterator[Result]:

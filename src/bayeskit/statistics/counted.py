@@ -53,6 +53,11 @@ class Counted:
         wide = self._on(domain)
         return replace(wide, statistic=wide.statistic.update(block), tally=self.tally + tally)
 
+    def emptied(self) -> Counted:
+        """The same classes and levels, with nothing counted."""
+        nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
+        return replace(self, statistic=self.statistic.place(nowhere, self.statistic.groups, {}), tally=Tally())
+
     def block(self, batch: pa.RecordBatch | Matrix) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at."""
         return encode(batch, self.schema, self.domain, grow=False)[0]
