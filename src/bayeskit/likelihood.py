@@ -15,7 +15,6 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.statistic import Statistic
 
 S = TypeVar("S", bound=Statistic)
-S_in = TypeVar("S_in", bound=Statistic)
 
 
 @dataclass(frozen=True)
