@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.statistics.exact import ExactSum
@@ -107,3 +110,31 @@ def shown(family: Any) -> str:
     """The family with what differs from its defaults."""
     settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
     return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
+
+
+def revealed(density: LogDensity, block: Block, n_classes: int, own: bool = False) -> Float:
+    """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
+
+    The sums telescope, so they add up for every model. Additive densities know their terms without this.
+    """
+    columns = len(block.schema.names)
+    seen: Bool = np.zeros(columns, dtype=bool)
+    before, out = np.zeros((block.rows, n_classes)), np.empty((block.rows, columns, n_classes))
+    for j in range(columns):
+        seen[j] = True
+        after = np.zeros_like(before)
+        density.add(block.reveal(seen), after, own)
+        out[:, j] = after - before
+        before = after
+    return out
+
+
+def likelihoods(package: ModuleType) -> dict[str, type[Any]]:
+    """Every likelihood of a package by name: its classes that say which kinds of columns they take."""
+    found: dict[str, type[Any]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "kinds"):
+                found[value.__name__] = value
+    return found

@@ -23,6 +23,7 @@ from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
+from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
 from bayeskit.statistics.counted import Counted
@@ -43,6 +44,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
+
+    @staticmethod
+    def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+        """All columns in one likelihood."""
+        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        schema = replace(schema, columns=columns)
+        return Naive.alike([likelihood], schema), schema
 
     # -- learning --------------------------------------------------------------------------------
 
@@ -257,7 +265,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
         settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, settings)
+        record.save(path, self.model_, type(self).__name__, settings)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError
-from bayeskit.likelihood import LogDensity
 
 REST = "(rest)"
 
@@ -114,20 +112,3 @@ def _signed(numbers: Float) -> list[str]:
 
 def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def revealed(density: LogDensity, block: Block, n_classes: int) -> Float:
-    """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
-
-    The sums telescope, so they add up for every model. Additive densities know their terms without this.
-    """
-    columns = len(block.schema.names)
-    seen: Bool = np.zeros(columns, dtype=bool)
-    before, out = np.zeros((block.rows, n_classes)), np.empty((block.rows, columns, n_classes))
-    for j in range(columns):
-        seen[j] = True
-        after = np.zeros_like(before)
-        density.add(block.reveal(seen), after)
-        out[:, j] = after - before
-        before = after
-    return out
