@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
@@ -16,7 +17,7 @@ _PLACES = {
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = ["FullBayes", "NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ class Model:
 
     @cached_property
     def density(self) -> NaiveDensity:
-        context = Context(self.weights, self.unseen, self._exact_weights)
+        context = Context(self.weights, self.unseen, self._exact_weights, self.classes)
         return self.structure.fit(self.counted.statistic["features"], context)  # type: ignore[arg-type]
 
     @cached_property

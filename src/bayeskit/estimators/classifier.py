@@ -41,6 +41,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     missing: Any
     n_jobs: int | None
 
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
@@ -105,7 +110,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
         empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
         counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
         check_rows(counted)

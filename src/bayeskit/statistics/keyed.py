@@ -48,7 +48,7 @@ class Keyed:
         codes = self._codes(block)
         counted &= (codes >= 0).any(axis=0)
         rows = np.flatnonzero(counted)
-        found, each = _distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
+        found, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
         wide = self._over(found)
         index = np.full(block.rows, -1, dtype=np.int32)
         index[rows] = _positions(found, wide.keys)[each]
@@ -66,10 +66,10 @@ class Keyed:
 
     def _over(self, more: Int) -> Self:
         """The same counts with room for further keys."""
-        keys, _ = _distinct(np.concatenate([self.keys, more]))
+        keys, _ = distinct(np.concatenate([self.keys, more]))
         if len(keys) == len(self.keys):
             return self
-        if self.patterns and len(keys) > PATTERNS and (many := len(_distinct(keys[:, 1:])[0])) > PATTERNS:
+        if self.patterns and len(keys) > PATTERNS and (many := len(distinct(keys[:, 1:])[0])) > PATTERNS:
             raise InputError(
                 f"the rows have {many} different patterns of holes, more than {PATTERNS}; pass missing='available' "
                 f"to take every two columns from the rows that hold both, or drop columns with many holes"
@@ -85,7 +85,7 @@ class Keyed:
                 codes, sizes[name] = levels[name]
                 keys[:, j] = np.append(codes, -1)[keys[:, j]]
         kept = np.flatnonzero((keys[:, 0] >= 0) & (keys[:, 1:] >= 0).any(axis=1))
-        found, each = _distinct(keys[kept])
+        found, each = distinct(keys[kept])
         index = np.full(len(keys), -1, dtype=np.int64)
         index[kept] = each
         return replace(self, sizes=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
@@ -137,7 +137,7 @@ class Keyed:
         low, high = np.r_[0, np.full(len(sizes), -1)], np.r_[self.groups, sizes]
         if not ((keys >= low) & (keys < high)).all() or not (keys[:, 1:] >= 0).any(axis=1).all():
             raise ValueError("a key is negative, or of no group or level there is")
-        if len(_distinct(keys)[0]) < len(keys) or not np.array_equal(_distinct(keys)[0], keys):
+        if len(distinct(keys)[0]) < len(keys) or not np.array_equal(distinct(keys)[0], keys):
             raise ValueError("the keys are not in order")
         if not inner.occupied()[0].all():
             raise ValueError("a key has no weight")
@@ -149,7 +149,7 @@ def _no_keys(columns: int) -> Int:
     return np.empty((0, 1 + columns), dtype=np.int64)
 
 
-def _distinct(keys: Int) -> tuple[Int, Int]:
+def distinct(keys: Int) -> tuple[Int, Int]:
     """The different rows in order, and which of them each row is."""
     place = np.zeros(len(keys), dtype=np.int64)
     for column in keys.T:  # numbers of the beginnings, one column longer at a time: they never outgrow the rows
@@ -163,5 +163,5 @@ def _distinct(keys: Int) -> tuple[Int, Int]:
 
 def _positions(some: Int, keys: Int) -> Int:
     """Where each of some keys stands among keys that hold them all."""
-    _, place = _distinct(np.concatenate([keys, some]))
+    _, place = distinct(np.concatenate([keys, some]))
     return place[len(keys) :]

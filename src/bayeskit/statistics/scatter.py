@@ -55,8 +55,8 @@ class Scatter:
         at[row, column] = at[column, row] = np.arange(len(row))
         return at
 
-    def sum(self, one: Int, other: Int) -> ExactSum:
-        """The sums of some products of factors: (G, *shape of the positions)."""
+    def _sum(self, one: Int, other: Int) -> ExactSum:
+        """The sums of some products of factors: (G, n)."""
         return ExactSum(np.ascontiguousarray(self.sums.limbs[:, self._pair[one, other]]), self.sums.low)
 
     @property
@@ -166,28 +166,23 @@ class Scatter:
     def moments(self, there: Bool | None = None) -> Moments:
         """Weight, sum and sum of squares of each column: (G, d); ``there`` (G, d) says which columns a group holds."""
         x = self._numbers
-        present = self.sum(self._there, self._there)
+        present = self._sum(self._there, self._there)
         if there is not None:
             present = replace(present, limbs=present.limbs * there[..., None])
-        return Moments(self.columns, present, self.sum(x, self._there), self.sum(x, x))
+        return Moments(self.columns, present, self._sum(x, self._there), self._sum(x, x))
 
-    def covariances(self, shift: Int) -> tuple[Float, Float]:
-        """Weight and covariance (ddof 0, times 2^shift of both columns) of every two columns: (G, d, d) both."""
+    def covariances(self, shift: Int) -> Iterator[Float]:
+        """Covariance (ddof 0) of every two columns of each group, times 2^shift of both: (d, d) each."""
+        d = len(self.columns)
+        row, column = np.triu_indices(d)
         x, there = self._numbers, self._there
-        one, other = np.meshgrid(x, x, indexing="ij")
-        here, other_here = np.meshgrid(there, there, indexing="ij")
-        parts = [self.sum(a, b) for a, b in ((here, other_here), (one, other_here), (other, here), (one, other))]
-        flat = [p.flat().limbs for p in parts]
-        both = np.tile(np.add.outer(shift, shift).ravel(), self.groups).astype(np.int64)
-        shape = (self.groups, len(x), len(x))
-        return parts[0].rounded(), _core.covariance(*flat, self.sums.low, both).reshape(shape)
-
-    def means(self, origin: Float, shift: Int) -> Float:
-        """Mean of each column less its origin, times 2^shift: (G, d)."""
-        x = self._numbers
-        flat = [self.sum(of, self._there).flat().limbs for of in (self._there, x)]
-        at, by = np.tile(origin, self.groups), np.tile(shift, self.groups).astype(np.int64)
-        return _core.mean(*flat, self.sums.low, at, by).reshape(self.groups, len(x))
+        pairs = ((there[row], there[column]), (x[row], there[column]), (x[column], there[row]), (x[row], x[column]))
+        by = (shift[row] + shift[column]).astype(np.int64)
+        at = [self._pair[one, other] for one, other in pairs]
+        for limbs in self.sums.limbs:
+            found = np.empty((d, d))
+            found[row, column] = found[column, row] = _core.covariance(*(limbs[a] for a in at), self.sums.low, by)
+            yield found
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         return self.weight.nonzero(), {}
