@@ -57,11 +57,11 @@ class Keyed:
     def _codes(self, block: Block) -> Int:
         """What each row holds: (columns, rows)."""
         if not self.patterns:
-            return np.maximum(block.codes[block.coded(self.columns)], -1)
+            return np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
         columns, span = block.numbers(self.columns)
-        codes = np.zeros((len(self.sizes), block.rows), dtype=np.int32)
+        codes = np.zeros((len(self.sizes), block.rows), dtype=np.int64)
         for j in np.flatnonzero(span[2]).tolist():
-            codes[j] = -np.isnan(columns.column(j)).astype(np.int32)
+            codes[j] = -np.isnan(columns.column(j)).astype(np.int64)
         return codes
 
     def _over(self, more: Int) -> Self:
@@ -155,10 +155,21 @@ def distinct(keys: Int) -> tuple[Int, Int]:
     for column in keys.T:  # numbers of the beginnings, one column longer at a time: they never outgrow the rows
         low = int(column.min(initial=0))
         span = int(column.max(initial=0)) - low + 1
-        _, place = np.unique(place * span + (column - low), return_inverse=True)
+        if span > 1:
+            place = _ranks(place * span + (column - low))
     first = np.empty(int(place.max(initial=-1)) + 1, dtype=np.int64)
     first[place[::-1]] = np.arange(len(keys))[::-1]
     return np.asarray(keys[first], dtype=np.int64), place
+
+
+def _ranks(numbers: Int) -> Int:
+    """Each number of at least 0 replaced by its rank among the different ones."""
+    most = int(numbers.max(initial=0))
+    if most > 4 * len(numbers):
+        return np.unique(numbers, return_inverse=True)[1]
+    used = np.zeros(most + 1, dtype=np.int64)
+    used[numbers] = 1
+    return (np.cumsum(used) - 1)[numbers]
 
 
 def _positions(some: Int, keys: Int) -> Int:

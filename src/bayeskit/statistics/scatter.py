@@ -102,8 +102,8 @@ class Scatter:
         one = np.broadcast_to(_ONE, block.rows)
         numbers = [columns.column(j) for j in range(len(self.columns))]
         there = [(~np.isnan(x)).astype(np.float64) for x in numbers] if self.available else []
-        ends = [np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1])]
-        return Columns((one, *numbers, *there), block.rows), *ends
+        lowest, highest = (np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1]))
+        return Columns((one, *numbers, *there), block.rows), lowest, highest
 
     def _fast(self, factors: Columns, highest: Float, groups: Array, rows: Int, sums: ExactSum) -> Iterator[Int]:
         """Adds what BLAS can multiply exactly, in slices; yields the rows left to be added one by one."""
@@ -181,7 +181,9 @@ class Scatter:
         at = [self._pair[one, other] for one, other in pairs]
         for limbs in self.sums.limbs:
             found = np.empty((d, d))
-            found[row, column] = found[column, row] = _core.covariance(*(limbs[a] for a in at), self.sums.low, by)
+            weight, one, other, both = (limbs[a] for a in at)
+            cells = _core.covariance(weight, one, other, both, self.sums.low, by)
+            found[row, column] = found[column, row] = cells
             yield found
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:

@@ -54,7 +54,7 @@ class Full:
             value = getattr(self, name)
             if value == "auto" or (value is None and name == "shrinkage"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= most or value == np.inf:
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or value == np.inf:
                 bound = "between 0 and 1" if most == 1 else "of at least 0"
                 raise InputError(f"{name}={value!r}: give {what} a number {bound}")
             object.__setattr__(self, name, float(value))

@@ -22,7 +22,7 @@ def mixed(joint: Joint, normals: Normals, z: Float, codes: Int, own: Own | None)
         return out
     squares, constant = normals.squares(z, joint.find(codes))
     out = joint.log(codes) + constant - 0.5 * squares
-    numbers = (~np.isnan(z)).any(axis=1)
+    numbers: Bool = np.asarray((~np.isnan(z)).any(axis=1))
     for rows, may_be in joint.partial(codes):
         some = rows[numbers[rows]]
         if len(some) and may_be.any():

@@ -191,7 +191,9 @@ class Normals:
         """Write the squares and constants of some rows of class k without themselves."""
         classes = np.arange(len(self.numbers.weight)) if self.covariance.shape == "tied" else np.array([k])
         mean = self.numbers.mean[classes]
-        factor = Factor.of(np.flatnonzero(there), np.broadcast_to(base, (len(classes), *base.shape)), mean, self.numbers.shift)
+        factor = Factor.of(
+            np.flatnonzero(there), np.broadcast_to(base, (len(classes), *base.shape)), mean, self.numbers.shift
+        )
         white = factor.whiten(z[rows])
         own = int(np.flatnonzero(classes == k)[0])
         u = white[:, own].copy()
