@@ -1,4 +1,4 @@
-"""Full Bayes beside scikit-learn's quadratic discriminant analysis: 500,000 rows, 50 columns, 5 classes, two threads."""
+"""Full Bayes beside scikit-learn's quadratic discriminant analysis: 500,000 rows x 50, 5 classes, two threads."""
 
 from __future__ import annotations
 

@@ -193,4 +193,3 @@ class Scatter:
         if back._unsound() is not None:
             raise ValueError("the products of numeric columns have a negative weight or variance")
         return back
-
