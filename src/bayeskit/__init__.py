@@ -13,10 +13,16 @@ _PLACES = {
     "merge": "bayeskit.estimators.files",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
+    "evaluate": "bayeskit.estimators.evaluate",
+    "Holdout": "bayeskit.evaluation.methods",
+    "CrossValidation": "bayeskit.evaluation.methods",
+    "LeaveOneOut": "bayeskit.evaluation.methods",
+    "Bootstrap632": "bayeskit.evaluation.methods",
+    "Confusion": "bayeskit.evaluation.confusion",
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
