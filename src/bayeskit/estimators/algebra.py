@@ -86,8 +86,7 @@ class Algebra:
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
-        sample = self.sample
-        return Intake.of(sample.X, sample.y, sample.weight, self.classifier.n_jobs, fold=fold)
+        return self.sample.intake(self.classifier.n_jobs, fold)
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -52,44 +53,59 @@ def evaluate(
     ('0.9533', 'algebra')
     """
     sample = Sample.of(X, y, sample_weight, groups)
-    method = CrossValidation() if method is None else method
-    return evaluated(model, sample, method, stakes(costs, reject, sample.rows.classes), random_state, n_jobs)
+    plan = Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), random_state)
+    return plan.run(model, n_jobs)
 
 
-def evaluated(
-    model: Any, sample: Sample, method: Any, at_stake: Stakes | None, random_state: Any, n_jobs: int | None
-) -> Evaluation:
-    """The same of a sample that has been read."""
-    if not isinstance(method, METHODS):
-        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
-    way = _way(model, sample, method, n_jobs)
-    rng = generator(random_state)
-    measures: Measures | Bootstrapped
-    if isinstance(method, LeaveOneOut):
-        measures = _left_out(way, sample.rows, at_stake)
-    elif isinstance(method, Bootstrap632):
-        measures = _resampled(way, sample.rows, at_stake, method, rng)
-    else:
-        measures = _divided(way, sample.rows, at_stake, method.splits(sample.rows, rng))
-    return Evaluation(
-        sample.rows.classes,
-        measures,
-        method,
-        way.computed,
-        type(model).__name__,
-        sample.kind,
-        lambda: _fitted(model, sample),
-        sample.X,
-        sample.y,
-    )
+@dataclass(frozen=True)
+class Plan:
+    """Rows, divided once: every model that is run meets the same folds."""
+
+    sample: Sample
+    method: Any
+    at_stake: Stakes | None
+    splits: tuple[Split, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, random_state: Any) -> Plan:
+        method = CrossValidation() if method is None else method
+        if not isinstance(method, METHODS):
+            raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+        if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
+            raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
+        rng = _generator(random_state)
+        splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
+        return cls(sample, method, at_stake, splits, int(rng.integers(1 << 62)))
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        if not hasattr(model, "fit") or isinstance(model, type):
+            raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
+        way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        measures: Measures | Bootstrapped
+        if isinstance(self.method, LeaveOneOut):
+            measures = _left_out(way, rows, self.at_stake)
+        elif isinstance(self.method, Bootstrap632):
+            draws = self.method.draws(rows, np.random.default_rng(self.seed))
+            measures = _resampled(way, rows, self.at_stake, draws, self.method)
+        else:
+            measures = _divided(way, rows, self.at_stake, self.splits)
+        return Evaluation(
+            rows.classes,
+            measures,
+            self.method,
+            way.computed,
+            type(model).__name__,
+            self.sample.kind,
+            lambda: _fitted(model, self.sample),
+            self.sample.X,
+            self.sample.y,
+        )
 
 
 def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
-    if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
-        raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
     if isinstance(model, BayesClassifier) and model._algebra:
         algebra = Algebra(model, sample)
         if not (isinstance(method, LeaveOneOut) and algebra.chooses):
@@ -119,12 +135,12 @@ def _left_out(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None) -> Meas
 
 
 def _resampled(
-    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, method: Bootstrap632, rng: np.random.Generator
+    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, draws: Iterable[Float], method: Bootstrap632
 ) -> Bootstrapped:
     outs, drawns, chances = [], [], []
     summed, times = np.zeros((len(rows), len(rows.classes))), np.zeros(len(rows))
     share = np.bincount(rows.codes[rows.counted], rows.weights[rows.counted], minlength=len(rows.classes))
-    for drawn, proba in way.resampled(method.draws(rows, rng)):
+    for drawn, proba in way.resampled(draws):
         out = drawn == 0
         summed[out] += proba[out]
         times += out
@@ -167,7 +183,7 @@ def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
     return Stakes(table, None if reject is None else float(reject))
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Any) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))
