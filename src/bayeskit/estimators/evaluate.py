@@ -85,7 +85,7 @@ class Plan:
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
-            measures = _left_out(way, rows, self.at_stake)
+            measures = Measures.of(rows, way.left_out(), 1 / max(len(rows) - 1, 1), self.at_stake)
         elif isinstance(self.method, Bootstrap632):
             draws = self.method.draws(rows, np.random.default_rng(self.seed))
             measures = _resampled(way, rows, self.at_stake, draws, self.method)
@@ -98,7 +98,7 @@ class Plan:
             way.computed,
             type(model).__name__,
             self.sample.kind,
-            lambda: _fitted(model, self.sample),
+            lambda: fitted(model, self.sample),
             self.sample.X,
             self.sample.y,
         )
@@ -125,13 +125,6 @@ def _divided(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: 
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
     kept = Kept(rows, tuple(trials))
     return Measures(reduce(Scores.beside, parts), len(trials), float(np.mean(ratios)), kept, stakes=at_stake)
-
-
-def _left_out(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None) -> Measures:
-    proba = way.left_out()
-    trial = Trial(proba, np.zeros(len(rows), dtype=np.int64))
-    scores = Scores.of(rows.codes, proba, rows.weights, stakes=at_stake)
-    return Measures(scores, 1, 1 / max(len(rows) - 1, 1), Kept(rows, (trial,)), stakes=at_stake)
 
 
 def _resampled(
@@ -163,7 +156,7 @@ def _by_chance(proba: Float, rows: Rows, share: Float, at_stake: Stakes | None) 
     return reduce(Scores.merge, each)
 
 
-def _fitted(model: Any, sample: Sample) -> Any:
+def fitted(model: Any, sample: Sample) -> Any:
     """A copy of the model, fitted to all rows."""
     if isinstance(model, BayesClassifier):
         return clone(model).fit(sample.X, sample.y, sample.weight)

@@ -9,7 +9,8 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import Interval, by_folds, by_values, wilson
-from bayeskit.evaluation.kept import Kept, mean_area
+from bayeskit.evaluation.kept import Kept, Trial, mean_area
+from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
 
@@ -34,6 +35,12 @@ class Measures:
     kept: Kept | None = None
     ranks: Ranks | None = None
     stakes: Stakes | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, proba: Float, ratio: float, stakes: Stakes | None = None) -> Measures:
+        """Of all rows foretold at once: (n, K)."""
+        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64)),))
+        return cls(Scores.of(rows.codes, proba, rows.weights, stakes=stakes), 1, ratio, kept, stakes=stakes)
 
     @property
     def names(self) -> tuple[str, ...]:
