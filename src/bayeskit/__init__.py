@@ -11,12 +11,16 @@ _PLACES = {
     "NaiveBayes": "bayeskit.estimators.naive",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "RiskClassifier": "bayeskit.estimators.risk",
+    "Costs": "bayeskit.decision.costs",
+    "decide": "bayeskit.decision.decision",
+    "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit, LogDensity, shown
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
@@ -154,6 +154,13 @@ class ChoiceDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for trial in self.trials for name in getattr(trial.density, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        found: dict[str, Axis] = {}
+        for trial in self.trials:
+            found |= getattr(trial.density, "axes", {})
+        return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for trial in self.trials:

@@ -12,7 +12,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
 
 
@@ -106,6 +106,14 @@ class NaiveDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns that say something have their values, as far as their families tell."""
+        found: dict[str, Axis] = {}
+        for density in self.densities:
+            found |= getattr(density, "axes", {})
+        return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
