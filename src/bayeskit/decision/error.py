@@ -92,7 +92,6 @@ def _integrated(
 ) -> tuple[Float, Float, float, str] | None:
     """Mass decided right and mass in all, by class; None if some of the densities was not found."""
     listed = [c for c in columns if not c.continuous]
-    atoms = [c.atom for c in axes]
     right, mass = np.zeros((2, len(log_prior)))
     for cell in product(*(c.values for c in listed)):
         for at_zero in product(*([False, True] if c.atom else [False] for c in axes)):
@@ -115,7 +114,7 @@ def _joint(model: Model, log_prior: Float, known: dict[str, Any], free: Sequence
 
 def _bounds(model: Model, prior: Float) -> tuple[float, float] | None:
     """Bhattacharyya's bounds, where every part of the density knows how its classes overlap."""
-    densities = model.density.densities
+    densities: tuple[Any, ...] = model.density.densities
     if not densities or not all(hasattr(density, "overlap") for density in densities):
         return None
     r = np.exp(np.sum([density.overlap for density in densities], axis=0))

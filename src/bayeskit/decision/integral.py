@@ -11,6 +11,7 @@ from bayeskit.arrays import Float
 
 TOLERANCE = {1: 1e-9, 2: 1e-6}  # of the whole integral, by the number of axes
 MOST = 4_000_000  # points
+AXIS = 40  # panels of each of two axes to begin with
 COARSE, FINE = np.polynomial.legendre.leggauss(5), np.polynomial.legendre.leggauss(8)
 
 
@@ -23,6 +24,8 @@ def integrate(joint: Callable[[Float], Float], points: Sequence[Float], classes:
     if not points:
         value = joint(np.empty((1, 0)))
         return _best(value)[0], value[0]
+    if len(points) > 1:
+        points = [np.append(p[:-1][:: -(-len(p) // AXIS)], p[-1]) for p in points]
     panels = np.array(list(product(*(pairwise(p) for p in points))))  # (m, d, 2)
     right, mass, used = np.zeros(classes), np.zeros(classes), 0
     tolerance = TOLERANCE[len(points)]
