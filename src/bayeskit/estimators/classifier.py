@@ -19,6 +19,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
+from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
@@ -40,6 +41,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
+    prior_shift_: PriorShift
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
@@ -258,6 +260,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """The table of a question, checked against the columns of the fit."""
         check_is_fitted(self, "model_")
         return self._opened(X, schema=self.model_.schema)
+
+    def adapt_prior(self, X: Any) -> Self:
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
+        prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
+        adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
+        adapted._adopt(replace(self.model_, prior=normal_prior(prior)))
+        adapted.prior_shift_ = shift
+        return adapted
 
     # -- keeping ---------------------------------------------------------------------------------
 
