@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
+from bayeskit.frame import frame
 
 SLACK = 1e-6  # how far from one probabilities may sum
 
@@ -50,6 +51,11 @@ class Decision:
 
     def __len__(self) -> int:
         return len(self.expected)
+
+    def frame(self, kind: str = "pyarrow") -> Any:
+        """Action, margin and the expected cost of every action, a row for each."""
+        costs = {f"cost of {a}": self.expected[:, j] for j, a in enumerate(self.actions)}
+        return frame({"action": self.action, "margin": self.margin, **costs}, kind)
 
 
 def decide(proba: Any, costs: Any, classes: Sequence[Any] | Array | None = None) -> Decision:

@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 
 from bayeskit.arrays import Array, Float
 from bayeskit.errors import InputError
-from bayeskit.explain.explanation import aligned
+from bayeskit.frame import aligned
 
 CLOSE = 1e-10  # largest change of a probability at which it stops
 MOST = 10_000
