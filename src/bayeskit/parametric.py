@@ -129,7 +129,7 @@ class ParametricDensity:
             mean, deviation = (np.ldexp(a[:, j], -self.sums["x"].shift[j]) for a in self.sums["x"].normal())
         elif "log x" in self.sums:
             middle, spread = (a[:, j] for a in self.sums["log x"].normal())
-            return Axis(np.exp(Axis.around(middle, spread).points))
+            return Axis(np.exp(Axis.around(middle, spread).points), atom=self.family.atom)
         else:
             return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
         if support.whole:
