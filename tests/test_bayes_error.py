@@ -81,7 +81,6 @@ def test_other_priors():
 FAMILIES = {
     "LogNormal": (LogNormal(), lambda x: stats.lognorm(np.log(x).std(), scale=np.exp(np.log(x).mean())).pdf, 1e-9, 400),
     "Exponential": (Exponential(0), lambda x: stats.expon(scale=x.mean()).pdf, 0, 400),
-    "Student": (Gaussian(predictive=True), None, -400, 400),
 }
 
 
