@@ -17,6 +17,12 @@ _PLACES = {
     "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
+    "evaluate": "bayeskit.estimators.evaluate",
+    "Holdout": "bayeskit.evaluation.methods",
+    "CrossValidation": "bayeskit.evaluation.methods",
+    "LeaveOneOut": "bayeskit.evaluation.methods",
+    "Bootstrap632": "bayeskit.evaluation.methods",
+    "Confusion": "bayeskit.evaluation.confusion",
 }
 _MODULES = ("errors", "families", "smoothing")
 

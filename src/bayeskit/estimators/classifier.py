@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -42,6 +42,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     missing: Any
     n_jobs: int | None
     prior_shift_: PriorShift
+
+    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
@@ -106,9 +108,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-        table = self._opened(X, y, weight, self.model_.schema if known else None)
+        return self._counted(self._opened(X, y, weight, self.model_.schema if known else None), classes)
+
+    def _counted(self, table: Intake, classes: Sequence[Any] = (), folds: int = 1) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold."""
         structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
+        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
         counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
         check_rows(counted)
         return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)

@@ -38,6 +38,7 @@ class Choice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    chooses: ClassVar[bool] = True
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
@@ -66,6 +67,7 @@ class LevelChoice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
+    chooses: ClassVar[bool] = True
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
         return Tables.empty([(c.name,) for c in columns], n_groups)

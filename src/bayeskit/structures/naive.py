@@ -47,6 +47,11 @@ class Naive:
         return all(getattr(family, "sparse", False) for family, _ in self.parts)
 
     @property
+    def chooses(self) -> bool:
+        """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
+        return any(getattr(family, "chooses", False) for family, _ in self.parts)
+
+    @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         for family, names in self.parts:
