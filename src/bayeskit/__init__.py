@@ -11,6 +11,7 @@ _PLACES = {
     "NaiveBayes": "bayeskit.estimators.naive",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "Calibrated": "bayeskit.estimators.calibrated",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",
     "decide": "bayeskit.decision.decision",

@@ -266,6 +266,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return self._opened(X, schema=self.model_.schema)
 
+    def calibrated(
+        self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
+    ) -> Any:
+        """This classifier with its probabilities set right by "temperature", "sigmoid" or "isotonic".
+
+        The map is fitted to posteriors of these rows by cross-validation, so that no row is judged by itself.
+        """
+        from bayeskit.estimators.calibrated import Calibrated
+
+        check_is_fitted(self, "model_")
+        like = type(self)(**self.get_params(deep=False))
+        return Calibrated(like, method, random_state=random_state).around(self, X, y, sample_weight)
+
     def adapt_prior(self, X: Any) -> Self:
         """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
