@@ -8,7 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AODE": "bayeskit.estimators.augmented",
+    "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "bayes_rule": "bayeskit.rule",
@@ -16,7 +19,19 @@ _PLACES = {
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = [
+    "AODE",
+    "KDB",
+    "TAN",
+    "NaiveBayes",
+    "bayes_rule",
+    "errors",
+    "families",
+    "independence",
+    "load",
+    "merge",
+    "smoothing",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -106,10 +106,15 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
         structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-        check_rows(counted)
-        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+        further: Naive | None = structure.resumed(self.model_.structure) if known else structure
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types
