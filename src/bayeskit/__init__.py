@@ -8,7 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AODE": "bayeskit.estimators.augmented",
+    "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "Calibrated": "bayeskit.estimators.calibrated",

@@ -108,15 +108,26 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-        return self._counted(self._opened(X, y, weight, self.model_.schema if known else None), classes)
+        table = self._opened(X, y, weight, self.model_.schema if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else None)
 
-    def _counted(self, table: Intake, classes: Sequence[Any] = (), folds: int = 1) -> Model:
-        """The model of all rows of a table; what it counted may be kept apart by fold."""
+    def _counted(
+        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+    ) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold.
+
+        ``resumed`` is a structure whose choices are kept.
+        """
         structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-        check_rows(counted)
-        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types

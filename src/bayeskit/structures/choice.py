@@ -38,7 +38,7 @@ class Choice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    chooses: ClassVar[bool] = True
+    leave_one_out: ClassVar[bool] = False  # labels choose
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
@@ -67,7 +67,7 @@ class LevelChoice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
-    chooses: ClassVar[bool] = True
+    leave_one_out: ClassVar[bool] = False  # labels choose
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
         return Tables.empty([(c.name,) for c in columns], n_groups)
