@@ -8,9 +8,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AODE": "bayeskit.estimators.augmented",
+    "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "Calibrated": "bayeskit.estimators.calibrated",
+    "RiskClassifier": "bayeskit.estimators.risk",
+    "Costs": "bayeskit.decision.costs",
+    "decide": "bayeskit.decision.decision",
+    "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
     "evaluate": "bayeskit.estimators.evaluate",

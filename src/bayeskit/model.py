@@ -60,10 +60,17 @@ class Model:
     def _exact_weights(self) -> ExactSum:
         return self.counted.statistic["classes"].table(0)  # type: ignore[attr-defined, no-any-return]
 
+    @property
+    def _context(self) -> Context:
+        return Context(self.weights, self.unseen, self._exact_weights)
+
     @cached_property
     def density(self) -> NaiveDensity:
-        context = Context(self.weights, self.unseen, self._exact_weights)
-        return self.structure.fit(self.counted.statistic["features"], context)  # type: ignore[arg-type]
+        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+
+    def further(self) -> Naive | None:
+        """The structure to count the same rows for next, if what was counted is only what it chooses from."""
+        return self.structure.further(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
 
     @cached_property
     def described(self) -> Schema:
