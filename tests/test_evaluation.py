@@ -247,20 +247,10 @@ def test_632_plus_weighs_new_rows_more_when_labels_are_noise():
 # -- costs ------------------------------------------------------------------------------------------
 
 
-class Table:
-    """The least a cost table needs."""
-
-    def __init__(self, costs):
-        self.costs, self.actions = costs, list(next(iter(costs.values())))
-
-    def matrix_for(self, classes):
-        return np.array([[self.costs[c][a] for a in self.actions] for c in classes])
-
-
 def test_costs_of_the_best_action_are_those_that_follow_from_the_probabilities():
-    costs = Table({0: {"wait": 0, "treat": 1}, 1: {"wait": 2, "treat": -1}, 2: {"wait": 5, "treat": 0}})
+    costs = bk.Costs({0: {"wait": 0, "treat": 1}, 1: {"wait": 2, "treat": -1}, 2: {"wait": 5, "treat": 0}})
     found = bk.evaluate(bk.NaiveBayes(), X, Y, FOLDS, costs=costs)
-    table = costs.matrix_for(range(3))
+    table = np.array([[0, 1], [2, -1], [5, 0]])
     expected = found.proba @ table
     best = expected.argmin(axis=1)
     assert found.expected_cost == pytest.approx(expected.min(axis=1).mean(), abs=1e-12)

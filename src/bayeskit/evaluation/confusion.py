@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import Interval, wilson
 from bayeskit.frame import aligned, frame, html_table
@@ -124,10 +125,8 @@ class Confusion:
         return wilson(getattr(self, rate)[label], float(of[rate][self.labels.tolist().index(label)]))
 
     def cost(self, costs: Any) -> float:
-        """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
-
-        ``costs`` has ``actions`` and ``matrix_for(classes)``; its actions must be the classes.
-        """
+        """Mean cost of a row when the predicted class is the action taken; negative costs are gains."""
+        costs = Costs.of(costs, self.labels.tolist())
         actions = list(costs.actions)
         unknown = [label for label in self.labels.tolist() if label not in actions]
         if unknown:

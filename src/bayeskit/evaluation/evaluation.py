@@ -99,6 +99,11 @@ class Evaluation:
         return dict(zip(self.classes.tolist(), self.measures.areas.tolist(), strict=True))
 
     @property
+    def auc_bound(self) -> float:
+        """How far binning of scores may have moved an area at most; 0 where rows were kept."""
+        return self._rows_measured.area_bound
+
+    @property
     def expected_cost(self) -> float:
         """Mean over rows of what the best action was expected to cost."""
         return self._costly("expected_cost")
@@ -233,9 +238,12 @@ class Evaluation:
         return lines
 
     @property
+    def _rows_measured(self) -> Measures:
+        return self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
+
+    @property
     def _kept(self) -> Kept | None:
-        of = self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
-        return of.kept
+        return self._rows_measured.kept
 
     def _must_keep(self, what: str) -> Kept:
         if self._kept is None:

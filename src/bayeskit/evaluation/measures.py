@@ -31,7 +31,7 @@ class Measures:
 
     scores: Scores  # a group for each tested fold of each repeat
     repeats: int  # how often the rows were divided
-    ratio: float  # rows tested to rows learned from, in a fold
+    ratio: float  # rows tested to rows learned from, in a fold; 0 where groups are parts of one fold
     kept: Kept | None = None
     ranks: Ranks | None = None
     stakes: Stakes | None = None
@@ -58,13 +58,20 @@ class Measures:
 
     def interval(self, name: str) -> Interval:
         """Where it lies with 95 % confidence."""
+        found = self._interval(name)
+        if name != "auc" or self.ranks is None:
+            return found
+        return replace(found, how=f"{found.how}; from bins, off by {self.area_bound:.1g} at most")
+
+    def _interval(self, name: str) -> Interval:
         value = self.value(name)
         if name in PROPORTIONS:
             return wilson(value, float(self.total.weight[0]))
         if len(self.scores.loss) > 1:
-            return _within(name, by_folds(value, self.by_fold(name), self.ratio))
+            how = "folds, corrected t" if self.ratio else f"{len(self.scores.loss)} random parts, t"
+            return _within(name, by_folds(value, self.by_fold(name), self.ratio, how))
         if self.kept is None:
-            return Interval(np.nan, np.nan, "one fold, of rows that were not kept")
+            return _NONE
         return self.kept.interval(name, value, self.stakes)
 
     def by_fold(self, name: str) -> Float:
