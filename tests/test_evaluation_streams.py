@@ -160,3 +160,17 @@ def test_one_class_is_refused(tmp_path):
     pq.write_table(TABLE.filter(np.array(TABLE["kind"]) == "a"), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="one class"):
         bk.evaluate(bk.NaiveBayes(), tmp_path / "a.parquet", "kind")
+
+
+def test_models_are_compared_on_the_same_folds_of_a_stream(folder):
+    models = {"one": bk.NaiveBayes(), "same": bk.NaiveBayes(), "flat": bk.NaiveBayes(prior="uniform")}
+    found = bk.compare(models, folder / "plain.parquet", "kind", bk.CrossValidation(4))
+    assert found["one"].log_loss == found["same"].log_loss
+    assert found.difference("flat", "one").how == "folds, corrected t"
+    with pytest.raises(InputError, match="memory"):
+        bk.compare({}, folder / "plain.parquet", "kind", baselines=True)
+
+
+def test_populations_are_tables_in_memory(folder):
+    with pytest.raises(InputError, match="'N'"):
+        bk.cross_population(bk.NaiveBayes(), {"N": (folder / "plain.parquet", "kind")})

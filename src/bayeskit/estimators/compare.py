@@ -7,9 +7,9 @@ from typing import Any
 
 from bayeskit.errors import InputError
 from bayeskit.estimators.baselines import baselines as usual
-from bayeskit.estimators.evaluate import Plan, stakes
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.evaluate import planned
 from bayeskit.evaluation.comparison import Comparison, check_measure
+from bayeskit.frame import kind_of
 
 
 def compare(
@@ -40,17 +40,16 @@ def compare(
     True
     """
     named = dict(models) if isinstance(models, Mapping) else _named(models)
-    sample = Sample.of(X, y, sample_weight, groups)
+    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
     if baselines:
-        named |= {name: model for name, model in usual(len(sample.rows)).items() if name not in named}
+        named |= {name: model for name, model in usual(plan.rows).items() if name not in named}
     if not named:
         raise InputError("there is nothing to compare; give models by name")
-    plan = Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), random_state)
     found = {}
     for name, model in named.items():
         found[str(name)] = plan.run(model, n_jobs)
         check_measure(by, found[str(name)])
-    return Comparison(found, by, sample.kind)
+    return Comparison(found, by, kind_of(X))
 
 
 def _named(models: Any) -> dict[str, Any]:

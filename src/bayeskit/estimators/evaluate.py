@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.source import is_stream
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.sample import Sample
-from bayeskit.estimators.stream import Stream, is_stream
+from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Bootstrapped, Measures
@@ -57,14 +58,43 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
+    return planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+
+
+def planned(
+    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+) -> Plan | Passes:
+    """How models are to be evaluated on these rows, the same for all."""
+    method = CrossValidation() if method is None else method
+    if not isinstance(method, METHODS):
+        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    rng = _generator(random_state)
     if is_stream(X):
-        method = CrossValidation() if method is None else method
-        seed = int(_generator(random_state).integers(1 << 62))
-        stream = Stream.of(model, X, y, sample_weight, method, groups, seed, n_jobs)
-        return stream.run(lambda classes: stakes(costs, reject, classes), method)
-    sample = Sample.of(X, y, sample_weight, groups)
-    plan = Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), random_state)
-    return plan.run(model, n_jobs)
+        return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))
+    sample = Sample.of(X, y, weight, groups)
+    return Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), rng)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A file or relation, read anew for every model, with the same folds."""
+
+    X: Any
+    y: Any
+    weight: Any
+    method: Any
+    key: Any
+    seed: int
+    at_stake: Callable[[Array], Stakes | None]
+
+    @property
+    def rows(self) -> int:
+        raise InputError("baselines are refitted for every fold, which a stream does not allow; read it into memory")
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
+        return stream.run(self.at_stake, self.method)
 
 
 @dataclass(frozen=True)
@@ -78,15 +108,15 @@ class Plan:
     seed: int
 
     @classmethod
-    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, random_state: Any) -> Plan:
-        method = CrossValidation() if method is None else method
-        if not isinstance(method, METHODS):
-            raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, rng: np.random.Generator) -> Plan:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
-        rng = _generator(random_state)
         splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
         return cls(sample, method, at_stake, splits, int(rng.integers(1 << 62)))
+
+    @property
+    def rows(self) -> int:
+        return len(self.sample.rows)
 
     def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
         """A model evaluated."""

@@ -12,7 +12,7 @@ from bayeskit.arrays import Array
 from bayeskit.data.levels import Levels
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
-from bayeskit.estimators.evaluate import Plan, fitted
+from bayeskit.estimators.evaluate import fitted, planned
 from bayeskit.estimators.refit import Refit, checked
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.evaluation import Evaluation
@@ -54,7 +54,9 @@ def cross_population(
         ready = fitted(model, learned)
         for test, sample in samples.items():
             if train == test:
-                found[train, test] = Plan.of(sample, method, None, random_state).run(model, n_jobs)
+                found[train, test] = planned(
+                    sample.X, sample.y, method, None, None, None, sample.weight, random_state
+                ).run(model, n_jobs)
             else:
                 found[train, test] = _asked(ready, learned, sample)
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)

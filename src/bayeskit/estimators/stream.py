@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -31,11 +30,6 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
-
-
-def is_stream(X: Any) -> bool:
-    """Whether a source is read in passes rather than held in memory."""
-    return isinstance(X, str | os.PathLike) or type(X).__name__ == "DuckDBPyRelation"
 
 
 @dataclass(frozen=True)
