@@ -142,6 +142,22 @@ def test_a_class_never_predicted_has_no_precision():
     assert "-" in str(table)
 
 
+def test_labels_may_be_missing_in_a_list():
+    y = [None if i == 20 else int(i < 20) for i in range(40)]
+    with pytest.warns(UserWarning, match="1 of 40 rows have no label"):
+        found = bk.evaluate(GaussianNB(), X, y, bk.CrossValidation(4))
+    assert found.confusion.weight == 39
+    assert np.isfinite(found.proba).all()
+
+
+def test_a_measure_that_does_not_exist_has_no_interval():
+    with pytest.warns(UserWarning, match="'a' has 1 rows"):
+        found = bk.evaluate(bk.NaiveBayes(), [[1.0], [2.0], [3.0]], ["a", "b", "b"], bk.CrossValidation(3))
+    interval = found.interval("auc")
+    assert np.isnan([interval.low, interval.high]).all()
+    assert interval.how == "too few folds"
+
+
 def test_a_fitted_model_is_evaluated_without_a_change():
     model = bk.NaiveBayes().fit(X, Y)
     digest = model.model_.digest

@@ -113,7 +113,7 @@ def warn_lost(weights: Iterable[Any], classes: Array) -> None:
     lost = np.flatnonzero(np.any([np.asarray(w) <= 0 for w in weights], axis=0))
     if len(lost):
         warnings.warn(
-            f"class {classes[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
+            f"class {classes.tolist()[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
             f"probability of a class never seen; give fewer or other folds",
             stacklevel=6,
         )

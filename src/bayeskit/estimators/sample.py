@@ -81,7 +81,8 @@ class Sample:
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
         weights = None if self.weight is None else self.rows.weights[rows]
-        return taken(self.features, rows), self.rows.classes[self.rows.codes[rows]], weights
+        plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
+        return taken(self.features, rows), plain[self.rows.codes[rows]], weights
 
 
 def taken(X: Any, rows: Int) -> Any:

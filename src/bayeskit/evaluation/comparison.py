@@ -17,7 +17,7 @@ from bayeskit.evaluation.intervals import LEVEL, corrected_error
 from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import CLIP
-from bayeskit.frame import aligned, frame, html_table
+from bayeskit.frame import Shown, frame
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
 LARGER_IS_BETTER = ("accuracy", "balanced_accuracy", "mcc", "kappa", "auc", "coverage", "covered_accuracy")
@@ -35,7 +35,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Shown):
     """Evaluations by name, compared by one measure.
 
     Differences to the best are tested by the corrected resampled t-test over folds: t = mean(d) / sqrt(var(d) (1/J +
@@ -46,6 +46,8 @@ class Comparison:
     evaluations: Mapping[str, Evaluation]
     by: str = "log_loss"
     kind: str = "pyarrow"
+
+    _left = 2
 
     def __getitem__(self, name: str) -> Evaluation:
         return self.evaluations[name]
@@ -97,17 +99,6 @@ class Comparison:
         columns["difference_low"], columns["difference_high"] = [d.low for d in apart], [d.high for d in apart]
         columns["p"], columns["test"] = [d.p for d in apart], [d.how for d in apart]
         return frame(columns, kind or self.kind)
-
-    def __str__(self) -> str:
-        return f"{self._title()}\n{aligned(self._lines(), left=2)}"
-
-    __repr__ = __str__
-
-    def __rich__(self) -> str:
-        return str(self).replace("[", "\\[")
-
-    def _repr_html_(self) -> str:
-        return html_table(self._lines(), left=2, caption=self._title())
 
     def _title(self) -> str:
         return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}"

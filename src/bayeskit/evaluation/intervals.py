@@ -68,4 +68,4 @@ def by_values(values: Float, how: str) -> Interval:
 def normal(value: float, error: float, how: str) -> Interval:
     """A share from its standard error, kept within 0 and 1."""
     half = float(ndtri((1 + LEVEL) / 2)) * error
-    return Interval(max(0.0, value - half), min(1.0, value + half), how)
+    return Interval(float(np.maximum(0.0, value - half)), float(np.minimum(1.0, value + half)), how)

@@ -158,7 +158,7 @@ class Bootstrapped:
 def _within(name: str, found: Interval) -> Interval:
     """The interval cut to the values a measure can have."""
     low, high = (-np.inf, np.inf) if name in UNLIMITED else LIMITS.get(name, (0.0, 1.0))
-    return replace(found, low=max(low, found.low), high=min(high, found.high))
+    return replace(found, low=float(np.maximum(low, found.low)), high=float(np.minimum(high, found.high)))
 
 
 _NONE = Interval(float("nan"), float("nan"), "rows were not kept")

@@ -155,9 +155,10 @@ class CrossValidation:
         sizes = np.bincount(rows.codes[rows.counted], minlength=len(rows.classes))
         if self.stratified and (sizes < folds).any():
             c = int(np.argmin(sizes))
+            label = rows.classes.tolist()[c]
             warnings.warn(
-                f"class {rows.classes[c]!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it",
-                stacklevel=5,
+                f"class {label!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it",
+                stacklevel=6,
             )
 
     def _dealt(self, rows: Rows, folds: int, rng: np.random.Generator) -> Int:

@@ -10,13 +10,13 @@ import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import Interval
-from bayeskit.frame import aligned, frame, html_table
+from bayeskit.frame import Shown, frame
 
 RATES = ("sensitivity", "specificity")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Populations:
+class Populations(Shown):
     """Evaluations by the names of training and test population; the diagonal is cross-validated.
 
     Rates are those of the ``positive`` class, or means over classes where none is named.
@@ -53,17 +53,6 @@ class Populations:
         columns["accuracy"] = [self.evaluations[pair].accuracy for pair in pairs]
         columns["weight"] = [self.evaluations[pair].confusion.weight for pair in pairs]
         return frame(columns, kind or self.kind)
-
-    def __str__(self) -> str:
-        return f"{self._title()}\n{aligned(self._lines(), left=1)}"
-
-    __repr__ = __str__
-
-    def __rich__(self) -> str:
-        return str(self).replace("[", "\\[")
-
-    def _repr_html_(self) -> str:
-        return html_table(self._lines(), left=1, caption=self._title())
 
     def _title(self) -> str:
         of = "mean over classes" if self.positive is None else f"of {self.positive}"
