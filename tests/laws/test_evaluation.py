@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import bayeskit as bk
+from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.families import Bernoulli, Complement, Gaussian, Histogram, Kernel, Multinomial
 from bayeskit.model import Model
 
@@ -154,3 +156,30 @@ def test_rows_of_weight_zero_and_rows_without_label_change_nothing(mixed: pa.Tab
     assert np.isfinite(more.proba).all()
     assert more.log_loss == pytest.approx(plain.log_loss, abs=1e-12)
     assert more.confusion.matrix.tolist() == plain.confusion.matrix.tolist()
+
+
+def estimators() -> list[Any]:
+    """Every classifier of this library that learns from a table by itself, with its default settings."""
+    found = (getattr(bk, name) for name in bk.__all__)
+    return [kind() for kind in found if isinstance(kind, type) and issubclass(kind, BayesClassifier)]
+
+
+@pytest.mark.parametrize("model", estimators(), ids=lambda model: type(model).__name__)
+def test_every_classifier_is_foretold_as_by_refits(model: Any) -> None:
+    """On a table whose levels and classes all occur in every training set, so that a plain refit holds them too."""
+    rng = np.random.default_rng(8)
+    n = 90
+    k = np.arange(n) % 3
+    fold = np.arange(n) // 3 % 3
+    table = pa.table(
+        {
+            "x": rng.normal(k, 1),
+            "y": np.where(rng.random(n) < 0.1, np.nan, rng.normal(-k, 2)),
+            "town": np.array(["north", "south"])[(rng.random(n) < 0.3 + 0.2 * k).astype(int)],
+        }
+    )
+    labels = np.array(CLASSES)[k]
+    found = bk.evaluate(model, table, labels, bk.CrossValidation(fold))
+    for f in range(3):
+        less = clone(model).fit(table.filter(fold != f), labels[fold != f])
+        assert np.abs(found.proba[fold == f] - less.predict_proba(table.filter(fold == f))).max() <= 1e-10

@@ -29,6 +29,7 @@ from bayeskit.evaluation.scores import Scores, Stakes
 from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
+RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
 Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
 
 
@@ -101,12 +102,14 @@ class Stream:
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
-        scores, ranks = Scores.empty(folds, len(pooled.classes)), Ranks.empty(folds, len(pooled.classes))
+        scores = Scores.empty(folds, len(pooled.classes))
+        apart = folds * len(pooled.classes) <= RANKED  # else all folds are ranked together, which takes less memory
+        ranks = Ranks.empty(folds if apart else 1, len(pooled.classes))
         step = self._step(pooled, models)
         columns = self.table.columns(whole.schema)
         for codes, proba, weights, fold in self.table.engine.map(self.table.rows(False), columns, step):
             scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
-            ranks = ranks.update(codes, proba, weights, fold)
+            ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         return Evaluation(
             pooled.classes,
