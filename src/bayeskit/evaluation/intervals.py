@@ -69,3 +69,9 @@ def normal(value: float, error: float, how: str) -> Interval:
     """A share from its standard error, kept within 0 and 1."""
     half = float(ndtri((1 + LEVEL) / 2)) * error
     return Interval(float(np.maximum(0.0, value - half)), float(np.minimum(1.0, value + half)), how)
+
+
+def known_mean(values: Float) -> float:
+    """The mean of those that are numbers; NaN if none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.intervals import Interval, by_folds, by_values, wilson
-from bayeskit.evaluation.kept import Kept, Trial, mean_area
+from bayeskit.evaluation.intervals import Interval, by_folds, by_values, known_mean, wilson
+from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
@@ -53,7 +53,7 @@ class Measures:
         return self.scores.total(np.full(len(self.scores.loss), 1 / self.repeats))
 
     def value(self, name: str) -> float:
-        """The measure over all rows; where rows were divided more than once, the mean over the repeats."""
+        """The measure over all rows; where rows were divided more than once, over all repeats, each by its share."""
         return self._ranked(name) if name in RANKED else float(getattr(self.total, name)[0])
 
     def interval(self, name: str) -> Interval:
@@ -96,11 +96,12 @@ class Measures:
         """How far binning of scores may have moved an area at most; 0 where it is exact."""
         if self.ranks is None:
             return 0.0
-        return float(np.nanmax([self.ranks.area(k)[1] for k in range(self.scores.confusion.shape[1])]))
+        bounds = [self.ranks.area(k)[1] for k in range(self.scores.confusion.shape[1])]
+        return max((bound for bound in bounds if bound == bound), default=0.0)
 
     def _ranked(self, name: str) -> float:
         if self.kept is not None:
-            return mean_area(self.areas) if name == "auc" else self.kept.value(name)
+            return known_mean(self.areas) if name == "auc" else self.kept.value(name)
         return float("nan") if self.ranks is None else _of(self.ranks, name)
 
 
@@ -129,7 +130,7 @@ class Bootstrapped:
         """The mean over repeats of 0.632 test + 0.368 train; areas and equal-mass calibration of rows not drawn."""
         if name in RANKED:
             return self.out.value(name)
-        return float(np.nanmean(self.by_fold(name)))
+        return known_mean(self.by_fold(name))
 
     def by_fold(self, name: str) -> Float:
         """In every repeat: (repeats,)."""
@@ -144,7 +145,7 @@ class Bootstrapped:
         """0.632, or more where the model does worse on new rows, compared with doing as well as by chance."""
         if not self.plus:
             return 0.632
-        gamma, err, new = float(getattr(self.chance, name)[0]), float(np.nanmean(train)), float(np.nanmean(test))
+        gamma, err, new = float(getattr(self.chance, name)[0]), known_mean(train), known_mean(test)
         apart = gamma - err
         rate = min(max((new - err) / apart, 0.0), 1.0) if apart else 0.0
         return 0.632 / (1 - 0.368 * rate)
@@ -169,4 +170,4 @@ def _areas(ranks: Ranks) -> Float:
 
 
 def _of(ranks: Ranks, name: str) -> float:
-    return mean_area(_areas(ranks)) if name == "auc" else ranks.ece_mass()
+    return known_mean(_areas(ranks)) if name == "auc" else ranks.ece_mass()

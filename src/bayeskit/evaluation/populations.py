@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.intervals import Interval
+from bayeskit.evaluation.intervals import Interval, known_mean
 from bayeskit.frame import Shown, frame
 
 RATES = ("sensitivity", "specificity")
@@ -34,7 +34,7 @@ class Populations(Shown):
     def rate(self, rate: str, pair: tuple[str, str]) -> float:
         """Sensitivity or specificity of a model trained on one population, tested on another."""
         found = getattr(self.evaluations[pair].confusion, rate)
-        return float(np.nanmean(list(found.values())) if self.positive is None else found[self.positive])
+        return known_mean(np.array(list(found.values()))) if self.positive is None else float(found[self.positive])
 
     def interval(self, rate: str, pair: tuple[str, str]) -> Interval:
         """Wilson's interval of a rate of the positive class."""
