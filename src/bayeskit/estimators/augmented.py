@@ -49,6 +49,7 @@ class TAN(Dependent):
         cuts: str = "mdlp",
         toll: float = 1.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -59,6 +60,7 @@ class TAN(Dependent):
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -67,7 +69,7 @@ class TAN(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        return Augmented(self.cuts, self.smoothing, toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "tree", 1, self.toll, self.strength, self.backoff)
 
 
 class KDB(Dependent):
@@ -80,6 +82,7 @@ class KDB(Dependent):
         cuts: str = "mdlp",
         toll: float = 1.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -91,6 +94,7 @@ class KDB(Dependent):
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -101,7 +105,7 @@ class KDB(Dependent):
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
             raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
-        return Augmented(self.cuts, self.smoothing, arcs="order", k=int(self.k), toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "order", int(self.k), self.toll, self.strength, self.backoff)
 
 
 class AODE(Dependent):

@@ -19,7 +19,7 @@ from bayeskit.errors import InputError
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import FRONT, Margin, margins
+from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Discrete, positive
 
@@ -54,7 +54,8 @@ class Averaged(Discrete):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
-        every = margins(statistic["levels"], self.smoothing, context)
+        levels = statistic["levels"]
+        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
         told = np.array([relevance(margin.counts) for margin in every])
         chosen = np.sort(np.argsort(-told, kind="stable")[: self.parents])
         pairs = statistic["pairs"]
