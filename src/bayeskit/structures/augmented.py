@@ -40,7 +40,7 @@ class Augmented(Discrete):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float = 1.0
+    toll: float | None = 1.0
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
@@ -148,7 +148,7 @@ class AugmentedDensity(Bounded):
     def _cells(self, codes: Code, j: int) -> Code:
         """The cell of every row in the table of column j, from -2 on as the core has it."""
         members, steps = self._members[j]
-        cell = codes[j]
+        cell: Code = codes[j]
         for i, step in zip(members[:-1], steps.tolist(), strict=False):
             cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
         return cell
@@ -172,7 +172,7 @@ class AugmentedDensity(Bounded):
         return found
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        """What each column adds when it is revealed, in schema order: of its own factor and of those it is a parent in."""
+        """What each column adds when revealed, in schema order: of its own factor and of those it is a parent in."""
         _refuse(own)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))
@@ -193,4 +193,6 @@ class AugmentedDensity(Bounded):
 
 def _refuse(own: bool) -> None:
     if own:
-        raise InputError("arcs were found with the labels of all rows, so leaving a row out means to fit anew without it")
+        raise InputError(
+            "arcs were found with the labels of all rows, so leaving a row out means to fit anew without it"
+        )

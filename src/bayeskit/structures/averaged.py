@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
@@ -85,7 +85,8 @@ def _given(counts: Float, child: Margin, smoothing: float) -> Float:
     front = np.ones((*counts.shape[:2], FRONT))
     if child.unseen is not None:
         front[..., 0] = (smoothing / (within + smoothing * (levels + 1)))[..., 0]
-    return np.log(np.moveaxis(np.concatenate([front, share], axis=2), 0, -1))
+    out: Float = np.log(np.moveaxis(np.concatenate([front, share], axis=2), 0, -1))
+    return out
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,14 @@ class AveragedDensity(Bounded):
             raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")
         codes = self.slices.codes(block)
         every = np.arange(len(codes), dtype=np.int32)
-        width = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
+        width: Code = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
         total, times = np.full_like(out, -np.inf), np.zeros(block.rows)
         for p, (offset, table) in zip(self.parents, self._given, strict=True):
             there = self.known[p][codes[p] + FRONT]
             if not there.any():
                 continue
-            cells = codes + np.where(there, codes[p], 0) * width
+            given: Code = np.where(there, codes[p], np.int32(0)).astype(np.int32)
+            cells = codes + given * width
             cells[p] = codes[p]
             one = np.zeros_like(out)
             _core.lookup(cells, every, offset, table, one)

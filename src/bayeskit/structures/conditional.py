@@ -14,8 +14,9 @@ from bayeskit.statistics.tables import Tables
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
 STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # pseudo-rows that leave-one-out chooses from
-CLASS, BOTH = "class", "both"
-SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0)}  # of P(x | c) in what a table leans on
+TINY = 5e-324  # what a share counts at least beside weights near the largest double
+CLASS, BOTH, EVEN = "class", "both", "even"
+SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Margin:
     counts: Float  # (K, m)
     share: Float  # (K, m)
     others: Float  # (K, m) the share of a level as it is without one of its rows
+    smoothing: float
     unseen: Float | None  # (K,) of a level never seen, None where it is taken as missing
 
     @classmethod
@@ -33,7 +35,7 @@ class Margin:
         one_less = np.maximum(counts.sum(axis=1, keepdims=True) - 1, 0)
         others = (np.maximum(counts - 1, 0) + smoothing) / (one_less + smoothing * counts.shape[1])
         new = rule.unseen(counts, context.weights) if context.unseen == "smooth" and counts.shape[1] else None
-        return cls(counts, rule.probabilities(counts, context.weights), others, new)
+        return cls(counts, rule.probabilities(counts, context.weights), others, smoothing, new)
 
     @property
     def fronted(self) -> Float:
@@ -48,9 +50,10 @@ class Margin:
 class Conditional:
     """P(x | parents, c) = (n + s b) / (N + s): s pseudo-rows spread as the base b.
 
-    The base is P(x | c); with ``backoff="both"`` it is a mixture of P(x | c) and P(x | parents). What is not given is
-    chosen by the sum of log p_-i(x_i | parents_i, c_i), each row foretold by the others: s, the mixture, and how many of
-    the parents are used, in their order. Each parent must gain ``toll`` times log n.
+    The base is P(x | c) with ``backoff="class"``, a mixture of P(x | c) and P(x | parents) with "both", and the same
+    for all levels with "even", where s is Laplace's. What is not given is chosen by the sum of log p_-i(x_i |
+    parents_i, c_i), each row foretold by the others: s, the mixture, and how many of the parents are used, in their
+    order. Each parent must gain ``toll`` times log n; None uses all.
     """
 
     share: Float  # (K, parents used..., m)
@@ -60,11 +63,11 @@ class Conditional:
 
     @classmethod
     def of(
-        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float = 1.0
+        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 1.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
         most = counts.ndim - 2
-        price = toll * float(np.log(max(counts.sum(), 1.0)))
+        price = -np.inf if toll is None else toll * float(np.log(max(counts.sum(), 1.0)))
         best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, _foretold(_last(counts, 0), child))
         top = best.score
         for used in range(1, most + 1):
@@ -80,14 +83,18 @@ class Conditional:
         weight = counts[there]
         mass, total = np.maximum(weight - 1, 0), np.maximum(np.broadcast_to(within, counts.shape)[there] - 1, 0)
         base, others = _across(child.share, counts.ndim), _across(child.others, counts.ndim)
-        if backoff == BOTH:
+        if backoff == EVEN:
+            strength = child.smoothing * counts.shape[-1]
+            base = others = np.full_like(others, 1 / max(counts.shape[-1], 1))
+        elif backoff == BOTH:
             pooled, pooled_others = _pooled(counts, child)
         tried = []
         for part in SHARES[backoff]:
             alone = others if part == 1 else part * others + (1 - part) * pooled_others
             known = np.broadcast_to(alone, counts.shape)[there]
             for s in STRENGTHS if strength is None else (strength,):
-                tried.append((float(weight @ np.log((mass + s * known) / (total + s))), s, part))
+                foretold = np.maximum((mass + s * known) / (total + s), TINY)
+                tried.append((float(weight @ np.log(foretold)), s, part))
         score, s, part = max(tried)
         base = base if part == 1 else part * base + (1 - part) * pooled
         return cls((counts + s * base) / (within + s), within, s, score)
@@ -112,39 +119,37 @@ class Conditional:
         for axis, parent in enumerate(parents, start=1):
             weight = parent.share / parent.share.sum(axis=1, keepdims=True)
             summed = np.expand_dims(np.einsum("ka...,ka->k...", np.moveaxis(table, axis, 1), weight), axis)
-            alone = summed if parent.unseen is None else np.broadcast_to(_across(child.fronted, table.ndim), summed.shape)
+            alone = (
+                summed if parent.unseen is None else np.broadcast_to(_across(child.fronted, table.ndim), summed.shape)
+            )
             table = np.concatenate([alone, summed, table], axis=axis)
         table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
         if child.unseen is None:
             table[..., 0] = 1.0
-        return np.log(np.moveaxis(table, 0, -1))
+        out: Float = np.log(np.maximum(np.moveaxis(table, 0, -1), TINY))
+        return out
 
 
 def _last(counts: Float, used: int) -> Float:
     """The counts over the first parents only."""
-    return counts.sum(axis=tuple(range(1 + used, counts.ndim - 1)))
+    out: Float = counts.sum(axis=tuple(range(1 + used, counts.ndim - 1)))
+    return out
 
 
 def _foretold(counts: Float, child: Margin) -> float:
     """Sum of log P(x | c) of the rows, each without itself."""
     there = np.nonzero(counts)
-    return float(counts[there] @ np.log(child.others[there]))
+    return float(counts[there] @ np.log(np.maximum(child.others[there], TINY)))
 
 
 def _pooled(counts: Float, child: Margin) -> tuple[Float, Float]:
     """P(x | parents) of all classes together, leaning on P(x), and the same without one row: (1, parents..., m)."""
-    together = Margin(child.counts.sum(axis=0, keepdims=True), *(_shares(child.counts) for _ in range(2)), None)
-    found = Conditional._leaning(counts.sum(axis=0, keepdims=True), together, None, CLASS)
-    pooled, s = counts.sum(axis=0, keepdims=True), found.strength
-    others = (np.maximum(pooled - 1, 0) + s * together.share.reshape(-1)) / (np.maximum(found.within - 1, 0) + s)
-    return found.share, others
-
-
-def _shares(counts: Float) -> Float:
-    """P(x): (1, m)."""
-    pooled = counts.sum(axis=0, keepdims=True) + 1
-    out: Float = pooled / pooled.sum()
-    return out
+    levels = child.counts.sum(axis=0, keepdims=True)
+    share: Float = (levels + 1) / (levels + 1).sum()
+    pooled = counts.sum(axis=0, keepdims=True)
+    found = Conditional._leaning(pooled, Margin(levels, share, share, 1.0, None), None, CLASS)
+    others = np.maximum(pooled - 1, 0) + found.strength * _across(share, counts.ndim)
+    return found.share, others / (np.maximum(found.within - 1, 0) + found.strength)
 
 
 def _across(by_class: Float, axes: int) -> Float:

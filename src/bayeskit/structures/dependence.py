@@ -11,7 +11,6 @@ from scipy.special import xlogy
 from bayeskit.arrays import Float
 from bayeskit.statistics.tables import Tables
 
-
 NOTHING = 1e-12  # nats of a row that are only rounding
 
 
@@ -38,7 +37,7 @@ class Dependence:
         return cls(told, gain)
 
     def tree(self) -> list[tuple[int, ...]]:
-        """Parents in the tree of largest gain (Chow and Liu), rooted at the first column; arcs without any are left out."""
+        """Parents in the tree of largest gain (Chow and Liu) from the first column on, without arcs of no gain."""
         d = len(self.relevance)
         parents: list[tuple[int, ...]] = [()] * d
         reach = np.zeros(d)  # the gain of the best arc from the tree so far, by column
@@ -62,7 +61,8 @@ class Dependence:
         ranked = np.argsort(-self.relevance, kind="stable")
         parents: list[tuple[int, ...]] = [()] * len(ranked)
         for rank, child in enumerate(ranked.tolist()):
-            size, chosen = cells[child], []
+            size = cells[child]
+            chosen: list[int] = []
             for other in sorted(ranked[:rank].tolist(), key=lambda p: (-self.gain[child, p], p)):
                 if len(chosen) < k and self.gain[child, other] > 0 and size * cells[other] <= most:
                     chosen.append(other)
@@ -77,6 +77,8 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
     n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
     """
     every = np.arange(len(pairs.tables))
+    if not len(every):
+        return np.empty(0), np.empty(0)
     table, place = pairs.layout.cells
     height, width = (pairs.layout.levels[pairs.layout.padded[:, i]].astype(np.int64) for i in range(2))
     row, column = np.divmod(place, width[table])
