@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,6 +38,13 @@ class Margin:
         new = rule.unseen(counts, context.weights) if context.unseen == "smooth" and counts.shape[1] else None
         return cls(counts, rule.probabilities(counts, context.weights), others, smoothing, new)
 
+    @cached_property
+    def pooled(self) -> Float:
+        """P(x) of all classes together: (m,)."""
+        levels = self.counts.sum(axis=0) + 1
+        share: Float = levels / levels.sum()
+        return share
+
     @property
     def fronted(self) -> Float:
         """P(x | c) with the places for holes in front: one, and that of a level never seen: (K, m + 2)."""
@@ -68,8 +76,8 @@ class Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
         most = counts.ndim - 2
         price = -np.inf if toll is None else toll * float(np.log(max(counts.sum(), 1.0)))
-        best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, _foretold(_last(counts, 0), child))
-        top = best.score
+        top = _foretold(_last(counts, 0), child, backoff)
+        best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
         for used in range(1, most + 1):
             found = cls._leaning(_last(counts, used), child, strength, backoff)
             if found.score - used * price > top:
@@ -136,18 +144,21 @@ def _last(counts: Float, used: int) -> Float:
     return out
 
 
-def _foretold(counts: Float, child: Margin) -> float:
-    """Sum of log P(x | c) of the rows, each without itself."""
+def _foretold(counts: Float, child: Margin, backoff: str) -> float:
+    """Sum of log p of the rows without any parent, each without itself; (K, m).
+
+    Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
+    """
     there = np.nonzero(counts)
-    return float(counts[there] @ np.log(np.maximum(child.others[there], TINY)))
+    weight, of_class, of_all = counts[there], child.others[there], child.pooled[there[1]]
+    mixed = (np.maximum(part * of_class + (1 - part) * of_all, TINY) for part in SHARES[backoff])
+    return max(float(weight @ np.log(share)) for share in mixed)
 
 
 def _pooled(counts: Float, child: Margin) -> tuple[Float, Float]:
     """P(x | parents) of all classes together, leaning on P(x), and the same without one row: (1, parents..., m)."""
-    levels = child.counts.sum(axis=0, keepdims=True)
-    share: Float = (levels + 1) / (levels + 1).sum()
-    pooled = counts.sum(axis=0, keepdims=True)
-    found = Conditional._leaning(pooled, Margin(levels, share, share, 1.0, None), None, CLASS)
+    share, pooled = child.pooled[None], counts.sum(axis=0, keepdims=True)
+    found = Conditional._leaning(pooled, Margin(share, share, share, 1.0, None), None, CLASS)
     others = np.maximum(pooled - 1, 0) + found.strength * _across(share, counts.ndim)
     return found.share, others / (np.maximum(found.within - 1, 0) + found.strength)
 
