@@ -176,7 +176,7 @@ def test_a_missing_parent_is_summed_out():
 @every_classifier
 def test_mixed_columns_with_holes_are_learned(model):
     X, y = mixed(2000)
-    assert model.fit(X, y).score(X, y) > 0.9
+    assert model.fit(X, y).score(X, y) > 0.85
     proba = model.predict_proba(X)
     assert np.isfinite(proba).all()
     assert proba.sum(axis=1) == pytest.approx(np.ones(len(X)))

@@ -40,7 +40,7 @@ class Augmented(Discrete):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float | None = 1.0
+    toll: float | None = 2.0
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1

@@ -71,7 +71,7 @@ class Conditional:
 
     @classmethod
     def of(
-        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 1.0
+        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
         most = counts.ndim - 2
