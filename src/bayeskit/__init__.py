@@ -14,24 +14,23 @@ _PLACES = {
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "Calibrated": "bayeskit.estimators.calibrated",
+    "RiskClassifier": "bayeskit.estimators.risk",
+    "Costs": "bayeskit.decision.costs",
+    "decide": "bayeskit.decision.decision",
+    "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
+    "evaluate": "bayeskit.estimators.evaluate",
+    "Holdout": "bayeskit.evaluation.methods",
+    "CrossValidation": "bayeskit.evaluation.methods",
+    "LeaveOneOut": "bayeskit.evaluation.methods",
+    "Bootstrap632": "bayeskit.evaluation.methods",
+    "Confusion": "bayeskit.evaluation.confusion",
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = [
-    "AODE",
-    "KDB",
-    "TAN",
-    "NaiveBayes",
-    "bayes_rule",
-    "errors",
-    "families",
-    "independence",
-    "load",
-    "merge",
-    "smoothing",
-]
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
+from bayeskit.data.source import labels
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
@@ -48,13 +49,7 @@ class Model:
     @cached_property
     def classes(self) -> Array:
         """The labels in the type they came in, sorted: (K,)."""
-        values = self.counted.domain.classes.values
-        label = self.schema.label
-        if label == "U":
-            return np.array(values, dtype=str)
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array if label == "O" else array.astype(np.dtype(label))
+        return labels(self.counted.domain.classes.values, self.schema.label)
 
     @cached_property
     def weights(self) -> Float:

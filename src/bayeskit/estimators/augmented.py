@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
@@ -17,6 +17,8 @@ from bayeskit.structures.naive import Naive
 
 class Dependent(BayesClassifier):
     """What the three share: one likelihood over all columns as levels."""
+
+    _algebra: ClassVar[bool] = False  # cuts and arcs are chosen in passes of their own
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError

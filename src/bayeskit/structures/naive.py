@@ -12,7 +12,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
 
 
@@ -45,6 +45,11 @@ class Naive:
     def sparse(self) -> bool:
         """Whether rows are read by what is not zero, whatever the number of columns."""
         return all(getattr(family, "sparse", False) for family, _ in self.parts)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
+        return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
 
     @property
     def family_of(self) -> dict[str, list[Any]]:
@@ -126,6 +131,14 @@ class NaiveDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns that say something have their values, as far as their families tell."""
+        found: dict[str, Axis] = {}
+        for density in self.densities:
+            found |= getattr(density, "axes", {})
+        return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
