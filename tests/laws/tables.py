@@ -170,7 +170,7 @@ def statistics() -> dict[str, Any]:
     found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
-    slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], {n: (-1.0, 0.0, 3.5) for n in SCHEMA.numeric})
+    slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], dict.fromkeys(SCHEMA.numeric, (-1.0, 0.0, 3.5)))
     some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}
     found["sliced"] = Sliced.empty(slices, some, 0)
     found["product"] = Product(dict(found), 0)

@@ -49,8 +49,9 @@ class TAN(Dependent):
         self,
         *,
         cuts: str = "mdlp",
-        toll: float = 1.0,
+        toll: float | None = 2.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -61,6 +62,7 @@ class TAN(Dependent):
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -69,7 +71,7 @@ class TAN(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        return Augmented(self.cuts, self.smoothing, toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "tree", 1, self.toll, self.strength, self.backoff)
 
 
 class KDB(Dependent):
@@ -80,8 +82,9 @@ class KDB(Dependent):
         *,
         k: int = 2,
         cuts: str = "mdlp",
-        toll: float = 1.0,
+        toll: float | None = 2.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -93,6 +96,7 @@ class KDB(Dependent):
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -103,7 +107,7 @@ class KDB(Dependent):
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
             raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
-        return Augmented(self.cuts, self.smoothing, arcs="order", k=int(self.k), toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "order", int(self.k), self.toll, self.strength, self.backoff)
 
 
 class AODE(Dependent):
