@@ -9,6 +9,7 @@ from typing import Any
 
 _PLACES = {
     "NaiveBayes": "bayeskit.estimators.naive",
+    "Discretizer": "bayeskit.estimators.discretizer",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "bayes_rule": "bayeskit.rule",
@@ -16,7 +17,17 @@ _PLACES = {
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = [
+    "Discretizer",
+    "NaiveBayes",
+    "bayes_rule",
+    "errors",
+    "families",
+    "independence",
+    "load",
+    "merge",
+    "smoothing",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
 from bayeskit.likelihood import shown
@@ -246,9 +246,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             outside.update(strange)
             yield result
         if empty:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
-            )
+            raise no_rows(model.schema)
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
