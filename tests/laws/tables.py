@@ -22,6 +22,7 @@ from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.product import Product
+from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.tables import Tables
 
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324
@@ -169,5 +170,7 @@ def statistics() -> dict[str, Any]:
     found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
+    found["rows"] = Rows.empty(SCHEMA.columns, 0)
+    found["rows of a few columns"] = Rows.empty([SCHEMA["hits"], SCHEMA["flag"]], 0)
     found["product"] = Product(dict(found), 0)
     return found
