@@ -40,6 +40,10 @@ SETTINGS = {
 }
 ESTIMATORS = [
     *(bk.NaiveBayes(**settings) for settings in SETTINGS.values()),
+    bk.KNNBayes(),
+    bk.KNNBayes(metric="gower", max_rows=60),
+    bk.KNNBayes(k=3, metric="mahalanobis", weights="epanechnikov", pseudo=1.0),
+    bk.KNNBayes(metric="manhattan", scale="mutual_information", prior="uniform"),
     bk.Discretizer(),
     bk.Discretizer(method="frequency", bins=4),
     bk.Discretizer(method="mdlp"),

@@ -9,6 +9,7 @@ from typing import Any
 
 _PLACES = {
     "NaiveBayes": "bayeskit.estimators.naive",
+    "KNNBayes": "bayeskit.estimators.knn",
     "Discretizer": "bayeskit.estimators.discretizer",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
@@ -19,6 +20,7 @@ _MODULES = ("errors", "families", "smoothing")
 
 __all__ = [
     "Discretizer",
+    "KNNBayes",
     "NaiveBayes",
     "bayes_rule",
     "errors",

@@ -182,8 +182,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         table = self._asked(X)
-        names = self.schema_.names
+        names = self.model_.density.parts
         which = np.arange(len(names))
+        by_column = names == self.model_.schema.names
         if top is not None and check_top(top) < len(names):
             spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -191,7 +192,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
-            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+            values = [(*row, *(None for _ in rest)) for row in shown]
             return terms, model.posterior(block, p), values
 
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)

@@ -1,0 +1,40 @@
+"""KNNBayes beside scikit-learn's KNeighborsClassifier, one thread each."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
+
+import bayeskit as bk
+from duel import duel
+
+CLASSES = 3
+
+
+def table(rng: np.random.Generator, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    y = rng.integers(0, CLASSES, rows)
+    return rng.normal(size=(rows, columns)) + 0.5 * y[:, None], y
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    for rows, columns, asked in ((100_000, 8, 10_000), (20_000, 50, 20_000)):
+        X, y = table(rng, rows, columns)
+        Q, _ = table(rng, asked, columns)
+        ours, theirs = bk.KNNBayes(k=5), KNeighborsClassifier(5)
+        with threadpool_limits(1):
+            name = f"{rows:,} x {columns}"
+            duel(f"{name}: fit", lambda X=X, y=y: ours.fit(X, y), lambda X=X, y=y: theirs.fit(X, y), 1, 3)
+            duel(
+                f"{name}: predict_proba of {asked:,}",
+                lambda Q=Q: ours.predict_proba(Q),
+                lambda Q=Q: theirs.predict_proba(Q),
+                1,
+                3,
+            )
+        assert np.abs(ours.predict_proba(Q[:2000]) - theirs.predict_proba(Q[:2000])).max() < 1e-12
+
+
+if __name__ == "__main__":
+    main()
