@@ -55,7 +55,7 @@ def test_a2_gaussian_naive_bayes_of_iris():
 
 
 def test_a3_nearest_neighbours_of_iris():
-    """(6.7, 3.3) occurs twice: counting both, the fifth distance is sqrt(0.965) and the printed sqrt(1.025) the sixth."""
+    """(6.7, 3.3) occurs twice: counting both, the printed radius sqrt(1.025) is the sixth distance, not the fifth."""
     X, y = iris()
     model, at = bk.KNNBayes(k=5).fit(X, y), [[6.75, 4.25]]
     around = model.neighbors(at)

@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
-from bayeskit.arrays import Bool, Code, Float
+from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.information import of_levels, of_numbers
 from bayeskit.search import Asked, Flat, Search, Sheet, Tree
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.tables import Tables
 
+UNSCALED = ("euclidean", "manhattan")  # their distances have the units of the table
 METRICS = ("euclidean", "manhattan", "mahalanobis", "gower")
 SCALES = (None, "deviation", "mutual_information")
 FLAT = 1e-9  # of the largest: the smallest share of variance that a direction is taken to have
@@ -31,7 +32,7 @@ class Metric:
     """
 
     name: str
-    exponent: int  # numbers are read in units of 2^exponent
+    exponent: Int  # (d,) numbers are read in units of 2^exponent
     scale: Float  # (d,) what numbers are multiplied by, ordinal levels as numbers after the others
     weight: Float  # (d,) of each of them
     level_weight: Float  # (c,) of the other levels
@@ -42,9 +43,12 @@ class Metric:
     def of(cls, rows: Rows, name: str, scale: str | None) -> Metric:
         kept, schema = rows.rows, rows.schema
         ordinal = np.array([max(rows.sizes[c.name] - 1, 0) * (c.kind == "ordinal") for c in schema.coded_columns])
-        largest = np.abs(kept.numbers[~np.isnan(kept.numbers)]).max(initial=0.0)
-        exponent = int(np.frexp(largest)[1]) if largest else 0
-        plain = np.ones(len(schema.numeric) + np.count_nonzero(ordinal))
+        bare = name in UNSCALED and scale is None
+        ranks = np.count_nonzero(ordinal)
+        largest = np.where(np.isnan(kept.numbers), 0.0, np.abs(kept.numbers)).max(axis=0, initial=0.0)
+        largest = np.full_like(largest, largest.max(initial=0.0)) if bare else largest
+        exponent = np.append(np.frexp(largest)[1], np.zeros(ranks)).astype(np.int64)
+        plain = np.ones(len(exponent))
         levels = np.array([used.sum() > 1 for used in rows.occupied()[1].values()], dtype=np.float64)
         made = cls(name, exponent, plain, plain, levels[ordinal == 0], ordinal.astype(np.float64))
         numbers = made.read(kept.numbers, kept.codes).numbers
@@ -53,7 +57,7 @@ class Metric:
             span = np.where(there, numbers, -np.inf).max(axis=0, initial=-np.inf)
             span = span - np.where(there, numbers, np.inf).min(axis=0, initial=np.inf)
             varied = span > 0
-            unit = 1 / span if name == "gower" else plain if scale is None else 1 / _deviation(rows, numbers)
+            unit = 1 / span if name == "gower" else plain if bare else 1 / _deviation(rows, numbers)
         weight = plain
         if scale == "mutual_information":
             strength = np.sqrt(_informed(rows))
@@ -75,6 +79,12 @@ class Metric:
         """Whether all its columns are numbers, so that a ball has one."""
         return not len(self.ordinal)
 
+    @property
+    def unit(self) -> float:
+        """Of its distances; 1 where they are relative to ranges or deviations."""
+        bare = self.name in UNSCALED and (np.diff(self.exponent) == 0).all() and set(self.scale.tolist()) <= {0.0, 1.0}
+        return float(np.ldexp(1.0, int(self.exponent[0]))) if bare and len(self.exponent) else 1.0
+
     @cached_property
     def used(self) -> Bool:
         """Which of its columns count: (d + c,)."""
@@ -86,7 +96,7 @@ class Metric:
         ranked = self.ordinal > 0
         ranks = np.where(codes[:, ranked] < 0, np.nan, codes[:, ranked] / np.maximum(self.ordinal[ranked], 1.0))
         with np.errstate(over="ignore"):
-            wide = np.clip(np.ldexp(numbers, -self.exponent), -FAR, FAR)
+            wide = np.clip(np.ldexp(numbers, -self.exponent[: numbers.shape[1]]), -FAR, FAR)
         return Asked(np.column_stack([wide, ranks]) * self.scale, np.ascontiguousarray(codes[:, ~ranked]))
 
     def search(self, points: Asked, columns: Bool, often: bool) -> tuple[Search, Float | None]:
@@ -116,7 +126,7 @@ class Metric:
         d = int(np.count_nonzero(columns))
         scale = self.scale[columns] * self.weight[columns]
         radius = radius * self.weight[columns].sum() if self.name == "gower" else radius  # a mean of gaps
-        size = d * np.log(radius) + d * self.exponent * np.log(2) - np.log(scale).sum()
+        size = d * np.log(radius) + self.exponent[columns].sum() * np.log(2) - np.log(scale).sum()
         if root is not None:
             size = size - np.linalg.slogdet(root)[1]
         if self.name in ("manhattan", "gower"):

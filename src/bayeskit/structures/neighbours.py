@@ -222,7 +222,7 @@ class NeighbourDensity:
 
     def neighbours(self, block: Block) -> Near:
         """The rows around each row, by their place among all rows; distances in units of the table."""
-        unit = 1.0 if self.metric.name == "gower" else float(np.ldexp(1.0, self.metric.exponent))
+        unit = self.metric.unit
         found, radius, beyond = [], np.full(block.rows, np.nan), np.full(block.rows, np.inf)
         for rows, space, around, _ in self._near(block, False):
             found.append((rows[around.row], space.rows[around.index], around.distance * unit, around.weight))
