@@ -23,6 +23,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324
@@ -172,5 +173,8 @@ def statistics() -> dict[str, Any]:
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
     found["rows"] = Rows.empty(SCHEMA.columns, 0)
     found["rows of a few columns"] = Rows.empty([SCHEMA["hits"], SCHEMA["flag"]], 0)
+    slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], dict.fromkeys(SCHEMA.numeric, (-1.0, 0.0, 3.5)))
+    some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}
+    found["sliced"] = Sliced.empty(slices, some, 0)
     found["product"] = Product(dict(found), 0)
     return found

@@ -16,7 +16,7 @@ from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.likelihood import VAST, Context, Limit
+from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
@@ -138,6 +138,12 @@ class Cells:
             out: Float = np.log(share)
         return out
 
+    @property
+    def axis(self) -> Axis:
+        steps = self.length * np.array([1.0, 2, 4, 8, 16, 32])
+        points = np.concatenate([self.cuts[0] - steps[::-1], self.cuts, self.cuts[-1] + steps])
+        return Axis(np.ldexp(points, -self.shift))
+
     def distance(self, x: Float) -> Float:
         """How many tail lengths a value lies beyond the cuts: (n,)."""
         y = self.at(x)
@@ -196,6 +202,11 @@ class HistogramDensity:
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
         return tuple(name for name, cells in zip(self.parts, self.cells, strict=True) if cells is None)
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Its cells, and tails out to where nothing is left of them."""
+        return {name: cells.axis for name, cells in zip(self.parts, self.cells, strict=True) if cells is not None}
 
     def _columns(self, block: Block, own: bool = False) -> Iterator[tuple[int, Cells, Float]]:
         if own and not self.leave_one_out:
