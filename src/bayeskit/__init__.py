@@ -11,6 +11,8 @@ _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "KNNBayes": "bayeskit.estimators.knn",
+    "Discretizer": "bayeskit.estimators.discretizer",
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",

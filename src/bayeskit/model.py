@@ -142,7 +142,8 @@ class Model:
         if not self.density.normalised:
             raise InputError(
                 "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
-                "nor have Multinomial and Complement, which leave out what all classes have in common"
+                "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
+                "between levels, which have no volume"
             )
         return rule.evidence(self.density, self._prior(block, prior, own), block, own)
 

@@ -21,7 +21,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
 from bayeskit.likelihood import shown
@@ -200,8 +200,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         table = self._asked(X)
-        names = self.schema_.names
+        names = self.model_.density.parts
         which = np.arange(len(names))
+        by_column = names == self.model_.schema.names
         if top is not None and check_top(top) < len(names):
             spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -209,7 +210,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
-            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+            values = [(*row, *(None for _ in rest)) for row in shown]
             return terms, model.posterior(block, p), values
 
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
@@ -264,9 +266,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             outside.update(strange)
             yield result
         if empty:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
-            )
+            raise no_rows(model.schema)
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))

@@ -109,7 +109,8 @@ class Naive:
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
         densities = tuple(family.fit(statistic[repr(family)], context) for family, _ in self.parts)
-        return NaiveDensity(self.columns, densities)
+        together = [d.parts for d in densities if not set(d.parts) <= set(self.columns)]
+        return NaiveDensity(together[0] if together else self.columns, densities)
 
 
 @dataclass(frozen=True)
