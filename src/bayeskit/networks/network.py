@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Code, Float
-from bayeskit.data.levels import Key, Levels
+from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.table import Table, cells_of, code_of, states_of, table_of
@@ -94,6 +94,15 @@ class Network:
         """The states of a node; probabilities come in this order."""
         return tuple(self.levels[self.graph.check(node)].values)
 
+    @cached_property
+    def potentials(self) -> Mapping[str, Float]:
+        """The tables with rows that sum to one to the last digit; files round theirs."""
+        found = {}
+        for node, table in self.tables.items():
+            total = table.probabilities.sum(axis=-1, keepdims=True)
+            found[node] = table.probabilities / total
+        return found
+
     def code(self, node: str, state: Any) -> int:
         """The position of a state among those of its node."""
         return code_of(self.levels[self.graph.check(node)], state, node)
@@ -110,7 +119,7 @@ class Network:
         code = {node: self.code(node, value) for node, value in state.items()}
         found = 1.0
         for node in self.nodes:
-            found *= float(self.tables[node].probabilities[tuple(code[n] for n in self.graph.family(node))])
+            found *= float(self.potentials[node][tuple(code[n] for n in self.graph.family(node))])
         return found
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Code:
@@ -118,8 +127,7 @@ class Network:
         place = {node: j for j, node in enumerate(self.nodes)}
         out = np.empty((len(place), rows), dtype=np.int32)
         for node in self.graph.order:
-            ladder = np.cumsum(self.tables[node].probabilities, axis=-1)
-            ladder /= ladder[..., -1:]
+            ladder = np.cumsum(self.potentials[node], axis=-1)
             mine = ladder[tuple(out[place[p]] for p in self.graph.parents[node])]
             drawn = (rng.random(rows)[:, None] >= mine).sum(axis=-1)
             out[place[node]] = np.minimum(drawn, self.sizes[node] - 1)
@@ -144,6 +152,3 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network({len(self.nodes)} nodes, {len(self.graph.edges)} arcs, {self.parameters} free probabilities)"
-
-    def keys(self, node: str) -> tuple[Key, ...]:
-        return self.levels[node].keys
