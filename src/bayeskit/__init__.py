@@ -9,6 +9,9 @@ from typing import Any
 
 _PLACES = {
     "NaiveBayes": "bayeskit.estimators.naive",
+    "Network": "bayeskit.estimators.network",
+    "read_bif": "bayeskit.estimators.network",
+    "write_bif": "bayeskit.estimators.network",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "bayes_rule": "bayeskit.rule",
@@ -16,7 +19,19 @@ _PLACES = {
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = [
+    "NaiveBayes",
+    "Network",
+    "bayes_rule",
+    "errors",
+    "families",
+    "independence",
+    "load",
+    "merge",
+    "read_bif",
+    "smoothing",
+    "write_bif",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -51,10 +51,9 @@ def read_bif(path: Any) -> Network:
         raise NetworkError(f"{name}: cannot be read ({error}); check the path and the file") from error
 
 
-def write_bif(network: Any, path: Any) -> None:
+def write_bif(network: Network, path: Any) -> None:
     """Write a network as BIF (gzipped if the name ends in .gz): whole or not at all; ``read_bif`` gives it back."""
-    value = getattr(network, "network_", network)
-    data = "".join(_lines(value)).encode()
+    data = "".join(_lines(network)).encode()
     if os.fspath(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)
     replace_file(os.fspath(path), [data])
