@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,16 +13,17 @@ from bayeskit.arrays import Code, Float
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import encode, error_on_unseen
 from bayeskit.data.levels import Levels
-from bayeskit.data.schema import Schema
+from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.networks.fitted import family_counts
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import cells_of
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.tables import Tables
 
 Result = TypeVar("Result")
+WHY = "a node of the network"
 
 
 @dataclass(frozen=True)
@@ -54,36 +56,44 @@ class NodeTable:
         """The nodes that have a column."""
         return self.schema.names
 
+    def check_columns(self, names: tuple[str, ...]) -> None:
+        """Refuse other columns than those learned before."""
+        if set(self.observed) != set(names):
+            raise SchemaError(different_names(names, self.observed))
+
     def counted(self, declared: Mapping[str, Levels], families: bool) -> Counted:
-        """Counts of the states of every column and, on demand, of every family; with declared states no others may come.
+        """Counts of the states of every column and, on demand, of every family; where states are declared, no others.
 
         The states are found before families are counted, so that no table is made that memory cannot hold.
         """
         columns = tuple(
-            replace(c, order=tuple(declared[c.name].values)) if c.name in declared else c for c in self.schema.columns
+            replace(c, why=WHY, order=tuple(declared[c.name].values) if c.name in declared else None)
+            for c in self.schema.columns
         )
         schema = replace(self.schema, columns=columns)
-        singles = [(name,) for name in self.observed]
-        found = self._reduced(schema, singles, [])
+        found = self._reduced(schema, False)
         check_rows(found)
         if not families:
             return found.canonical()
+        if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
+            raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
         sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
-        tables = [self.graph.family(name) for name in self.observed if self.graph.parents[name]]
-        for family in (*tables, *singles):
-            cells_of(family[-1], sizes, family)
-        return self._reduced(schema, singles, tables).canonical()
+        for name in self.observed:
+            cells_of(name, sizes, self.graph.family(name))
+        return self._reduced(schema, True).canonical()
 
-    def _reduced(self, schema: Schema, singles: list[tuple[str, ...]], families: list[tuple[str, ...]]) -> Counted:
-        def statistic(groups: int) -> Product:
-            parts = {
-                "classes": Tables.empty([()], groups),
-                "nodes": Tables.empty(singles, groups),
-                "families": Tables.empty(families, groups),
-            }
-            return Product(parts, groups)
+    def rows(self, declared: Mapping[str, Levels]) -> DistinctRows:
+        """The distinct rows, with the states they have or were declared to have."""
+        found = self.counted(declared, False).domain.levels
+        levels = {node: declared.get(node) or found.get(node, Levels()) for node in self.graph.nodes}
 
-        empty = Counted.empty(schema, statistic, self.intake.source.roles)
+        def step(codes: Code, weights: Float | None) -> DistinctRows:
+            return DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+
+        return reduce(DistinctRows.merge, self.steps(levels, "error", step))
+
+    def _reduced(self, schema: Schema, families: bool) -> Counted:
+        empty = Counted.empty(schema, family_counts(self.graph, schema.names, families), self.intake.source.roles)
         return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
 
     def steps(

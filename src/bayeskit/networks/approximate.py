@@ -104,7 +104,8 @@ def _started(network: Network, codes: Int, place: dict[str, int], rng: np.random
         if len(found) >= CHAINS:
             return np.ascontiguousarray(np.array(found[:CHAINS]).T)
     raise ImpossibleEvidence(
-        "no state of the network was found in which the evidence is possible; it is impossible or very rare; observe less"
+        "no state of the network was found in which the evidence is possible: it is impossible or very rare; "
+        "observe less"
     )
 
 

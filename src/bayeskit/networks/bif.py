@@ -25,7 +25,9 @@ MOST_BYTES = 1 << 28
 MOST_TOTAL = 1 << 26  # cells of all tables together
 CHUNK = 1 << 20
 # comments, quoted names, marks, and words, which end at white space or a mark
-_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\];,|])|(?P<word>[^\s{}()\[\];,|"]+)', re.DOTALL)
+_TOKEN = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\];,|])|(?P<word>[^\s{}()\[\];,|"]+)', re.DOTALL
+)
 _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
 
 

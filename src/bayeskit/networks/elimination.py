@@ -37,10 +37,13 @@ def eliminate(near: Mapping[int, Collection[int]], sizes: Sequence[int], kept: C
         found = min(found, _greedy(near, sizes, kept, lambda fill, weight: (weight, fill)), key=lambda e: e.work)
     rng = Random(0)
     for _ in range(min(TRIES, PATIENCE // len(near)) if found.work > LARGE else 0):
-        share = rng.random()  # of the logarithm of the fill, beside that of the product
-        tried = _greedy(near, sizes, kept, lambda f, w, a=share: (a * log2(f + 1) + w * rng.uniform(0.95, 1.05), w))
-        found = min(found, tried, key=lambda e: e.work)
+        found = min(found, _greedy(near, sizes, kept, _chance(rng, rng.random())), key=lambda e: e.work)
     return found
+
+
+def _chance(rng: Random, share: float) -> Callable[[float, float], tuple[float, float]]:
+    """A score by some of the fill's logarithm beside that of the product, shaken a little."""
+    return lambda fill, weight: (share * log2(fill + 1) + weight * rng.uniform(0.95, 1.05), weight)
 
 
 def _greedy(

@@ -122,8 +122,8 @@ class Inference:
         stay in the plan even if nothing depends on them.
         """
         seen = codes >= 0
-        always, never = seen.all(axis=1), ~seen.any(axis=1)
-        mixed = ~always & ~never
+        always: Bool = np.asarray(seen.all(axis=1))
+        mixed: Bool = ~always & np.asarray(seen.any(axis=1))
         if not codes.shape[1]:
             return
         if not mixed.any():

@@ -73,7 +73,7 @@ class Learning:
     @cached_property
     def hidden(self) -> tuple[str, ...]:
         """Nodes that no row has observed."""
-        seen = (self.codes >= 0).any(axis=1).tolist()
+        seen = np.asarray((self.codes >= 0).any(axis=1)).tolist()
         return tuple(node for node, some in zip(self.start.nodes, seen, strict=True) if not some)
 
     @cached_property
@@ -146,8 +146,8 @@ class Learning:
                 return -found / scale, -slope / scale
 
             eta = np.log(np.maximum(tables, 1e-12))
-            options = {"maxiter": iterations, "ftol": tolerance * 1e-2, "gtol": tolerance, "maxcor": 20}
-            found = minimize(height, eta, jac=True, method="L-BFGS-B", options=options)
+            options: Any = {"maxiter": iterations, "ftol": tolerance * 1e-2, "gtol": tolerance, "maxcor": 20}
+            found: Any = minimize(height, eta, jac=True, method="L-BFGS-B", options=options)
             return tables_of(found.x), path, bool(found.success)
 
         return climb
@@ -156,7 +156,7 @@ class Learning:
         self, method: str, restarts: int | None, rng: np.random.Generator, tolerance: float, iterations: int
     ) -> Learned:
         """The best of several climbs: the first from the start, the others from chance where something is hidden."""
-        climb = {"em": self.em, "gradient": self.gradient}[method](tolerance, iterations)
+        climb = METHODS[method](self, tolerance, iterations)
         best: tuple[Float, list[float], bool] | None = None
         for attempt in range(restarts or (5 if self.hidden else 1)):
             found = climb(self._beginning(rng, attempt))
@@ -178,6 +178,9 @@ class Learning:
             if attempt or (touched and (flat == flat[0]).all()):
                 tables[part] = by_chance[part] if touched else 0.9 * tables[part] + 0.1 * by_chance[part]
         return np.where(tables > 0, tables, 0.0)
+
+
+METHODS = {"em": Learning.em, "gradient": Learning.gradient}
 
 
 def counted_tables(counts: Mapping[str, Float], smoothing: Any, ess: float) -> dict[str, Float]:

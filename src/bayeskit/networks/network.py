@@ -57,7 +57,7 @@ class Network:
         graph = Graph.of(edges, nodes)
         given = {str(name): spec for name, spec in tables.items()}
         if alone := [name for name in given if name not in graph.parents]:
-            graph = Graph({**graph.parents, **{name: () for name in alone}})
+            graph = Graph({**graph.parents, **dict.fromkeys(alone, ())})
         declared = {str(name): Levels.of(some) for name, some in (states or {}).items()}
         levels = {}
         for node in graph.nodes:
@@ -136,7 +136,9 @@ class Network:
     @property
     def parameters(self) -> int:
         """How many probabilities are free."""
-        return sum(t.probabilities.size - t.probabilities.size // t.probabilities.shape[-1] for t in self.tables.values())
+        return sum(
+            t.probabilities.size - t.probabilities.size // t.probabilities.shape[-1] for t in self.tables.values()
+        )
 
     def to_networkx(self) -> Any:
         """The graph as a ``networkx.DiGraph``, with states and tables as attributes of its nodes."""

@@ -194,8 +194,8 @@ class _Compiler:
         cells, work = found.cells + joint, found.work + joint
         if cells > MOST_MESSAGE_CELLS or work > MOST_WORK:
             raise NetworkError(
-                f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers ({cells * 8 / 2**30:.3g} "
-                f"GiB) and {work:.3g} products for each row; ask for fewer nodes at once, observe more, or pass "
+                f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers "
+                f"({cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row; ask for fewer nodes at once, observe more, or pass "
                 f'approximate="weighting" or approximate="gibbs"'
             )
         return found

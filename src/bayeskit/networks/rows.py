@@ -32,7 +32,7 @@ class DistinctRows:
     @classmethod
     def of(cls, levels: Mapping[str, Levels], codes: Code, weights: Float) -> DistinctRows:
         labels, first = distinct(codes)
-        total = np.bincount(labels, weights, minlength=len(first))
+        total: Float = np.bincount(labels, weights, minlength=len(first)).astype(np.float64)
         kept = total > 0
         return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), total[kept])
 
@@ -67,7 +67,7 @@ class DistinctRows:
         both = np.hstack([self.codes, gone.codes])
         labels, first = distinct(both)
         signed = np.concatenate([self.weights, -gone.weights])
-        rest = np.bincount(labels, signed, minlength=len(first))
+        rest: Float = np.bincount(labels, signed, minlength=len(first)).astype(np.float64)
         size = np.bincount(labels, np.abs(signed), minlength=len(first))
         rest[np.abs(rest) <= 1e-12 * size] = 0.0
         if (rest < 0).any():

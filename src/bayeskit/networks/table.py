@@ -45,7 +45,8 @@ class Table:
             where = np.unravel_index(int(off.argmax()), off.shape)
             shown = f" for the parents' states {tuple(map(int, where))}" if where else ""
             raise NetworkError(
-                f"the probabilities of {self.child!r}{shown} add up to {values[where].sum():.9g}, not to 1; correct them"
+                f"the probabilities of {self.child!r}{shown} add up to {values[where].sum():.9g}, not to 1; "
+                f"correct them"
             )
         values.flags.writeable = False
         object.__setattr__(self, "probabilities", values)
