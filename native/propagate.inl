@@ -1,5 +1,5 @@
 // Messages of a Bayesian network for many rows at once: a compiled elimination, rows innermost.
-// Sums run over states in order and never over lanes, so every clone and every tile gives the same bits.
+// Sums run over states, or rows, in order and never over lanes, so every clone gives the same bits.
 namespace {
 
 struct Input {

@@ -195,8 +195,8 @@ class _Compiler:
         if cells > MOST_MESSAGE_CELLS or work > MOST_WORK:
             raise NetworkError(
                 f"this network is too wide to be asked exactly: messages of {cells:.3g} numbers "
-                f"({cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row; ask for fewer nodes at once, observe more, or pass "
-                f'approximate="weighting" or approximate="gibbs"'
+                f"({cells * 8 / 2**30:.3g} GiB) and {work:.3g} products for each row; ask for fewer nodes at once, "
+                f'observe more, or pass approximate="weighting" or approximate="gibbs"'
             )
         return found
 
