@@ -62,7 +62,9 @@ def networks(draw: st.DrawFn, most: int = 6, zeros: bool = True) -> Enumeration:
         states[node] = [f"s{k}" for k in range(draw(st.integers(1 if i else 2, 3)))]
         rows = {}
         for key in product(*(states[p] for p in some)):
-            weights = draw(st.lists(st.integers(0 if zeros else 1, 7), min_size=len(states[node]), max_size=len(states[node])))
+            weights = draw(
+                st.lists(st.integers(0 if zeros else 1, 7), min_size=len(states[node]), max_size=len(states[node]))
+            )
             if not any(weights):
                 weights[0] = 1
             rows[key] = {s: Fraction(w, sum(weights)) for s, w in zip(states[node], weights, strict=True)}

@@ -58,7 +58,9 @@ def test_writing_gives_every_digit_back(name: str, tmp_path: Path) -> None:
 
 
 def test_rounded_rows_are_kept_as_written_and_used_as_probabilities() -> None:
-    net = parse("variable a { type discrete [ 3 ] { x, y, z }; } probability ( a ) { table 0.33333, 0.33333, 0.33333; }")
+    net = parse(
+        "variable a { type discrete [ 3 ] { x, y, z }; } probability ( a ) { table 0.33333, 0.33333, 0.33333; }"
+    )
     assert net.tables["a"].probabilities.tolist() == [0.33333] * 3
     assert net.potentials["a"] == pytest.approx([1 / 3] * 3, rel=1e-15)
 
@@ -116,7 +118,7 @@ def test_a_default_cannot_make_a_table_that_memory_does_not_hold() -> None:
     states = ", ".join(f"s{i}" for i in range(1000))
     text = "".join(f"variable v{j} {{ type discrete [ 1000 ] {{ {states} }}; }}\n" for j in range(4))
     text += "probability ( v0 | v1, v2, v3 ) { default " + "0.001, " * 1000 + "; }"
-    with pytest.raises(NetworkError, match="1e.12 cells"):
+    with pytest.raises(NetworkError, match=r"1e.12 cells"):
         parse(text)
 
 

@@ -46,7 +46,7 @@ def test_probability_is_the_product_of_the_tables(sprinkler: bk.Network) -> None
 
 
 def test_tables_from_arrays_and_frames_equal_those_from_dicts(sprinkler: bk.Network) -> None:
-    states = dict.fromkeys(TABLES, ["no", "yes"])
+    states = {node: ["no", "yes"] for node in TABLES}
     arrays = {node: sprinkler.table(node).probabilities for node in TABLES}
     assert bk.Network(EDGES, arrays, states=states).network_ == sprinkler.network_
     rows = [(s, r, w, p) for (s, r), row in TABLES["wet"].items() for w, p in row.items()]
@@ -76,7 +76,9 @@ def test_html_shows_nodes_escaped() -> None:
 
 
 def test_states_keep_their_types() -> None:
-    net = bk.Network([("a", "b")], {"a": {1: 0.5, 2: 0.5}, "b": {1: {True: 1.0, False: 0.0}, 2: {True: 0.5, False: 0.5}}})
+    net = bk.Network(
+        [("a", "b")], {"a": {1: 0.5, 2: 0.5}, "b": {1: {True: 1.0, False: 0.0}, 2: {True: 0.5, False: 0.5}}}
+    )
     assert net.states("b") == (True, False)
     assert net.query("a", {"b": False}) == {1: 0.0, 2: 1.0}
     assert net.predict(pd.DataFrame({"b": [True, None, False]}), "a").tolist() == [1, 1, 2]
@@ -124,10 +126,19 @@ def test_approximate_answers_lie_within_their_stated_error(sprinkler: bk.Network
 
 
 def test_the_error_of_weighting_is_the_spread_of_its_answers(sprinkler: bk.Network) -> None:
-    runs = [sprinkler.query("rain", {"wet": "yes"}, approximate="weighting", samples=500, random_state=i) for i in range(200)]
+    runs = [
+        sprinkler.query("rain", {"wet": "yes"}, approximate="weighting", samples=500, random_state=i)
+        for i in range(200)
+    ]
     spread = np.std([run["yes"] for run in runs], ddof=1)
     stated = np.mean([run.standard_error["yes"] for run in runs])  # type: ignore[index]
     assert stated == pytest.approx(spread, rel=0.2)
+
+
+def test_rows_can_be_estimated_too(sprinkler: bk.Network) -> None:
+    X = [{"wet": "yes"}, {"rain": "no"}]
+    found = sprinkler.predict_proba(X, "cloudy", approximate="weighting", samples=4000, random_state=0)
+    assert np.abs(found - sprinkler.predict_proba(X, "cloudy")).max() < 0.05
 
 
 def test_a_network_too_wide_says_the_size_it_needs_and_offers_an_estimate() -> None:
@@ -147,6 +158,28 @@ def test_a_network_too_wide_says_the_size_it_needs_and_offers_an_estimate() -> N
     found = net.query(corner, approximate="weighting", samples=500, random_state=0)
     assert sum(found.values()) == pytest.approx(1)
     assert found.standard_error[0] < 0.05  # type: ignore[index]
+
+
+def test_tiny_probabilities_multiply_without_vanishing() -> None:
+    """10^-200 three times over is nothing to a double; the posterior still is 3 to 1."""
+    tables: dict[str, object] = {"c": {0: 0.75, 1: 0.25}}
+    tables |= {x: {c: {"rare": 1e-200, "common": 1.0} for c in (0, 1)} for x in ("x", "y", "z")}
+    net = bk.Network([("c", x) for x in ("x", "y", "z")], tables)
+    row = dict.fromkeys(("x", "y", "z"), "rare")
+    assert net.query("c", row)[0] == pytest.approx(0.75)
+    assert net.log_evidence([row, {}])[0] == pytest.approx(-600 * np.log(10), rel=1e-12)
+
+
+def test_a_hub_with_many_children_and_parents_with_one_state() -> None:
+    parents = [f"p{j}" for j in range(40)]
+    tables: dict[str, object] = {p: {"only": 1.0} for p in parents}
+    tables["hub"] = np.full((1,) * 40 + (2,), 0.5)
+    tables |= {f"x{i}": [[0.9, 0.1], [0.1, 0.9]] for i in range(100)}
+    edges = [(p, "hub") for p in parents] + [("hub", f"x{i}") for i in range(100)]
+    net = bk.Network(edges, tables, states={"hub": 2})
+    row = {f"x{i}": int(i < 49) for i in range(100)}
+    assert net.query("hub", row)[0] == pytest.approx(1 / (1 + 9.0**-2))
+    assert net.query("p3", row) == {"only": pytest.approx(1.0)}
 
 
 # -- sampled -----------------------------------------------------------------------------------------
@@ -194,10 +227,16 @@ def changed(node: str, spec: object) -> dict[str, object]:
         (lambda: bk.Network(EDGES, changed("cloudy", {"no": float("nan"), "yes": 0.5})), "'cloudy'"),
         (lambda: bk.Network(EDGES, changed("rain", {"no": {"no": 0.8, "yes": 0.2}})), "'rain' says nothing on"),
         (lambda: bk.Network(EDGES, changed("rain", {"no": 0.8, "yes": 0.2})), "'rain' must map"),
-        (lambda: bk.Network(EDGES, changed("rain", {"maybe": {"no": 0.8, "yes": 0.2}})), "'cloudy' has no state 'maybe'"),
+        (
+            lambda: bk.Network(EDGES, changed("rain", {"maybe": {"no": 0.8, "yes": 0.2}})),
+            "'cloudy' has no state 'maybe'",
+        ),
         (lambda: bk.Network(EDGES, changed("wet", {("no",): {"no": 0.8, "yes": 0.2}})), "one state for each"),
         (lambda: bk.Network(EDGES, changed("cloudy", [[0.5, 0.5]])), "shape"),
         (lambda: bk.Network([("a", "b")], states={"c": 2}), "'c', which is no node"),
+        (lambda: bk.Network([("a", "b")], states={"a": 10**9}), "states of 'a' must be 1 to"),
+        (lambda: bk.Network([("a", "b")], states={"a": ["x", "x"]}), "states of 'a'.*different"),
+        (lambda: bk.Network([("a", "b")], states={"a": []}), "states of 'a'"),
         (lambda: bk.Network(EDGES, unseen="ignore"), "unseen='ignore'"),
     ],
 )
@@ -209,7 +248,7 @@ def test_wrong_networks_are_refused_by_name(build: object, told: str) -> None:
 def test_wrong_questions_are_refused_by_name(sprinkler: bk.Network) -> None:
     with pytest.raises(NetworkError, match="no node is named 'snow'"):
         sprinkler.query("snow")
-    with pytest.raises(NetworkError, match="'rain' has no state 'maybe' .*no, yes"):
+    with pytest.raises(NetworkError, match=r"'rain' has no state 'maybe' .*no, yes"):
         sprinkler.query("wet", {"rain": "maybe"})
     with pytest.raises(NetworkError, match="'rain' has no state 1"):
         sprinkler.query("wet", {"rain": 1})

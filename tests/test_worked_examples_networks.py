@@ -8,7 +8,12 @@ import pytest
 
 import bayeskit as bk
 
-EDGES = [("FamilyHistory", "LungCancer"), ("Smoker", "LungCancer"), ("LungCancer", "PositiveXRay"), ("LungCancer", "Cough")]
+EDGES = [
+    ("FamilyHistory", "LungCancer"),
+    ("Smoker", "LungCancer"),
+    ("LungCancer", "PositiveXRay"),
+    ("LungCancer", "Cough"),
+]
 YES = {("yes", "yes"): 0.8, ("yes", "no"): 0.5, ("no", "yes"): 0.7, ("no", "no"): 0.1}  # of LungCancer
 TABLES = {
     "FamilyHistory": {"yes": 0.3, "no": 0.7},

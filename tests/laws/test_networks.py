@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from enumeration import Enumeration, networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayeskit as bk
 from bayeskit import _core
 from bayeskit.networks.inference import Inference
+from enumeration import Enumeration, networks
 
 
 def some_evidence(data: st.DataObject, exact: Enumeration) -> dict[str, str]:
@@ -166,7 +167,7 @@ def test_long_products_do_not_underflow(seen: float) -> None:
         drift = float((1 - 2 * change) ** gap)
         return (1 + drift) / 2, (1 - drift) / 2
 
-    wanted = math.log(0.5) + sum(math.log(moved(b - a)[(a + b) % 2]) for a, b in zip(at, at[1:], strict=False))
+    wanted = math.log(0.5) + sum(math.log(moved(b - a)[(a + b) % 2]) for a, b in pairwise(at))
     assert net.log_evidence([row])[0] == pytest.approx(wanted, rel=1e-12)
     before, after = max(i for i in at if i < 1000), min(i for i in at if i > 1000)
     weights = [moved(1000 - before)[(before + s) % 2] * moved(after - 1000)[(after + s) % 2] for s in (0, 1)]

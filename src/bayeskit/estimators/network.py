@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from bayeskit import network_record
-from bayeskit.arrays import Code, Float
+from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
 from bayeskit.estimators.nodes import NodeTable
 from bayeskit.networks import bif
-from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence
+from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sampled
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
-from bayeskit.networks.table import Table
+from bayeskit.networks.table import Table, declared_states
 
 UNSEEN = ("error", "missing")
 
@@ -51,10 +51,10 @@ class Network:
         if unseen not in UNSEEN:
             raise InputError(f"unseen={unseen!r}: choose one of {', '.join(UNSEEN)}")
         self.unseen, self.n_jobs = unseen, n_jobs
-        self._declared = {str(n): Levels.of(range(s) if isinstance(s, int) else s) for n, s in (states or {}).items()}
+        self._declared = {str(n): declared_states(str(n), s) for n, s in (states or {}).items()}
         self._fit: Fitted | None = None
         if tables is None:
-            self.graph = Graph.of(edges, (*nodes, *(n for n in self._declared)) if not edges else nodes)
+            self.graph = Graph.of(edges, nodes)
             if extra := [n for n in self._declared if n not in self.graph.parents]:
                 raise NetworkError(f"states are declared for {extra[0]!r}, which is no node; add it to nodes")
         else:
@@ -142,13 +142,13 @@ class Network:
         column are hidden: declare how many ``states`` they have and take "em" or "gradient".
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
-        begin = None if self._fit is None else self._fit.network
+        begin = self._fit.network if self._fit is not None and self._fit.given else None
         self._fit = self._learned(X, sample_weight, recipe, begin)
         return self
 
     def partial_fit(self, X: Any, sample_weight: Any = None) -> Self:
         """Learn more rows, the way the others were learned; new states are welcome unless they were declared."""
-        if self._fit is None or self._fit.given:
+        if self._fit is None:
             return self.fit(X, sample_weight=sample_weight)
         self._fit = self._fit.merge(self._more(X, sample_weight))
         return self
@@ -205,16 +205,22 @@ class Network:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.network_, target, evidence or {}, approximate, samples, random_state)
 
-    def predict_proba(self, X: Any, target: str) -> Float:
+    def predict_proba(
+        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = None
+    ) -> Float:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 
-        None and NaN are not observed; a column of the target is not looked at.
+        None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
         """
         place, inference = self.nodes.index(self.graph.check(target)), self.fitted.inference
+        rng = np.random.default_rng(random_state)
 
         def step(codes: Code, _: Float | None) -> tuple[Float, Float]:
             codes[place] = -1
-            return inference.joint(codes, [target])
+            if approximate is None:
+                return inference.joint(codes, [target])
+            found = [sampled(self.network_, row, target, approximate, samples, rng) for row in codes.T]
+            return np.array([one.probabilities for one in found]), np.zeros(len(found))
 
         parts, logs = zip(*self._steps(X, step), strict=True)
         check_possible(np.concatenate(logs))
@@ -222,8 +228,7 @@ class Network:
 
     def predict(self, X: Any, target: str) -> Any:
         """The most probable state of the target in every row."""
-        states = np.array(self.states(target))
-        return states[np.argmax(self.predict_proba(X, target), axis=1)]
+        return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
     def log_evidence(self, X: Any) -> Float:
         """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
@@ -255,7 +260,7 @@ class Network:
             codes = self.fitted.inference.drawn(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
         else:
             codes = self.network_.sampled(int(n), rng)
-        return _frame({node: np.array(self.states(node))[codes[j]] for j, node in enumerate(self.nodes)})
+        return _frame({node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.nodes)})
 
     def _steps(self, X: Any, step: Callable[[Code, Float | None], Any]) -> list[Any]:
         table = NodeTable.of(X, self.graph, None, self.n_jobs)
@@ -309,6 +314,12 @@ def read_bif(path: Any) -> Network:
 def write_bif(network: Network, path: Any) -> None:
     """Write a network as BIF, gzipped if the name ends in .gz."""
     bif.write_bif(network.network_, path)
+
+
+def _values(states: Sequence[Any]) -> Array:
+    """States as an array to pick from, in their own type."""
+    alike = len({type(state) for state in states}) == 1
+    return np.array(states, dtype=None if alike else object)
 
 
 def _frame(columns: dict[str, Any]) -> Any:

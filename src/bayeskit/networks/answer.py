@@ -38,16 +38,22 @@ def estimate(
 ) -> Answer:
     """P(target | evidence) by chance, with standard errors."""
     codes = hard_evidence(network, evidence, "an approximate answer")
-    if method not in METHODS or not isinstance(target, str) or samples < 1:
-        raise InputError(
-            f"approximate={method!r}, samples={samples!r}: choose {' or '.join(METHODS)}, one target and samples > 0"
-        )
+    if not isinstance(target, str):
+        raise InputError("an approximate answer has one target; ask for its name, or for all of them exactly")
     states = network.states(target)
-    rng = np.random.default_rng(random_state)
-    found: Estimate = METHODS[method](network, codes[:, 0].astype(np.int64), target, samples, rng)
+    found = sampled(network, codes[:, 0], target, method, samples, np.random.default_rng(random_state))
     told = Answer(zip(states, found.probabilities.tolist(), strict=True))
     told.standard_error = dict(zip(states, found.standard_error.tolist(), strict=True))
     return told
+
+
+def sampled(
+    network: Network, codes: Code, target: str, method: str, samples: int, rng: np.random.Generator
+) -> Estimate:
+    """P(target | evidence) for the codes of one row, (nodes,), by a method of ``approximate``."""
+    if method not in METHODS or samples < 1:
+        raise InputError(f"approximate={method!r}, samples={samples!r}: choose {' or '.join(METHODS)} and samples > 0")
+    return METHODS[method](network, codes.astype(np.int64), target, samples, rng)
 
 
 def hard_evidence(network: Network, evidence: Mapping[str, Any], what: str) -> Code:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,6 +110,12 @@ class Fitted:
         learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
         rng = np.random.default_rng(recipe.random_state)
         learned = learning.learn(recipe.method, recipe.restarts, rng, recipe.tolerance, recipe.iterations)
+        if not learned.converged:
+            warnings.warn(
+                f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "
+                f"larger tolerance",
+                stacklevel=5,
+            )
         return cls(learned.network, recipe, rows=rows if rows.kept else None, learned=learned)
 
     def merge(self, other: Fitted) -> Fitted:

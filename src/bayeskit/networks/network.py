@@ -13,7 +13,7 @@ from bayeskit.arrays import Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.table import Table, cells_of, code_of, states_of, table_of
+from bayeskit.networks.table import Table, cells_of, code_of, declared_states, states_of, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Network:
         given = {str(name): spec for name, spec in tables.items()}
         if alone := [name for name in given if name not in graph.parents]:
             graph = Graph({**graph.parents, **dict.fromkeys(alone, ())})
-        declared = {str(name): Levels.of(some) for name, some in (states or {}).items()}
+        declared = {str(name): declared_states(str(name), some) for name, some in (states or {}).items()}
         levels = {}
         for node in graph.nodes:
             if node not in given:

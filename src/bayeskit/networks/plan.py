@@ -169,7 +169,7 @@ class _Compiler:
                 holding[u].add(len(factors))
             factors.append(message)
         last = [factor for i, factor in enumerate(factors) if i not in gone]
-        result = self._emit(self._few(last, targets), targets, 1, -1, ROWS)
+        result = self._emit(self._few(last), targets, 1, -1, ROWS)
         tables = self.numbered.tables
         if self.before:
             arena = np.empty((self.folded, 1))
@@ -237,13 +237,20 @@ class _Compiler:
 
     def _step(self, parts: list[Factor], v: int) -> Factor:
         """The product of all factors that hold a variable, summed over its states."""
-        parts = self._few(parts, None)
-        scope = tuple(dict.fromkeys(u for part in parts for u in part.strides if u != v))
+        parts = self._few(parts)
+        scope = self._axes(parts, v)
         place = FOLDED if self.pattern.folded and all(p.place != ROWS for p in parts) else ROWS
         return self._emit(parts, scope, self.numbered.sizes[v], v, place)
 
-    def _few(self, parts: list[Factor], scope: Sequence[int] | None) -> list[Factor]:
-        """The factors, small ones multiplied beforehand where they are too many, or their product too small."""
+    def _few(self, parts: list[Factor]) -> list[Factor]:
+        """The factors, scaled or multiplied beforehand where they are too many, or their product too small."""
+        if sum(part.floor for part in parts) < DEEP:
+            parts = [
+                self._emit([part], self._axes([part]), 1, -1, ROWS, True)
+                if part.place == ROWS and part.floor < SCALED
+                else part
+                for part in parts
+            ]
         queue = sorted(parts, key=lambda part: prod(self.numbered.sizes[u] for u in part.strides))
         while len(queue) > MOST_INPUTS or sum(part.floor for part in queue) < DEEP:
             group, floor = [queue[0]], queue[0].floor
@@ -254,9 +261,13 @@ class _Compiler:
                 floor += part.floor
             if len(group) == 1:
                 break
-            axes = tuple(dict.fromkeys(u for part in group for u in part.strides))
-            queue = [self._emit(group, axes, 1, -1, ROWS, True), *queue[len(group) :]]
+            queue = [self._emit(group, self._axes(group), 1, -1, ROWS, True), *queue[len(group) :]]
         return queue
+
+    def _axes(self, parts: list[Factor], but: int = -1) -> tuple[int, ...]:
+        """The variables of some factors; those with one state need no axis."""
+        every = dict.fromkeys(u for part in parts for u in part.strides)
+        return tuple(u for u in every if u != but and self.numbered.sizes[u] > 1)
 
     def _emit(
         self, parts: list[Factor], scope: Sequence[int], states: int, v: int, place: int, scaled: bool = False

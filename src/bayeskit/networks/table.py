@@ -15,6 +15,7 @@ from bayeskit.errors import NetworkError
 
 MOST_STATES = 10_000
 MOST_CELLS = 1 << 26
+MOST_PARENTS = 48
 ROUNDING = 1e-4  # how far from one the sum of a row of rounded probabilities may lie
 PROBABILITY = "probability"
 
@@ -63,6 +64,10 @@ class Table:
 
 def cells_of(node: str, sizes: Mapping[str, int], family: tuple[str, ...]) -> tuple[int, ...]:
     """The shape of a table, refused if no memory should be spent on it."""
+    if len(family) > MOST_PARENTS + 1:
+        raise NetworkError(
+            f"{node!r} has {len(family) - 1} parents, and a node may have {MOST_PARENTS}; take some away"
+        )
     shape = tuple(sizes[name] for name in family)
     for name, size in zip(family, shape, strict=True):
         if size > MOST_STATES:
@@ -76,6 +81,23 @@ def cells_of(node: str, sizes: Mapping[str, int], family: tuple[str, ...]) -> tu
             f"{MOST_CELLS}; take away parents or group states"
         )
     return shape
+
+
+def declared_states(node: str, given: Any) -> Levels:
+    """States as a user declares them: a list, or for a hidden node their number.
+
+    >>> declared_states("h", 3).values, declared_states("colour", ["red", "blue"]).values
+    ([0, 1, 2], ['red', 'blue'])
+    """
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        given = range(min(max(int(given), 0), MOST_STATES + 1))
+    listed = [given] if isinstance(given, str) else list(given)
+    found = Levels.of(listed)
+    if len(found) < len(listed) or not 1 <= len(found) <= MOST_STATES:
+        raise NetworkError(
+            f"the states of {node!r} must be 1 to {MOST_STATES} different values, none of them missing, or their number"
+        )
+    return found
 
 
 def states_of(spec: Any, child: str) -> Levels | None:
