@@ -6,19 +6,22 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
+import bayeskit
 from bayeskit import network_record, record, store
-from bayeskit.errors import MergeError
+from bayeskit.errors import MergeError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.network import Network
 
 
-def load(path: Any) -> NaiveBayes | Network:
+def load(path: Any) -> BayesClassifier | Network:
     """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget."""
     if store.peek(path).get("model") == network_record.KIND:
         return Network.restored(path)
-    model, settings = record.load(path)
-    classifier = NaiveBayes(**settings)
+    model, name, settings = record.load(path)
+    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
+        raise ModelFileError(f"{path}: model kind {name!r} is not known to this version; update bayeskit")
+    classifier = kind(**settings)
     classifier._adopt(model)
     return classifier
 

@@ -29,7 +29,15 @@ class Intake:
     fields: pa.Schema | Fields
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any, n_jobs: int | None, known: Mapping[str, str] | None = None) -> Intake:
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        weight: Any,
+        n_jobs: int | None,
+        known: Mapping[str, str] | None = None,
+        fold: Any = None,
+    ) -> Intake:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. "
@@ -40,7 +48,7 @@ class Intake:
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
             weight = np.full(len(X), weight, dtype=np.float64)
-        given = source(X, y, weight)
+        given = source(X, y, weight, fold)
         engine = engine_for(given.rows, n_jobs)
         if known is not None and isinstance(y, str):
             known = {**known, y: known.get("", "")}
