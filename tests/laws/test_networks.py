@@ -35,6 +35,15 @@ def test_posterior_is_enumeration(exact: Enumeration, data: st.DataObject) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(networks(), st.data())
+def test_marginals_of_all_nodes_are_enumeration(exact: Enumeration, data: st.DataObject) -> None:
+    net, evidence = exact.network(), some_evidence(data, exact)
+    for node, found in net.marginals(evidence).items():
+        wanted = exact.posterior(node, evidence)
+        assert found == pytest.approx({s: float(p) for s, p in wanted.items()}, abs=1e-13)
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks(), st.data())
 def test_joint_of_two_is_enumeration(exact: Enumeration, data: st.DataObject) -> None:
     net, evidence = exact.network(), some_evidence(data, exact)
     a, b = data.draw(st.permutations(net.nodes))[:2] if len(net.nodes) > 1 else (net.nodes[0],) * 2

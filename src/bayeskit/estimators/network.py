@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any, Self
 
-import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from bayeskit import network_record
-from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
 from bayeskit.estimators.nodes import NodeTable
+from bayeskit.estimators.questions import Questions
+from bayeskit.frame import html_table
 from bayeskit.networks import bif
-from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sampled
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.inference import check_possible
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
@@ -27,7 +24,7 @@ from bayeskit.networks.table import Table, declared_states
 UNSEEN = ("error", "missing")
 
 
-class Network:
+class Network(Questions):
     """A Bayesian network over categorical columns: P(x) = product over nodes of P(node | its parents).
 
     ``edges`` are (parent, child) pairs; ``tables`` maps nodes to their probabilities: {state: p}, {parents' states:
@@ -111,10 +108,6 @@ class Network:
         """The way EM or gradient went, None after counting."""
         return self.fitted.learned
 
-    def states(self, node: str) -> tuple[Any, ...]:
-        """The states of a node; probabilities come in this order."""
-        return self.network_.states(node)
-
     def table(self, node: str) -> Table:
         """P(node | parents)."""
         return self.network_.tables[self.graph.check(node)]
@@ -186,86 +179,6 @@ class Network:
             return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
         return Fitted.from_rows(self.graph, table.rows(self._declared), recipe, begin)
 
-    # -- asking ----------------------------------------------------------------------------------
-
-    def query(
-        self,
-        target: Any,
-        evidence: Mapping[str, Any] | None = None,
-        approximate: str | None = None,
-        samples: int = 10_000,
-        random_state: Any = None,
-    ) -> Answer:
-        """P(target | evidence) by state; a list of targets gives their joint distribution, by tuples of states.
-
-        Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
-        instead, with a standard error.
-        """
-        if approximate is None:
-            return answer(self.fitted.inference, target, evidence or {})
-        return estimate(self.network_, target, evidence or {}, approximate, samples, random_state)
-
-    def predict_proba(
-        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = None
-    ) -> Float:
-        """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
-
-        None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
-        """
-        place, inference = self.nodes.index(self.graph.check(target)), self.fitted.inference
-        rng = np.random.default_rng(random_state)
-
-        def step(codes: Code, _: Float | None) -> tuple[Float, Float]:
-            codes[place] = -1
-            if approximate is None:
-                return inference.joint(codes, [target])
-            found = [sampled(self.network_, row, target, approximate, samples, rng) for row in codes.T]
-            return np.array([one.probabilities for one in found]), np.zeros(len(found))
-
-        parts, logs = zip(*self._steps(X, step), strict=True)
-        check_possible(np.concatenate(logs))
-        return np.concatenate(parts)
-
-    def predict(self, X: Any, target: str) -> Any:
-        """The most probable state of the target in every row."""
-        return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
-
-    def log_evidence(self, X: Any) -> Float:
-        """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
-        inference = self.fitted.inference
-        return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
-
-    def log_likelihood(self, X: Any) -> float:
-        """The sum of log P(row) over all rows."""
-        return float(self.log_evidence(X).sum())
-
-    def probability(self, state: Mapping[str, Any]) -> float:
-        """The probability of a state of some or all nodes."""
-        codes, likelihoods = evidence_of(self.network_, state)
-        return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
-
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The most probable states of all nodes together, given the evidence."""
-        codes = hard_evidence(self.network_, evidence or {}, "the most probable explanation")
-        found, _ = self.fitted.inference.most_probable(codes)
-        return {node: self.states(node)[code] for node, code in zip(self.nodes, found[:, 0].tolist(), strict=True)}
-
-    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
-        """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InputError(f"n={n!r}: give a number of rows")
-        rng = np.random.default_rng(random_state)
-        if evidence:
-            one = hard_evidence(self.network_, evidence, "sampling")
-            codes = self.fitted.inference.drawn(np.repeat(one, n, axis=1), rng) if n else one[:, :0]
-        else:
-            codes = self.network_.sampled(int(n), rng)
-        return _frame({node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.nodes)})
-
-    def _steps(self, X: Any, step: Callable[[Code, Float | None], Any]) -> list[Any]:
-        table = NodeTable.of(X, self.graph, None, self.n_jobs)
-        return list(table.steps(self.network_.levels, self.unseen, step))
-
     # -- keeping ---------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
@@ -297,13 +210,11 @@ class Network:
         return f"Network({len(self.nodes)} nodes, {len(self.edges)} arcs{free})"
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{head}</th>" for head in ("node", "parents", "states"))
-        rows = []
+        lines = [("node", "parents", "states")]
         for node in self.nodes:
             states: Sequence[Any] = self.states(node) if self._fit else self._declared.get(node, Levels()).values
-            cells = (node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12])))
-            rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-        return f"<p>{escape(repr(self))}</p><table><tr>{heads}</tr>{''.join(rows)}</table>"
+            lines.append((node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12]))))
+        return html_table(lines, left=3, caption=repr(self))
 
 
 def read_bif(path: Any) -> Network:
@@ -314,19 +225,3 @@ def read_bif(path: Any) -> Network:
 def write_bif(network: Network, path: Any) -> None:
     """Write a network as BIF, gzipped if the name ends in .gz."""
     bif.write_bif(network.network_, path)
-
-
-def _values(states: Sequence[Any]) -> Array:
-    """States as an array to pick from, in their own type."""
-    alike = len({type(state) for state in states}) == 1
-    return np.array(states, dtype=None if alike else object)
-
-
-def _frame(columns: dict[str, Any]) -> Any:
-    try:
-        import pandas
-    except ImportError:
-        import pyarrow
-
-        return pyarrow.table(columns)
-    return pandas.DataFrame(columns)

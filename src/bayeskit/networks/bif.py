@@ -19,15 +19,12 @@ from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import MOST_STATES, Table, cells_of
+from bayeskit.networks.tokens import Tokens
 from bayeskit.replacement import replace_file
 
 MOST_BYTES = 1 << 28
 MOST_TOTAL = 1 << 26  # cells of all tables together
 CHUNK = 1 << 20
-# comments, quoted names, marks, and words, which end at white space or a mark
-_TOKEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\];,|])|(?P<word>[^\s{}()\[\];,|"]+)', re.DOTALL
-)
 _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
 
 
@@ -67,7 +64,7 @@ def parse(text: str) -> Network:
     >>> parse("variable a { type discrete [ 2 ] { <5, 5-12 }; } probability ( a ) { table 0.25, 0.75; }").states("a")
     ('<5', '5-12')
     """
-    tokens = _Tokens(text)
+    tokens = Tokens(text)
     levels: dict[str, Levels] = {}
     waiting: list[tuple[tuple[str, ...], int]] = []  # families, and where their entries begin
     while (word := tokens.next()) is not None:
@@ -108,89 +105,7 @@ def parse(text: str) -> Network:
     return Network(Graph({node: tables[node].parents for node in levels}), levels, tables)
 
 
-class _Tokens:
-    """Words and marks of a text, one after the other; nothing recurses."""
-
-    def __init__(self, text: str) -> None:
-        self.found: list[str] = []
-        self.marks: list[bool] = []
-        self.begin: list[int] = []
-        self.text = text
-        end = 0
-        for match in _TOKEN.finditer(text):
-            self._gap(end, match.start())
-            end = match.end()
-            if match.lastgroup is not None:
-                self.found.append(match[match.lastgroup])
-                self.marks.append(match.lastgroup == "mark")
-                self.begin.append(match.start())
-        self._gap(end, len(text))
-        self.at = 0
-
-    def _gap(self, start: int, end: int) -> None:
-        if (gap := self.text[start:end]) and not gap.isspace():
-            line = self.text.count("\n", 0, start) + 1
-            raise NetworkError(f"line {line}: {gap.strip()[:20]!r} is not closed (a quoted name or a comment)")
-
-    def next(self) -> str | None:
-        self.at += 1
-        return self.found[self.at - 1] if self.at <= len(self.found) else None
-
-    def need(self, what: str) -> str:
-        if (word := self.next()) is None:
-            raise self.error(f"it ends where {what} belongs; it is cut short")
-        return word
-
-    def name(self, what: str) -> str:
-        word = self.need(f"the name of {what}")
-        if self.marks[self.at - 1]:
-            raise self.error(f"{word!r} stands where the name of {what} belongs")
-        return word
-
-    def mark(self, wanted: str) -> None:
-        word = self.need(repr(wanted))
-        if word != wanted or not self.marks[self.at - 1]:
-            raise self.error(f"{word[:40]!r} stands where {wanted!r} belongs")
-
-    def number(self) -> float:
-        word = self.name("a probability")
-        try:
-            return float(word)
-        except ValueError:
-            raise self.error(f"{word[:40]!r} is no number") from None
-
-    def ahead(self, mark: str) -> bool:
-        """Whether the next token is this mark, which is then taken."""
-        if self.at < len(self.found) and self.marks[self.at] and self.found[self.at] == mark:
-            self.at += 1
-            return True
-        return False
-
-    def skip_braces(self) -> None:
-        depth = 0
-        while True:
-            word = self.need("'}'")
-            if self.marks[self.at - 1]:
-                depth += (word == "{") - (word == "}")
-                if not depth:
-                    return
-
-    def skip_property(self) -> None:
-        while not (self.need("';'") == ";" and self.marks[self.at - 1]):
-            pass
-
-    def separated(self, end: str) -> Iterator[None]:
-        """Once before every item of a list; commas may separate them."""
-        while not self.ahead(end):
-            yield
-            self.ahead(",")
-
-    def error(self, what: str) -> NetworkError:
-        place = self.begin[min(self.at, len(self.begin)) - 1] if self.begin else 0
-        return NetworkError(f"line {self.text.count(chr(10), 0, place) + 1}: {what}")
-
-
-def _states(tokens: _Tokens, node: str) -> Levels:
+def _states(tokens: Tokens, node: str) -> Levels:
     tokens.mark("{")
     found: list[str] | None = None
     while not tokens.ahead("}"):
@@ -214,7 +129,7 @@ def _states(tokens: _Tokens, node: str) -> Levels:
     return Levels(tuple((TEXT, state) for state in found))
 
 
-def _family(tokens: _Tokens) -> tuple[str, ...]:
+def _family(tokens: Tokens) -> tuple[str, ...]:
     """Parents and child of a table, from ``( child | parents )``."""
     tokens.mark("(")
     child = tokens.name("a variable")
@@ -223,7 +138,7 @@ def _family(tokens: _Tokens) -> tuple[str, ...]:
     return (*parents, child)
 
 
-def _entries(tokens: _Tokens, family: tuple[str, ...], shape: tuple[int, ...], levels: dict[str, Levels]) -> Float:
+def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], levels: dict[str, Levels]) -> Float:
     """The entries of a table, from where its braces open."""
     child, width = family[-1], shape[-1]
     tokens.mark("{")

@@ -11,8 +11,9 @@ import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.errors import ImpossibleEvidence, NetworkError
+from bayeskit.networks.compiler import MOST_WORK, compiled
 from bayeskit.networks.network import Network
-from bayeskit.networks.plan import MOST_WORK, Numbered, Pattern, Plan, compiled
+from bayeskit.networks.plan import Numbered, Pattern, Plan
 
 PLANS = 512  # kept in the cache
 COMPILING = 40_000  # what compiling costs for every node, counted in products of one row
@@ -70,6 +71,28 @@ class Inference:
                 out[places] = (found / total).T.reshape(-1, *shape)
                 log_evidence[places] = np.log(total) + exponent * LOG2
         return out, log_evidence + scale
+
+    def marginals(self, codes: Code) -> dict[str, Float]:
+        """P(node | evidence) of every node at once, (rows, states) each: a pass forward and one back.
+
+        P(x = k | evidence) = l_k * d log P / d l_k, with l_k = 1 the likelihood of state k.
+        """
+        names, sizes = self.network.nodes, self.numbered.sizes
+        out = {node: np.zeros((codes.shape[1], size)) for node, size in zip(names, sizes, strict=True)}
+        for places, pattern in self._groups(codes, (), (), tuple(range(len(codes))), folded=False):
+            mine = np.ascontiguousarray(codes[:, places])
+            plan = self.plan(pattern)
+            belief = np.empty((sum(sizes[v] for v in plan.indicators), mine.shape[1]))
+            found, _ = plan.run(mine, counts=np.zeros(len(plan.tables)), belief=belief)
+            with np.errstate(divide="ignore"):
+                check_possible(np.log(found[0]))
+            for v, node in enumerate(names):
+                if v in plan.indicators:
+                    begin = plan.indicators[v]
+                    out[node][places] = belief[begin : begin + sizes[v]].T
+                else:
+                    out[node][places] = np.eye(sizes[v])[mine[v]]
+        return out
 
     def most_probable(self, codes: Code) -> tuple[Code, Float]:
         """The most probable states of all nodes given what is observed, and log P of them with it."""
