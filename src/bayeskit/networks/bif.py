@@ -22,7 +22,7 @@ from bayeskit.networks.table import MOST_STATES, Table, cells_of
 from bayeskit.networks.tokens import Tokens
 from bayeskit.replacement import replace_file
 
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 26
 MOST_TOTAL = 1 << 26  # cells of all tables together
 CHUNK = 1 << 20
 _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
@@ -66,7 +66,8 @@ def parse(text: str) -> Network:
     """
     tokens = Tokens(text)
     levels: dict[str, Levels] = {}
-    waiting: list[tuple[tuple[str, ...], int]] = []  # families, and where their entries begin
+    tables: dict[str, Table] = {}
+    waiting: list[tuple[tuple[str, ...], int]] = []  # families of variables not declared so far, and their places
     while (word := tokens.next()) is not None:
         if word == "network":
             tokens.name("the network")
@@ -78,31 +79,36 @@ def parse(text: str) -> Network:
             levels[node] = _states(tokens, node)
         elif word == "probability":
             family = _family(tokens)
-            waiting.append((family, tokens.at))
-            tokens.skip_braces()
+            if all(name in levels for name in family):
+                _add(tables, tokens, family, levels)
+            else:
+                waiting.append((family, tokens.at))
+                tokens.skip_braces()
         else:
-            raise tokens.error(f"{word!r} begins no part of a network (network, variable or probability does)")
+            raise tokens.error(f"{word[:40]!r} begins no part of a network (network, variable or probability does)")
     if not levels:
         raise NetworkError("no variable is declared; give a BIF file")
-    tables: dict[str, Table] = {}
-    total = 0
     for family, begin in waiting:
         tokens.at = begin
-        child = family[-1]
-        if child in tables:
-            raise tokens.error(f"{child!r} has two tables")
-        for name in family:
-            if name not in levels:
-                raise tokens.error(f"{name!r} in the table of {child!r} is no variable")
-        shape = cells_of(child, {name: len(levels[name]) for name in family}, family)
-        total += prod(shape)
-        if total > MOST_TOTAL:
-            raise NetworkError(f"the tables have more than {MOST_TOTAL} cells; this is no usable network")
-        tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels))
+        _add(tables, tokens, family, levels)
     for node in levels:
         if node not in tables:
             raise NetworkError(f"variable {node!r} has no table of probabilities")
     return Network(Graph({node: tables[node].parents for node in levels}), levels, tables)
+
+
+def _add(tables: dict[str, Table], tokens: Tokens, family: tuple[str, ...], levels: dict[str, Levels]) -> None:
+    """One more table, from where its braces open."""
+    child = family[-1]
+    if child in tables:
+        raise tokens.error(f"{child!r} has two tables")
+    for name in family:
+        if name not in levels:
+            raise tokens.error(f"{name!r} in the table of {child!r} is no variable")
+    shape = cells_of(child, {name: len(levels[name]) for name in family}, family)
+    if prod(shape) + sum(table.probabilities.size for table in tables.values()) > MOST_TOTAL:
+        raise NetworkError(f"the tables have more than {MOST_TOTAL} cells; this is no usable network")
+    tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels))
 
 
 def _states(tokens: Tokens, node: str) -> Levels:
@@ -150,7 +156,7 @@ def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], le
             codes = [levels[name].index.get((TEXT, s), -1) for name, s in zip(family, labels, strict=False)]
             if len(labels) != len(shape) - 1 or -1 in codes:
                 raise tokens.error(f"({', '.join(labels)[:80]}) are no states of the parents of {child!r}")
-            row = [tokens.number() for _ in tokens.separated(";")]
+            row = tokens.numbers()
             if len(row) != width:
                 raise tokens.error(f"{child!r} has {width} states and here {len(row)} probabilities")
             out = np.full(shape, np.nan) if out is None else out
@@ -162,13 +168,13 @@ def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], le
         if word == "property":
             tokens.skip_property()
         elif word == "table" and out is None:
-            values = [tokens.number() for _ in tokens.separated(";")]
+            values = tokens.numbers()
             if len(values) != prod(shape):
                 raise tokens.error(f"the table of {child!r} has {len(values)} entries, not {prod(shape)}")
             # the format lists the child first, so it varies slowest
             out = np.moveaxis(np.array(values).reshape(width, *shape[:-1]), 0, -1).copy()
         elif word == "default" and default is None:
-            default = [tokens.number() for _ in tokens.separated(";")]
+            default = tokens.numbers()
             if len(default) != width:
                 raise tokens.error(f"{child!r} has {width} states, and its default {len(default)} probabilities")
         else:
