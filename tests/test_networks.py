@@ -75,6 +75,22 @@ def test_html_shows_nodes_escaped() -> None:
     assert "a&lt;b" in net._repr_html_()
 
 
+def test_the_picture_has_every_node_below_its_parents(sprinkler: bk.Network) -> None:
+    import xml.etree.ElementTree as tree
+
+    picture = tree.fromstring(sprinkler.svg())
+    space = "{http://www.w3.org/2000/svg}"
+    height = {t.text: float(t.get("y", "nan")) for t in picture.iter(f"{space}text")}
+    assert set(height) == set(sprinkler.nodes)
+    assert all(height[parent] < height[child] for parent, child in EDGES)
+    assert len(list(picture.iter(f"{space}line"))) == len(EDGES)
+    boxes = [{k: float(r.get(k, "nan")) for k in ("x", "y", "width")} for r in picture.iter(f"{space}rect")]
+    for a in boxes:
+        assert all(
+            a is b or a["y"] != b["y"] or a["x"] + a["width"] < b["x"] or b["x"] + b["width"] < a["x"] for b in boxes
+        )
+
+
 def test_states_keep_their_types() -> None:
     net = bk.Network(
         [("a", "b")], {"a": {1: 0.5, 2: 0.5}, "b": {1: {True: 1.0, False: 0.0}, 2: {True: 0.5, False: 0.5}}}

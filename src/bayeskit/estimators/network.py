@@ -15,6 +15,7 @@ from bayeskit.estimators.nodes import NodeTable
 from bayeskit.estimators.questions import Questions
 from bayeskit.frame import html_table
 from bayeskit.networks import bif
+from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
@@ -22,6 +23,7 @@ from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
 
 UNSEEN = ("error", "missing")
+MOST_DRAWN = 60
 
 
 class Network(Questions):
@@ -209,12 +211,17 @@ class Network(Questions):
         free = f", {self._fit.network.parameters} free probabilities" if self._fit else ", without tables"
         return f"Network({len(self.nodes)} nodes, {len(self.edges)} arcs{free})"
 
+    def svg(self) -> str:
+        """The graph as an SVG picture, parents above their children."""
+        return Drawing(self.graph).svg
+
     def _repr_html_(self) -> str:
         lines = [("node", "parents", "states")]
         for node in self.nodes:
             states: Sequence[Any] = self.states(node) if self._fit else self._declared.get(node, Levels()).values
             lines.append((node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12]))))
-        return html_table(lines, left=3, caption=repr(self))
+        picture = self.svg() if len(self.nodes) <= MOST_DRAWN else ""
+        return picture + html_table(lines, left=3, caption=repr(self))
 
 
 def read_bif(path: Any) -> Network:
