@@ -56,6 +56,7 @@ class TAN(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.cuts = cuts
@@ -66,6 +67,7 @@ class TAN(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
@@ -87,6 +89,7 @@ class KDB(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
@@ -98,6 +101,7 @@ class KDB(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:

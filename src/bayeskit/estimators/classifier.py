@@ -41,6 +41,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
+    weights: str | None = None
     prior_shift_: PriorShift
 
     _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
@@ -60,7 +61,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._learned(X, y, sample_weight, ()))
+        model = self._learned(X, y, sample_weight, ())
+        if self.weights is not None and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -150,6 +156,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         if self.unseen not in UNSEEN:
             raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
+        if self.weights not in (None, "fitted"):
+            raise InputError(f"weights={self.weights!r}: choose None (every column counts once) or 'fitted'")
         normal_prior(self.prior)
 
     @property
@@ -215,7 +223,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
-            self.model_.log_prior(prior),
+            self.model_.log_base(prior),
             (*(names[j] for j in which.tolist()), *rest),
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
@@ -249,7 +257,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
         that no family of their column can have."""
         model = self.model_
-        known = model.log_prior(prior)
+        known = model.log_base(prior)
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
             block = model.counted.block(batch)

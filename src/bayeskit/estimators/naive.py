@@ -54,6 +54,7 @@ class NaiveBayes(BayesClassifier):
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -62,6 +63,7 @@ class NaiveBayes(BayesClassifier):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
