@@ -10,6 +10,7 @@ from typing import Any
 _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
+    "AutoBayes": "bayeskit.estimators.auto",
     "NaiveBayes": "bayeskit.estimators.naive",
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Array, Float, Int
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
 STEPS = 60  # of L-BFGS
@@ -33,6 +33,17 @@ class Evidence:
         relative = np.maximum(terms - np.where(np.isfinite(best), best, 0.0), LEAST)
         aligned = np.ascontiguousarray(relative.transpose(0, 2, 1))
         return cls(aligned, np.maximum(base, LEAST), label, np.ones(len(label)) if mass is None else mass)
+
+    def at(self, rows: Array) -> Evidence:
+        """That of some rows."""
+        base = self.base[rows] if self.base.ndim == 2 else self.base
+        return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
+
+    def log_posterior(self, weight: Float, bias: Float) -> Float:
+        """(n, K)"""
+        score = self.terms @ weight + self.base + bias
+        out: Float = score - logsumexp(score, axis=1, keepdims=True)
+        return out
 
     def loss(self, weight: Float, bias: Float) -> float:
         """Minus the sum of log P(label | row), in nats."""
