@@ -11,6 +11,7 @@ _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
+    "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",

@@ -64,7 +64,7 @@ class Model:
 
     @property
     def _context(self) -> Context:
-        return Context(self.weights, self.unseen, self._exact_weights)
+        return Context(self.weights, self.unseen, self._exact_weights, self.classes)
 
     @cached_property
     def density(self) -> NaiveDensity:

@@ -46,6 +46,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
 
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
@@ -124,7 +129,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         ``resumed`` is a structure whose choices are kept.
         """
-        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
         further: Naive | None = structure if resumed is None else structure.resumed(resumed)
         while further is not None:  # what to count may depend on what was counted before
             structure = further

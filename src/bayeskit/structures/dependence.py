@@ -11,7 +11,6 @@ from scipy.special import xlogy
 from bayeskit.arrays import Bool, Float
 from bayeskit.statistics.tables import Tables
 
-
 NOTHING = 1e-12  # nats of a row that are only rounding
 
 

@@ -141,6 +141,11 @@ class NaiveDensity:
             found |= getattr(density, "axes", {})
         return found
 
+    @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        """By class, the columns whose covariance had to be helped; of densities of several columns together."""
+        return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
             density.add(block, out, own)
