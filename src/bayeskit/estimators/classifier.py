@@ -41,10 +41,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
-    weights: str | None = None
     prior_shift_: PriorShift
 
     _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
 
     @property
     def _policy(self) -> Any:
@@ -67,7 +71,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
         model = self._learned(X, y, sample_weight, ())
-        if self.weights is not None and len(model.classes) > 1:
+        if self._weighs and len(model.classes) > 1:
             from bayeskit.estimators.unseen import tuned
 
             model = tuned(self, model, X, y, sample_weight)
@@ -161,8 +165,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         if self.unseen not in UNSEEN:
             raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
-        if self.weights not in (None, "fitted"):
-            raise InputError(f"weights={self.weights!r}: choose None (every column counts once) or 'fitted'")
         normal_prior(self.prior)
 
     @property
@@ -327,6 +329,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights == "fitted"
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
@@ -65,6 +65,10 @@ class NaiveBayes(BayesClassifier):
         self.missing = missing
         self.weights = weights
         self.n_jobs = n_jobs
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)

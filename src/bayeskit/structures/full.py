@@ -52,7 +52,7 @@ class Full:
             raise InputError(f"covariance={self.covariance!r}: choose one of {', '.join(SHAPES)}")
         for name, what, most in (("shrinkage", "'auto', None or", 1.0), ("smoothing", "'auto' or", np.inf)):
             value = getattr(self, name)
-            if value == "auto" or (value is None and name == "shrinkage"):
+            if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
                 continue
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= most or value == np.inf:
                 bound = "between 0 and 1" if most == 1 else "of at least 0"
@@ -62,7 +62,7 @@ class Full:
     @property
     def leave_one_out(self) -> bool:
         """Whether a density can take a row out; what is available of every two columns has to be refitted."""
-        return not self.available
+        return not self.available and self.shrinkage != "pooled"
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
