@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Pool:
     bias: Float  # (K,)
     pull: float
     gain: Float  # (M,) nats per row that would be lost without each voice, on the rows it was fitted to
+    curvature: Float  # (M + K, M + K) of what was minimised: how firmly the weights are known
 
     @classmethod
     def of(cls, voices: Float, log_prior: Float, label: Int, mass: Float, part: Int) -> Pool:
@@ -49,11 +50,41 @@ class Pool:
         shares = mixture_weights(given, mass)
         pull = PULLS[0] if len(PULLS) == 1 else min(PULLS, key=lambda p: _missed(seen, shares, p, part))
         weight, bias = seen.fitted(shares, pull, BIAS)
+        pulls = np.diag(np.repeat([pull, BIAS], [len(weight), len(bias)]))
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
         gain = np.where(weight > 0, (np.array(without) - loss) / len(label), 0.0)
-        return cls(weight, bias, pull, gain)
+        return cls(weight, bias, pull, gain, seen.curvature(weight, bias) + pulls)
+
+    @classmethod
+    def silent(cls, classes: int) -> Pool:
+        """Of no voice: the prior alone."""
+        return cls(np.empty(0), np.zeros(classes), 0.0, np.empty(0), BIAS * np.eye(classes))
+
+    def kept(self) -> Pool:
+        """Without the voices that have no weight."""
+        some = np.concatenate([self.weight > 0, np.ones(len(self.bias), dtype=bool)])
+        loud = self.weight > 0
+        return replace(
+            self, weight=self.weight[loud], gain=self.gain[loud], curvature=self.curvature[np.ix_(some, some)]
+        )
+
+    def stepped(self, voices: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
+        """Moved by new rows, as far as the rows it was fitted to allow."""
+        seen = Evidence.of(voices, log_prior, label, mass)
+        weight, bias = seen.drawn(np.concatenate([self.weight, self.bias]), self.curvature)
+        return replace(self, weight=weight, bias=bias, curvature=self.curvature + seen.curvature(weight, bias))
+
+    def placed(self, place: Int, classes: int) -> Pool:
+        """With the biases of the old classes at new places among more."""
+        m = len(self.weight)
+        index = np.concatenate([np.arange(m), m + place])
+        curvature = np.diag(np.repeat([0.0, BIAS], [m, classes]))
+        curvature[np.ix_(index, index)] = self.curvature
+        bias = np.zeros(classes)
+        bias[place] = self.bias
+        return replace(self, bias=bias, curvature=curvature)
 
 
 def _missed(seen: Evidence, shares: Float, pull: float, part: Int) -> float:

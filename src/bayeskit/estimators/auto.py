@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,17 +17,19 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayeskit
 from bayeskit.arrays import Array, Float
-from bayeskit.errors import BayeskitError, InputError
+from bayeskit.errors import BayeskitError, InputError, MergeError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
+from bayeskit.explain.explanation import Explanation
 from bayeskit.frame import aligned
 from bayeskit.pool import Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 
+NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 JUDGED = 12_000  # rows candidates are judged on; all rows are learned in the end
 DEEP = 700  # rows from which four parents are tried
 WIDE = 150  # columns up to which pairs of columns are counted
@@ -160,7 +163,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self._check_settings()
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
-            return self._adopt(encoder, (), Pool(np.empty(0), np.zeros(1), 0.0, np.empty(0)), Roll((), 0))
+            return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
         sample = Sample.of(X, y, sample_weight)
         rng = np.random.default_rng(self.random_state)
         judged = _some(sample, JUDGED, rng)
@@ -171,14 +174,60 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         said = np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1)
         pool = Pool.of(said, base, plan.label, plan.mass, plan.part)
         members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
-        kept = pool.weight > 0
         for v, w, gain in zip(heard, pool.weight, pool.gain, strict=True):
             given = v.log_posterior[np.arange(len(plan.label)), plan.label]
             loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=plan.mass))
             lines.append((v.name, loss, float(w), float(gain), "" if w > 0 else "adds nothing"))
         lines.sort(key=lambda line: (-line[2] if np.isfinite(line[2]) else 1.0, line[0]))
-        pool = replace(pool, weight=pool.weight[kept], gain=pool.gain[kept])
-        return self._adopt(encoder, members, pool, Roll(tuple(lines), len(plan.label)))
+        return self._adopt(encoder, members, pool.kept(), Roll(tuple(lines), len(plan.label)))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
+
+        The new rows are foretold before they are learned. Candidates are not tried anew; ``fit`` does that.
+        """
+        if not hasattr(self, "encoder_"):
+            return self.fit(X, y, sample_weight)
+        rows, labels, weight = _labelled(X, y, sample_weight)
+        pool = self.pool_
+        known = np.flatnonzero(np.isin(labels, self.classes_))
+        if self.members_ and len(known):
+            asked = taken(rows, known)
+            said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
+            mass = np.ones(len(known)) if weight is None else weight[known]
+            pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
+        return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows in every member; the weights of the members stay as they are."""
+        check_is_fitted(self, "encoder_")
+        rows, labels, weight = _labelled(X, y, sample_weight)
+        return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
+
+    def merge(self, other: AutoBayes) -> AutoBayes:
+        """A new classifier whose members have learned what both have; the weights of the members are this one's."""
+        check_is_fitted(self, "encoder_")
+        check_is_fitted(other, "encoder_")
+        if [m.name for m in self.members_] != [m.name for m in other.members_]:
+            raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
+        both = type(self)(**self.get_params(deep=False))
+        members = tuple(
+            replace(m, classifier=m.classifier.merge(o.classifier))
+            for m, o in zip(self.members_, other.members_, strict=True)
+        )
+        return both._adopt(self.encoder_.merge(other.encoder_), members, self.pool_, self.roll_)
+
+    def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
+        """Every member changed, or none."""
+        members = []
+        for member in self.members_:
+            changed = copy(member.classifier)
+            change(changed, member.asked(self.encoder_, X))
+            members.append(replace(member, classifier=changed))
+        encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
+        change(encoder, X)
+        new = encoder.model_.counted.domain.classes
+        return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
 
     def _heard(self, sample: Sample, encoder: BayesClassifier, plan: Plan) -> tuple[list[Voice], list[Any]]:
         """What each candidate says of the rows of the plan, and why some say nothing."""
@@ -279,10 +328,55 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             return self.encoder_.predict_log_proba(X)
         score: Float = np.zeros(1)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            logs = member.classifier.predict_log_proba(member.asked(self.encoder_, X))
-            score = score + weight * evidence(logs, self._own_prior, self._weights.sum())
-        out: Float = log_softmax(score + self.pool_.bias + self._log_prior(prior), axis=1)
+            score = score + weight * self._said(member, X)
+        out: Float = log_softmax(score + self._base(prior), axis=1)
         return out
+
+    def _said(self, member: Member, X: Any) -> Float:
+        """What a member adds to the prior: (n, K)."""
+        logs = member.classifier.predict_log_proba(member.asked(self.encoder_, X))
+        return evidence(logs, self._own_prior, self._weights.sum())
+
+    def _base(self, prior: Any) -> Float:
+        return self._log_prior(prior) + self.pool_.bias
+
+    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
+        """What each column says for each class, over all members, adding up to the posterior.
+
+        A member's term counts as much as the member. Members that see a row as a whole (neighbours) have one part of
+        their own; "back-off" is what keeps any member from being certain.
+        """
+        plain = self.encoder_.explain(X, prior=prior)
+        if not self.members_:
+            return plain if top is None else plain.top(top)
+        place = {name: j for j, name in enumerate(plain.parts)}
+        terms = np.zeros((len(plain), len(plain.parts) + 2, len(self.classes_)))
+        base = self._base(prior).copy()
+        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
+            said = self._said(member, X)
+            if member.together:
+                terms[:, -2] += weight * said
+                continue
+            found = member.classifier.explain(member.asked(self.encoder_, X))
+            pieces = np.maximum(found.terms, -1e6)
+            owners = found.parts if member.view is None else member.view.owners
+            np.add.at(terms, (slice(None), [place[name] for name in owners]), weight * pieces)
+            start = np.maximum(found.prior, -1e6) - self._own_prior
+            base += weight * start
+            rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
+            terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
+        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
+        kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
+        values = tuple((*row, None, None) for row in plain.values)
+        whole = Explanation(
+            self.classes_,
+            base,
+            tuple(parts[j] for j in kept),
+            terms[:, kept],
+            tuple(tuple(row[j] for j in kept) for row in values),
+            self.predict_proba(X, prior),
+        )
+        return whole if top is None else whole.top(top)
 
     @property
     def _weights(self) -> Float:
@@ -313,6 +407,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
+
+
+def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
+    """The rows that have a label, with it and their weights."""
+    sample = Sample.of(X, y, weight, least=1)
+    return sample.take(np.flatnonzero(sample.rows.counted))
 
 
 def _numbers(sample: Sample, view: View, encoder: BayesClassifier) -> Sample:

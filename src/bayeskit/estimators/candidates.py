@@ -49,6 +49,11 @@ class Member:
     classifier: BayesClassifier
     view: View | None = None
 
+    @property
+    def together(self) -> bool:
+        """Whether it sees a row as a whole, so that no column has a part of its own."""
+        return type(self.classifier).__name__ == "KNNBayes"
+
     def asked(self, encoder: BayesClassifier, X: Any) -> Any:
         """The table as the classifier takes it."""
         return X if self.view is None else self.view.matrix(encoder, X)

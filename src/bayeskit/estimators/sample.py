@@ -33,7 +33,7 @@ class Sample:
     beside: tuple[str, ...]  # columns of X that are not features
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Sample:
+    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> Sample:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
         if isinstance(groups, str):
@@ -49,7 +49,7 @@ class Sample:
         heavy = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels)) > 0
         classes = levels.canonical(heavy)
         codes = np.append(levels.codes_in(classes), -1)[codes]
-        if len(classes) < 2:
+        if len(classes) < least:
             raise InputError(
                 f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"

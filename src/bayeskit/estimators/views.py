@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
+from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
 
 KNOTS = 256  # of the map from values to normal scores
@@ -41,42 +42,45 @@ class View:
     """
 
     scales: tuple[Scale, ...]
-    levels: tuple[tuple[str, Int], ...]  # column, codes that get a number each
+    levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
     def of(cls, encoder: BayesClassifier, X: Any, scores: bool, levels: bool) -> View:
         """From the rows of a table, in the codes of a fitted classifier."""
         blocks = list(_blocks(encoder, X))
-        schema = encoder.model_.schema
+        schema, known = encoder.model_.schema, encoder.model_.counted.domain.levels
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
             if (scale := _scale(name, x, scores)) is not None:
                 scales.append(scale)
-        coded: list[tuple[str, Int]] = []
+        coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
             codes = np.concatenate([b.codes[j] for b in blocks])
             count = np.bincount(codes[codes >= 0], minlength=1)
             some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
             some = some[count[some] > 0]
             if len(some) > 1:
-                coded.append((name, some[1:] if len(some) == 2 else some))
+                told = some[1:] if len(some) == 2 else some
+                coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
     @property
     def owners(self) -> list[str]:
         """The column of the table that each number comes from."""
         numbers = [name for s in self.scales for name in [s.name] * (1 + s.flagged)]
-        return numbers + [name for name, codes in self.levels for _ in codes]
+        return numbers + [name for name, told in self.levels for _ in told.keys]
 
     def __len__(self) -> int:
         return len(self.owners)
 
     def matrix(self, encoder: BayesClassifier, X: Any) -> Float:
         """The rows of a table as numbers: (n, len)."""
-        return np.concatenate([self._numbers(block) for block in _blocks(encoder, X)])
+        known = encoder.model_.counted.domain.levels
+        codes = [told.codes_in(known[name]) for name, told in self.levels]
+        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)])
 
-    def _numbers(self, block: Block) -> Float:
+    def _numbers(self, block: Block, codes: list[Int]) -> Float:
         place = {name: j for j, name in enumerate(block.schema.coded)}
         columns = []
         for scale in self.scales:
@@ -84,8 +88,9 @@ class View:
             columns.append(scale.of(x))
             if scale.flagged:
                 columns.append(np.isnan(x).astype(np.float64))
-        for name, codes in self.levels:
-            columns += list((block.codes[place[name]] == codes[:, None]).astype(np.float64))
+        for (name, _), some in zip(self.levels, codes, strict=True):
+            there = (block.codes[place[name]] == some[:, None]) & (some[:, None] >= 0)
+            columns += list(there.astype(np.float64))
         return np.stack(columns, axis=1) if columns else np.empty((block.rows, 0))
 
 
