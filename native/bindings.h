@@ -82,3 +82,4 @@ void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
 void bind_nearest(nb::module_ &);
 void bind_networks(nb::module_ &);
+void bind_products(nb::module_ &);

@@ -72,4 +72,5 @@ NB_MODULE(_core, m) {
     bind_functions(m);
     bind_nearest(m);
     bind_networks(m);
+    bind_products(m);
 }

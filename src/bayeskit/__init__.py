@@ -10,6 +10,8 @@ from typing import Any
 _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
+    "AutoBayes": "bayeskit.estimators.auto",
+    "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
     "KNNBayes": "bayeskit.estimators.knn",
     "Discretizer": "bayeskit.estimators.discretizer",
