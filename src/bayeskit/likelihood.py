@@ -34,6 +34,38 @@ class Context:
         return self.weights[groups] - mass if self.exact is None else self.exact.without(groups, mass)
 
 
+@dataclass(frozen=True)
+class Axis:
+    """Where the values of a numeric column lie under the densities of the classes.
+
+    Nearly all probability lies between the first and the last point, and between two neighbours no density has more
+    than a bend or two: what integrating, drawing and choosing values to show need to know.
+    """
+
+    points: Float  # sorted
+    whole: bool = False  # whether whole numbers only have probability
+    atom: bool = False  # whether zero has a probability of its own beside a density
+
+    @classmethod
+    def around(cls, mean: Float, deviation: Float, far: float = 12.0) -> Axis:
+        """Around the middle of each class, out to ``far`` deviations and then in steps that double."""
+        near = np.concatenate([np.arange(0.0, 4.0, 0.5), np.arange(4.0, 13.0)])
+        steps = np.concatenate([near, 12.0 * 2.0 ** np.arange(1, max(0, int(np.log2(far / 12.0))) + 1)])
+        offsets = np.concatenate([-steps[:0:-1], steps])
+        points = np.unique(mean[:, None] + deviation[:, None] * offsets)
+        return cls(points[np.isfinite(points)])
+
+    @classmethod
+    def above(cls, low: float, high: float, mean: Float) -> Axis:
+        """From ``low`` up to ``high`` or far beyond the mean of each class, in steps that double away from an end."""
+        steps = 2.0 ** np.arange(-50.0, 7.0)
+        points = [low + np.abs(m - low) * steps for m in mean]
+        if np.isfinite(high):
+            points += [high - np.abs(high - m) * steps for m in mean]
+        whole = np.unique(np.concatenate([[low], *points, [high]]))
+        return cls(whole[np.isfinite(whole) & (whole >= low) & (whole <= high)])
+
+
 VAST = 900.0  # log2 of the magnitude above which terms are compared apart
 
 

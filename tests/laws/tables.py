@@ -24,7 +24,9 @@ from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
+from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.scatter import Scatter
+from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324
@@ -178,5 +180,10 @@ def statistics() -> dict[str, Any]:
     found["patterns"] = Keyed.empty(numbers, Scatter.empty(numbers, 0), 0, patterns=True)
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
+    found["rows"] = Rows.empty(SCHEMA.columns, 0)
+    found["rows of a few columns"] = Rows.empty([SCHEMA["hits"], SCHEMA["flag"]], 0)
+    slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], dict.fromkeys(SCHEMA.numeric, (-1.0, 0.0, 3.5)))
+    some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}
+    found["sliced"] = Sliced.empty(slices, some, 0)
     found["product"] = Product(dict(found), 0)
     return found

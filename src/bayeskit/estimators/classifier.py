@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -19,8 +19,9 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
+from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
 from bayeskit.likelihood import shown
@@ -40,6 +41,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
+    prior_shift_: PriorShift
+
+    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
 
     @property
     def _policy(self) -> Any:
@@ -61,7 +70,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._learned(X, y, sample_weight, ()))
+        model = self._learned(X, y, sample_weight, ())
+        if self._weighs and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -110,11 +124,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else None)
+
+    def _counted(
+        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+    ) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold.
+
+        ``resumed`` is a structure whose choices are kept.
+        """
         structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-        check_rows(counted)
-        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types
@@ -187,8 +215,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         table = self._asked(X)
-        names = self.schema_.names
+        names = self.model_.density.parts
         which = np.arange(len(names))
+        by_column = names == self.model_.schema.names
         if top is not None and check_top(top) < len(names):
             spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -196,13 +225,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
-            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+            values = [(*row, *(None for _ in rest)) for row in shown]
             return terms, model.posterior(block, p), values
 
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
-            self.model_.log_prior(prior),
+            self.model_.log_base(prior),
             (*(names[j] for j in which.tolist()), *rest),
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
@@ -236,7 +266,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
         that no family of their column can have."""
         model = self.model_
-        known = model.log_prior(prior)
+        known = model.log_base(prior)
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
             block = model.counted.block(batch)
@@ -251,9 +281,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             outside.update(strange)
             yield result
         if empty:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
-            )
+            raise no_rows(model.schema)
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
@@ -263,6 +291,28 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """The table of a question, checked against the columns of the fit."""
         check_is_fitted(self, "model_")
         return self._opened(X, schema=self.model_.schema)
+
+    def calibrated(
+        self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
+    ) -> Any:
+        """This classifier with its probabilities set right by "temperature", "sigmoid" or "isotonic".
+
+        The map is fitted to posteriors of these rows by cross-validation, so that no row is judged by itself.
+        """
+        from bayeskit.estimators.calibrated import Calibrated
+
+        check_is_fitted(self, "model_")
+        like = type(self)(**self.get_params(deep=False))
+        return Calibrated(like, method, random_state=random_state).around(self, X, y, sample_weight)
+
+    def adapt_prior(self, X: Any) -> Self:
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
+        prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
+        adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
+        adapted._adopt(replace(self.model_, prior=normal_prior(prior)))
+        adapted.prior_shift_ = shift
+        return adapted
 
     # -- keeping ---------------------------------------------------------------------------------
 
@@ -279,6 +329,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights == "fitted"
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

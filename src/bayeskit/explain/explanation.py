@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -12,6 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError
+from bayeskit.frame import aligned
 
 REST = "(rest)"
 
@@ -94,16 +94,6 @@ def check_top(most: Any) -> int:
 def widest(spread: Float, most: int) -> Int:
     """Positions of the parts with the widest spread, in order; the first of equal ones."""
     return np.sort(np.argsort(-spread, kind="stable")[:most])
-
-
-def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
-    """Rows of cells under each other, the first ``left`` of them to the left."""
-    width = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = (
-        (cell.ljust(w) if j < left else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
-        for line in lines
-    )
-    return "\n".join("  ".join(cells).rstrip() for cells in text)
 
 
 def _signed(numbers: Float) -> list[str]:

@@ -35,7 +35,13 @@ class Covariance:
             target = np.full_like(target, target.mean())
         shaped = shaped_like(shape, np.broadcast_to(pooled, raw.shape) if shape == "tied" else raw)
         rows = np.full_like(weight, weight.sum()) if shape == "tied" else weight
-        if shrinkage == "auto":
+        if shrinkage == "pooled":  # d + 2 pseudo-rows of all classes together, whose own share of the target is tiny
+            pseudo = len(target) + 2.0
+            shaped = (rows[:, None, None] * shaped + pseudo * shaped_like(shape, pooled)) / (rows + pseudo)[
+                :, None, None
+            ]
+            rows = np.full_like(weight, weight.sum())
+        if shrinkage in ("auto", "pooled"):
             size = np.sqrt(np.outer(target, target))
             share = np.array([_oas(s / size, w, shape) for s, w in zip(shaped, rows, strict=True)])
         else:

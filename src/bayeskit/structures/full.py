@@ -52,7 +52,7 @@ class Full:
             raise InputError(f"covariance={self.covariance!r}: choose one of {', '.join(SHAPES)}")
         for name, what, most in (("shrinkage", "'auto', None or", 1.0), ("smoothing", "'auto' or", np.inf)):
             value = getattr(self, name)
-            if value == "auto" or (value is None and name == "shrinkage"):
+            if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
                 continue
             known = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
             if not (known and 0 <= float(value) <= most):
@@ -63,7 +63,7 @@ class Full:
     @property
     def leave_one_out(self) -> bool:
         """Whether a density can take a row out; what is available of every two columns has to be refitted."""
-        return not self.available
+        return not self.available and self.shrinkage != "pooled"
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
