@@ -335,7 +335,7 @@ def fitted_weights(weights: Any) -> bool:
     """Whether the setting asks for weights; anything it cannot mean is refused."""
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
-    return weights == "fitted"
+    return weights is not None
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:
