@@ -81,3 +81,4 @@ void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
 void bind_nearest(nb::module_ &);
+void bind_selection(nb::module_ &);

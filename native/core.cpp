@@ -71,4 +71,5 @@ NB_MODULE(_core, m) {
     bind_mixture(m);
     bind_functions(m);
     bind_nearest(m);
+    bind_selection(m);
 }

@@ -12,6 +12,7 @@ _PLACES = {
     "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
     "KNNBayes": "bayeskit.estimators.knn",
+    "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
