@@ -83,3 +83,4 @@ void bind_functions(nb::module_ &);
 void bind_nearest(nb::module_ &);
 void bind_networks(nb::module_ &);
 void bind_products(nb::module_ &);
+void bind_selection(nb::module_ &);

@@ -36,6 +36,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "lookup.inl"
 #include "softmax.inl"
 #include "mixture.inl"
+#include "selection.inl"
 #include "integers.inl"
 #include "propagate.inl"
 
@@ -46,4 +47,4 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
-                                       softmax,     integers, mixture, curves, propagate};
+                                       softmax, integers, mixture, curves, propagate, selection};

@@ -73,4 +73,5 @@ NB_MODULE(_core, m) {
     bind_nearest(m);
     bind_networks(m);
     bind_products(m);
+    bind_selection(m);
 }

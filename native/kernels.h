@@ -105,4 +105,7 @@ struct Kernels {
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
     Status (*propagate)(Program, Evidence, Asked);
+    Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
+                        int64_t others, const double *truth, const double *weights, const int64_t *candidates,
+                        int64_t count, double *out);
 };

@@ -14,6 +14,7 @@ _PLACES = {
     "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
     "KNNBayes": "bayeskit.estimators.knn",
+    "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
     "Network": "bayeskit.estimators.network",
     "read_bif": "bayeskit.estimators.network",
