@@ -186,7 +186,9 @@ def test_mixed_columns_with_holes_are_learned(model):
 def test_a_row_of_holes_has_the_prior(model):
     X, y = mixed()
     nothing = X[:3].assign(**dict.fromkeys(X.columns))
-    assert model.fit(X, y).predict_proba(nothing) == pytest.approx(np.tile([np.mean(y == "no"), np.mean(y == "yes")], (3, 1)))
+    assert model.fit(X, y).predict_proba(nothing) == pytest.approx(
+        np.tile([np.mean(y == "no"), np.mean(y == "yes")], (3, 1))
+    )
 
 
 @every_classifier
@@ -216,7 +218,9 @@ def test_a_smoothed_level_is_that_of_a_refit_with_it_declared(model):
 def test_a_hole_can_be_a_level():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
-    X = pd.DataFrame({"x": np.where((rng.random(400) < 0.1 + 0.8 * y), np.nan, rng.normal(size=400)), "z": rng.normal(size=400)})
+    X = pd.DataFrame(
+        {"x": np.where((rng.random(400) < 0.1 + 0.8 * y), np.nan, rng.normal(size=400)), "z": rng.normal(size=400)}
+    )
     for model in (bk.TAN(missing="level"), bk.AODE(missing="level", cuts="frequency")):
         assert model.fit(X, y).score(X, y) > 0.85
     assert bk.TAN().fit(X, y).score(X, y) < 0.65
