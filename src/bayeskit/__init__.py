@@ -22,6 +22,8 @@ _PLACES = {
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
     "evaluate": "bayeskit.estimators.evaluate",
+    "compare": "bayeskit.estimators.compare",
+    "cross_population": "bayeskit.estimators.populations",
     "Holdout": "bayeskit.evaluation.methods",
     "CrossValidation": "bayeskit.evaluation.methods",
     "LeaveOneOut": "bayeskit.evaluation.methods",
