@@ -80,3 +80,4 @@ void bind_sparse(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
+void bind_networks(nb::module_ &);

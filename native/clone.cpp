@@ -37,6 +37,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "softmax.inl"
 #include "mixture.inl"
 #include "integers.inl"
+#include "propagate.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -45,4 +46,4 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
-                                       softmax,     integers, mixture, curves};
+                                       softmax,     integers, mixture, curves, propagate};

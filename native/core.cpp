@@ -70,4 +70,5 @@ NB_MODULE(_core, m) {
     bind_bins(m);
     bind_mixture(m);
     bind_functions(m);
+    bind_networks(m);
 }

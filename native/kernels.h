@@ -48,6 +48,44 @@ struct Curves {
     int64_t longest;
 };
 
+// A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
+//   INDICATE  out, column (-1 none), states, likelihood (-1 none)
+//   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
+//   STEP      out, dims, states, variable (-1 none), scaled, inputs; size, variable of the dims; inputs as
+//             (message or table, offset, stride of the variable, strides of the dims)
+// Offsets count cells: of ``tables``, or of the arena, which has a value for every row of a tile in each.
+constexpr int INDICATE = 0, GATHER = 1, STEP = 2;
+constexpr int MOST_INPUTS = 16, MOST_DIMS = 64;
+
+struct Program {
+    const int64_t *words;
+    int64_t length;
+    const int64_t *start;  // (ops,)
+    int64_t ops;
+    const double *tables;
+    int64_t cells, result;  // of the arena; where the result stands
+};
+
+// What is known of each row: codes (variables, rows), -1 not observed, and likelihoods (cells, rows).
+struct Evidence {
+    Codes codes;
+    const double *likelihood;
+};
+
+// What is asked: the result (states, rows) over 2^exponent; states of all variables; expected counts.
+struct Asked {
+    int64_t tile;
+    bool largest;
+    int64_t states;
+    double *out, *exponent;
+    int32_t *chosen;  // (variables, rows), or null
+    uint64_t seed;
+    double *counts;  // like tables, or null
+    const double *weights;
+    int64_t belief_from, beliefs;  // arena cells whose posterior goes to belief (beliefs, rows)
+    double *belief;
+};
+
 enum class Status { fine, group, code, weight, window, memory };
 
 struct Kernels {
@@ -66,4 +104,5 @@ struct Kernels {
     void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
+    Status (*propagate)(Program, Evidence, Asked);
 };

@@ -137,17 +137,18 @@ def _agree(counted: Counted) -> None:
 def _domain(schema: Schema, classes: list[str], levels: list[str], sizes: list[int]) -> Domain:
     if len(sizes) != len(schema.coded) or any(size < 0 for size in sizes) or sum(sizes) != len(levels):
         raise ModelFileError("its levels do not fit its columns")
-    keys = [_key(line) for line in levels]
+    keys = [key_of(line) for line in levels]
     begin = np.cumsum([0, *sizes]).tolist()
     by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
-    domain = Domain(Levels(tuple(map(_key, classes))), by_column)
+    domain = Domain(Levels(tuple(map(key_of, classes))), by_column)
     for some in (domain.classes, *domain.levels.values()):
         if len(some.index) < len(some):
             raise ModelFileError("a level occurs twice")
     return domain
 
 
-def _key(line: str) -> Key:
+def key_of(line: str) -> Key:
+    """The level of a text that ``keys_of`` made."""
     family, value = json.loads(line)
     if family not in TYPES or type(value) not in TYPES[family]:
         raise ModelFileError(f"{line} is not a level")
