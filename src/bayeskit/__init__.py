@@ -12,6 +12,7 @@ _PLACES = {
     "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
     "Network": "bayeskit.estimators.network",
+    "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
