@@ -17,6 +17,7 @@ _PLACES = {
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
     "Network": "bayeskit.estimators.network",
+    "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
