@@ -80,4 +80,6 @@ void bind_sparse(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
+void bind_nearest(nb::module_ &);
 void bind_networks(nb::module_ &);
+void bind_products(nb::module_ &);

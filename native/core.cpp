@@ -70,5 +70,7 @@ NB_MODULE(_core, m) {
     bind_bins(m);
     bind_mixture(m);
     bind_functions(m);
+    bind_nearest(m);
     bind_networks(m);
+    bind_products(m);
 }

@@ -54,6 +54,29 @@ def test_a2_gaussian_naive_bayes_of_iris():
     assert model.predict(at).tolist() == ["c2"]
 
 
+def test_a3_nearest_neighbours_of_iris():
+    """(6.7, 3.3) occurs twice: counting both, the printed radius sqrt(1.025) is the sixth distance, not the fifth."""
+    X, y = iris()
+    model, at = bk.KNNBayes(k=5).fit(X, y), [[6.75, 4.25]]
+    around = model.neighbors(at)
+    assert sorted(np.repeat(around.labels, around.weights.astype(int))) == ["c1", "c2", "c2", "c2", "c2"]
+    assert around.radius[0] == pytest.approx(math.sqrt(0.965), rel=1e-12)
+    assert bk.KNNBayes(k=6).fit(X, y).neighbors(at).radius[0] == pytest.approx(math.sqrt(1.025), rel=1e-12)
+    assert model.predict_proba(at)[0] == pytest.approx([1 / 5, 4 / 5], rel=1e-12)
+    assert model.predict_proba(at, prior="uniform")[0] == pytest.approx([1 / 3, 2 / 3], rel=1e-12)
+    assert model.predict(at).tolist() == ["c2"]
+
+
+def test_a4_discretised_iris_has_the_printed_counts():
+    X, y = iris()
+    cells = bk.Discretizer(cuts={"x0": [5.2, 6.1, 7.0], "x1": [2.8, 3.6]}).fit_transform(X).astype(int)
+    counts = {c: np.zeros((4, 3), dtype=int) for c in ("c1", "c2")}
+    for (a, b), c in zip(cells, y, strict=True):
+        counts[c][a, b] += 1
+    assert counts["c1"].tolist() == [[1, 33, 5], [0, 3, 8], [0, 0, 0], [0, 0, 0]]
+    assert counts["c2"].tolist() == [[6, 0, 0], [24, 15, 0], [13, 30, 0], [3, 7, 2]]
+
+
 def test_a5_pseudo_counts_of_the_discretised_iris():
     X, y = iris()
     words = np.array(["very short", "short", "long", "very long"]), np.array(["short", "medium", "long"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.data.sparse import Sparse
 
@@ -114,6 +115,7 @@ class Block:
     codes: Code  # (coded columns, rows): -1 missing, -2 never seen
     groups: Code | None = None  # (rows,): -1 is not counted
     weights: Float | None = None  # (rows,); None is weight 1
+    levels: Mapping[str, Levels] = field(default_factory=dict)  # what the codes mean
 
     @property
     def rows(self) -> int:

@@ -72,7 +72,7 @@ def encode(
             codes[j], levels[column.name] = codes_of(values, levels.get(column.name, Levels()), grow, column)
     _finite(numeric, schema)
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
-    block = Block(schema, numeric, codes, groups, weights_of(batch, roles))
+    block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)
     grown = Domain(classes, levels)
     return block, domain if grown == domain else grown, Tally(batch.num_rows, unlabelled, rounded)
 

@@ -9,7 +9,7 @@ from typing import Any
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
@@ -54,6 +54,7 @@ class NaiveBayes(BayesClassifier):
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -62,7 +63,12 @@ class NaiveBayes(BayesClassifier):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
