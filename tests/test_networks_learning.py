@@ -179,6 +179,18 @@ def test_a_hidden_class_is_found(method: str) -> None:
     assert net.learned_.log_likelihood == pytest.approx(net.log_likelihood(X), rel=1e-9)
 
 
+def test_given_tables_are_where_em_begins_and_keep_the_sense_of_hidden_states() -> None:
+    rng, n = np.random.default_rng(9), 4000
+    ill = rng.random(n) < 0.3
+    X = pd.DataFrame({f"s{j}": np.where(rng.random(n) < np.where(ill, 0.9, 0.2), "yes", "no") for j in range(3)})
+    guess: dict[str, object] = {"ill": {"no": 0.5, "yes": 0.5}}
+    guess |= {s: {"no": {"no": 0.6, "yes": 0.4}, "yes": {"no": 0.4, "yes": 0.6}} for s in X}
+    net = bk.Network([("ill", s) for s in X], guess).fit(X[:2000], method="em", random_state=0)
+    assert abs(net.query("ill")["yes"] - 0.3) < 0.06
+    assert abs(net.partial_fit(X[2000:]).query("ill")["yes"] - 0.3) < 0.04
+    assert net.query("ill", dict.fromkeys(X, "yes"))["yes"] > 0.9
+
+
 def test_a_second_fit_does_not_remember_the_first() -> None:
     X = drawn(200, 1).astype(object).mask(np.random.default_rng(1).random((200, 4)) < 0.2)
     once, twice = bk.Network(EDGES).fit(X, method="em"), bk.Network(EDGES).fit(X[:50], method="em").fit(X, method="em")
