@@ -23,40 +23,26 @@ void check_rows(const Columns &c, const int64_t *row, size_t n) {
     for (size_t i = 0; i < n; ++i) require(row[i] >= 0 && row[i] < c.rows, "a row is not in the columns");
 }
 
-void slices(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> row,
-            Input<int64_t, 1> exponent, int64_t k, Output<double, 2> out, Output<bool, 1> lost) {
-    Columns c = columns_of(address, stride, rows);
-    size_t n = row.shape(0), m = size_t(c.count);
-    require(n <= ROWS && k >= 1 && k <= MOST, "at most 512 rows, 1 to 8 slices");
-    require(exponent.shape(0) == m && out.shape(0) == n && out.shape(1) == m * size_t(k) && lost.shape(0) == n,
-            "columns, exponents and slices differ in shape");
-    check_rows(c, row.data(), n);
-    nb::gil_scoped_release free;
-    std::vector<double> half(m), other(m), y(m);
-    for (size_t j = 0; j < m; ++j) {  // 2^(22 - E) may be no double, but is the product of two
-        int64_t by = BITS - std::clamp<int64_t>(exponent.data()[j], -1100, 1100);
-        half[j] = std::ldexp(1.0, int(by / 2));
-        other[j] = std::ldexp(1.0, int(by - by / 2));
+// y = x 2^(22 - E) of one row, cut into k slices of m numbers each; false, and zeros, if they do not hold the row.
+bool cut(const Columns &c, int64_t row, const double *half, const double *other, double *y, int64_t k, double *out) {
+    size_t m = size_t(c.count);
+    bool bad = false;
+    for (size_t j = 0; j < m; ++j) {
+        double x = value_at(c, int64_t(j), row);
+        x = x == x ? x : 0.0;
+        y[j] = x * half[j] * other[j];
+        bad |= x != 0 && std::fabs(y[j]) < 0x1p-800;  // bits may be lost below
     }
-    for (size_t i = 0; i < n; ++i) {
-        double *to = out.data() + i * m * size_t(k);
-        bool bad = false;
+    double *to = out;
+    for (int64_t s = 0; s < k; ++s, to += m)
         for (size_t j = 0; j < m; ++j) {
-            double x = value_at(c, int64_t(j), row.data()[i]);
-            x = x == x ? x : 0.0;
-            y[j] = x * half[j] * other[j];
-            bad |= x != 0 && std::fabs(y[j]) < 0x1p-800;  // bits may be lost below
+            double h = (y[j] + ROUND) - ROUND;
+            to[j] = h;
+            y[j] = (y[j] - h) * double(1 << BITS);
         }
-        for (int64_t s = 0; s < k; ++s, to += m)
-            for (size_t j = 0; j < m; ++j) {
-                double h = (y[j] + ROUND) - ROUND;
-                to[j] = h;
-                y[j] = (y[j] - h) * double(1 << BITS);
-            }
-        for (size_t j = 0; j < m; ++j) bad |= y[j] != 0;
-        lost.data()[i] = bad;
-        if (bad) std::fill(out.data() + i * m * size_t(k), to, 0.0);
-    }
+    for (size_t j = 0; j < m; ++j) bad |= y[j] != 0;
+    if (bad) std::fill(out, to, 0.0);
+    return !bad;
 }
 
 // The upper triangle of m columns, row by row.
@@ -64,30 +50,64 @@ inline int64_t pair_at(int64_t i, int64_t j, int64_t m) { return i * m - i * (i 
 
 int64_t pairs_of(size_t m) { return int64_t(m * (m + 1) / 2); }
 
-void fold(Input<double, 2> product, Input<int64_t, 1> exponent, int64_t k, Output<int64_t, 3> limbs, int64_t low,
-          int64_t group) {
+// The products of slices, lower triangle by columns, added to the sums of a group.
+bool fold(const double *product, const int64_t *exponent, int64_t m, int64_t k, Sums to, int64_t group) {
+    bool good = true;
+    int64_t wide = m * k, pairs = pairs_of(size_t(m));
+    auto at = [&](int64_t a, int64_t b) { return int64_t(a < b ? product[a * wide + b] : product[b * wide + a]); };
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = i; j < m; ++j) {
+            int64_t cell = group * pairs + pair_at(i, j, m), e = exponent[i] + exponent[j];
+            for (int64_t u = 0; u < 2 * k - 1; ++u) {
+                int64_t sum = 0;
+                for (int64_t s = std::max<int64_t>(0, u - k + 1); s <= std::min(u, k - 1); ++s)
+                    sum += at(s * m + i, (u - s) * m + j);
+                if (sum) good &= add(to, cell, sum, e - BITS * (u + 2));
+            }
+        }
+    return good;
+}
+
+using Syrk = void (*)(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
+                      const double *, double *, const int *);
+
+// Adds the rows of one group, ROWS at a time; says which are left to be added: all, if half of the first do not fit.
+Array<bool, 1> gram(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> row,
+                    Input<int64_t, 1> exponent, int64_t k, uint64_t syrk, Output<int64_t, 3> limbs, int64_t low,
+                    int64_t group) {
+    Columns c = columns_of(address, stride, rows);
     Sums to = sums_of(limbs, low);
-    int64_t m = int64_t(exponent.shape(0)), wide = m * k, pairs = pairs_of(size_t(m));
-    require(k >= 1 && k <= MOST && int64_t(product.shape(0)) == wide && int64_t(product.shape(1)) == wide,
-            "products and exponents differ in columns");
-    require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs,
+    size_t n = row.shape(0), m = size_t(c.count), wide = m * size_t(k);
+    require(k >= 1 && k <= MOST && exponent.shape(0) == m, "1 to 8 slices, one exponent for each column");
+    require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs_of(m) && syrk,
             "sums have no such group, or other pairs");
+    check_rows(c, row.data(), n);
+    Owned<bool, 1> lost({n});
     bool good = true;
     {
         nb::gil_scoped_release free;
-        const double *at = product.data();
-        for (int64_t i = 0; i < m; ++i)
-            for (int64_t j = i; j < m; ++j) {
-                int64_t cell = group * pairs + pair_at(i, j, m), e = exponent.data()[i] + exponent.data()[j];
-                for (int64_t u = 0; u < 2 * k - 1; ++u) {
-                    int64_t sum = 0;
-                    for (int64_t s = std::max<int64_t>(0, u - k + 1); s <= std::min(u, k - 1); ++s)
-                        sum += int64_t(at[(s * m + i) * wide + (u - s) * m + j]);
-                    if (sum) good &= add(to, cell, sum, e - BITS * (u + 2));
-                }
+        std::vector<double> half(m), other(m), y(m), slice(ROWS * wide), product(wide * wide);
+        for (size_t j = 0; j < m; ++j) {  // 2^(22 - E) may be no double, but is the product of two
+            int64_t by = BITS - std::clamp<int64_t>(exponent.data()[j], -1100, 1100);
+            half[j] = std::ldexp(1.0, int(by / 2));
+            other[j] = std::ldexp(1.0, int(by - by / 2));
+        }
+        for (size_t from = 0; from < n; from += ROWS) {
+            int now = int(std::min<size_t>(ROWS, n - from)), size = int(wide);
+            for (size_t i = 0; i < size_t(now); ++i)
+                lost.data[from + i] =
+                    !cut(c, row.data()[from + i], half.data(), other.data(), y.data(), k, slice.data() + i * wide);
+            if (from == 0 && 2 * std::count(lost.data, lost.data + now, true) > now) {  // more slices are needed
+                std::fill(lost.data, lost.data + n, true);
+                break;
             }
+            double one = 1, zero = 0;
+            ((Syrk) syrk)("L", "N", &size, &now, &one, slice.data(), &size, &zero, product.data(), &size);
+            good &= fold(product.data(), exponent.data(), int64_t(m), k, to, group);
+        }
     }
     require(good, "a product does not fit the limbs; widen them (see window)");
+    return lost.array;
 }
 
 void products(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> row,
@@ -120,7 +140,7 @@ void products(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows
             for (int64_t a = 0; a < m; ++a) {
                 const Parts &p = x[size_t(a)];
                 if (!p.mantissa) continue;
-                uint32_t value[2] = {uint32_t(p.mantissa), uint32_t(p.mantissa >> 32)}, once[4], twice[6];
+                uint32_t value[2] = {uint32_t(p.mantissa), uint32_t(p.mantissa >> 32)}, once[4] = {}, twice[6];
                 if (w) multiply(weight, 2, value, 2, once);
                 for (int64_t b = a; b < m; ++b) {
                     const Parts &q = x[size_t(b)];
@@ -255,13 +275,10 @@ Array<double, 1> mean(Input<int64_t, 2> weight, Input<int64_t, 2> sum, int64_t l
 }  // namespace
 
 void bind_products(nb::module_ &m) {
-    m.attr("SLICE_ROWS") = int(ROWS);
-    m.attr("SLICE_BITS") = int(BITS);
-    m.def("slices", &slices, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
-          "exponent"_a.noconvert(), "k"_a, "out"_a.noconvert(), "lost"_a.noconvert(),
-          "Cuts numbers below 2^exponent into k slices of 22 bits, (n, k columns); rows that do not fit are lost: zeros.");
-    m.def("fold", &fold, "product"_a.noconvert(), "exponent"_a.noconvert(), "k"_a, "limbs"_a.noconvert(), "low"_a,
-          "group"_a, "Adds the products of slices, (k columns, k columns), to the sums of a group: (G, pairs, limbs).");
+    m.def("gram", &gram, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
+          "exponent"_a.noconvert(), "k"_a, "syrk"_a, "limbs"_a.noconvert(), "low"_a, "group"_a,
+          "Adds x_i x_j of some rows, numbers below 2^exponent cut into k slices, to the sums of a group: (G, pairs, "
+          "limbs). ``syrk`` is the address of BLAS's dsyrk. Rows the slices do not hold are left out and reported.");
     m.def("products", &products, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.none(), "limbs"_a.noconvert(), "low"_a,
           "Adds w x_i x_j of some rows to the sums of their groups, one by one; a hole counts as zero.");

@@ -96,6 +96,16 @@ class Columns:
             return np.broadcast_to(_NAN, self.rows)
         return self.arrays[:, place] if isinstance(self.arrays, np.ndarray) else self.arrays[place]
 
+    def matrix(self) -> Float:
+        """The columns side by side: (rows, d); a view of a matrix that has just these."""
+        whole = self.dense.arrays
+        if isinstance(whole, np.ndarray) and self.dense.pick is None:
+            return whole
+        out = np.empty((self.rows, len(self)))
+        for j in range(len(self)):
+            out[:, j] = self.column(j)
+        return out
+
     def at(self, rows: Int) -> Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):

@@ -7,7 +7,7 @@ from typing import Any
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.structures.full import Full
+from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 
 AVAILABLE = "available"
@@ -70,12 +70,26 @@ class FullBayes(BayesClassifier):
 
         Of the columns that are there; with categories, to the mean of the row's cell.
         """
-        return self._rows(X, None, lambda model, block, *_: model.density.densities[0].distances(block), wide=False)
+        return self._rows(X, None, lambda _, block, *__: self._density.distances(block), wide=False)
+
+    @property
+    def _density(self) -> FullDensity:
+        if not self._fitted:
+            raise AttributeError("means_, covariances_ and regularised_ are there after fit")
+        return self.model_.density.densities[0]  # type: ignore[return-value]
+
+    @property
+    def means_(self) -> Float:
+        """Means of the numeric columns that vary, by class: (K, d)."""
+        return self._density.normals.means
+
+    @property
+    def covariances_(self) -> Float:
+        """Covariances of the numeric columns that vary, by class, shrunk: (K, d, d)."""
+        return self._density.normals.covariances
 
     @property
     def regularised_(self) -> dict[Any, tuple[str, ...]]:
         """By class, the columns that its own covariance does not tell apart: constant in it, or dependent."""
-        if not self._fitted:
-            raise AttributeError("regularised_ is there after fit")
-        found = self.model_.density.regularised
-        return {label: names for label, names in zip(self.classes_.tolist(), found, strict=True) if names}
+        found = self._density.regularised
+        return {label: names for label, names in zip(self.classes_.tolist(), found, strict=False) if names}

@@ -45,24 +45,28 @@ class Keyed:
         counted = block.groups >= 0
         if block.weights is not None:
             counted &= block.weights > 0
-        codes = self._codes(block)
-        counted &= (codes >= 0).any(axis=0)
+        varying, codes = self._codes(block)
+        if len(varying) == len(self.sizes):
+            counted &= (codes >= 0).any(axis=0)
         rows = np.flatnonzero(counted)
-        found, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
+        some, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
+        found = np.zeros((len(some), 1 + len(self.sizes)), dtype=np.int64)
+        found[:, [0, *(1 + varying)]] = some
         wide = self._over(found)
         index = np.full(block.rows, -1, dtype=np.int32)
         index[rows] = _positions(found, wide.keys)[each]
         return replace(wide, inner=wide.inner.update(replace(block, groups=index)))
 
-    def _codes(self, block: Block) -> Int:
-        """What each row holds: (columns, rows)."""
+    def _codes(self, block: Block) -> tuple[Int, Int]:
+        """The columns in which rows may differ, and what each row holds there, (columns, rows); 0 in the others."""
         if not self.patterns:
-            return np.maximum(block.codes[block.coded(self.columns)], -1)
+            return np.arange(len(self.sizes)), np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
         columns, span = block.numbers(self.columns)
-        codes = np.zeros((len(self.sizes), block.rows), dtype=np.int32)
-        for j in np.flatnonzero(span[2]).tolist():
-            codes[j] = -np.isnan(columns.column(j)).astype(np.int32)
-        return codes
+        varying = np.flatnonzero(span[2])
+        codes = np.empty((len(varying), block.rows), dtype=np.int64)
+        for at, j in enumerate(varying.tolist()):
+            codes[at] = -np.isnan(columns.column(j)).astype(np.int64)
+        return varying, codes
 
     def _over(self, more: Int) -> Self:
         """The same counts with room for further keys."""
@@ -155,10 +159,21 @@ def distinct(keys: Int) -> tuple[Int, Int]:
     for column in keys.T:  # numbers of the beginnings, one column longer at a time: they never outgrow the rows
         low = int(column.min(initial=0))
         span = int(column.max(initial=0)) - low + 1
-        _, place = np.unique(place * span + (column - low), return_inverse=True)
+        if span > 1:
+            place = _ranks(place * span + (column - low))
     first = np.empty(int(place.max(initial=-1)) + 1, dtype=np.int64)
     first[place[::-1]] = np.arange(len(keys))[::-1]
     return np.asarray(keys[first], dtype=np.int64), place
+
+
+def _ranks(numbers: Int) -> Int:
+    """Each number of at least 0 replaced by its rank among the different ones."""
+    most = int(numbers.max(initial=0))
+    if most > 4 * len(numbers):
+        return np.unique(numbers, return_inverse=True)[1]
+    used = np.zeros(most + 1, dtype=np.int64)
+    used[numbers] = 1
+    return (np.cumsum(used) - 1)[numbers]
 
 
 def _positions(some: Int, keys: Int) -> Int:

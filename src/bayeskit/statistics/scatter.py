@@ -13,12 +13,11 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.errors import ForgetError
-from bayeskit.statistics.blas import alone
+from bayeskit.statistics.blas import alone, syrk
 from bayeskit.statistics.exact import ExactSum, weight_range
 from bayeskit.statistics.moments import Moments
 
-ROWS: int = _core.SLICE_ROWS
-SLICES = 6
+SLICES = (1, 3, 6)  # tried in turn: whole numbers need one, most others three
 _ONE = np.ones(1)
 
 
@@ -88,7 +87,8 @@ class Scatter:
         sums = self.sums.room(*_core.window(float(lowest.min()), float(highest.max()), 2, light, heavy))
         if weights is not None and (weights[rows] == 1).all():
             weights = None
-        slow = [rows] if weights is not None else list(self._fast(factors, highest, groups, rows, sums))
+        with alone():
+            slow = [rows] if weights is not None else list(self._fast(factors, highest, groups, rows, sums))
         if slow:
             one_by_one = np.ascontiguousarray(np.concatenate(slow))
             _core.products(
@@ -102,36 +102,27 @@ class Scatter:
         one = np.broadcast_to(_ONE, block.rows)
         numbers = [columns.column(j) for j in range(len(self.columns))]
         there = [(~np.isnan(x)).astype(np.float64) for x in numbers] if self.available else []
-        ends = [np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1])]
-        return Columns((one, *numbers, *there), block.rows), *ends
+        lowest, highest = (np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1]))
+        return Columns((one, *numbers, *there), block.rows), lowest, highest
 
     def _fast(self, factors: Columns, highest: Float, groups: Array, rows: Int, sums: ExactSum) -> Iterator[Int]:
         """Adds what BLAS can multiply exactly, in slices; yields the rows left to be added one by one."""
         exponent = np.frexp(highest)[1].astype(np.int64)
-        place = (factors.address, factors.stride, factors.rows)
-        slices, few = self._plan(place, exponent, rows)
-        starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
-        for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
-            if end - begin < few:
-                yield rows[begin:end]
-                continue
-            for first in range(begin, end, ROWS):
-                some = rows[first : min(first + ROWS, end)]
-                cut, lost = _sliced(place, some, exponent, slices)
-                with alone():
-                    product = cut.T @ cut
-                group = int(groups[some[0]])
-                _core.fold(np.ascontiguousarray(product), exponent, slices, sums.limbs, sums.low, group)
-                if lost.any():
-                    yield some[lost]
-
-    def _plan(self, place: tuple[Array, Array, int], exponent: Int, rows: Int) -> tuple[int, float]:
-        """How many slices to cut, and below how many rows of a group that does not pay; measured costs."""
-        sample = rows[:: max(1, len(rows) // 128)][:ROWS]
-        lost = [_sliced(place, sample, exponent, k)[1].mean() for k in range(1, SLICES + 1)]
-        cost = [k * k / 36 + 4 * share for k, share in enumerate(lost, 1)]
-        best = int(np.argmin(cost)) + 1
-        return best, (4 + best + 12000 / self.width**2 if cost[best - 1] < 4 else np.inf)
+        for slices in SLICES:
+            few, left = 4 + slices + 12000 / self.width**2, []
+            starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
+            for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+                some = np.ascontiguousarray(rows[begin:end])
+                if len(some) < few:
+                    yield some
+                    continue
+                place = (factors.address, factors.stride, factors.rows, some, exponent, slices, syrk())
+                lost = _core.gram(*place, sums.limbs, sums.low, int(groups[some[0]]))
+                left.append(some[lost])
+            rows = np.concatenate(left) if left else rows[:0]
+            if not len(rows):
+                return
+        yield rows
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return replace(self, sums=self.sums.placed(groups, n_groups))
@@ -181,7 +172,9 @@ class Scatter:
         at = [self._pair[one, other] for one, other in pairs]
         for limbs in self.sums.limbs:
             found = np.empty((d, d))
-            found[row, column] = found[column, row] = _core.covariance(*(limbs[a] for a in at), self.sums.low, by)
+            weight, one, other, both = (limbs[a] for a in at)
+            cells = _core.covariance(weight, one, other, both, self.sums.low, by)
+            found[row, column] = found[column, row] = cells
             yield found
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
@@ -200,10 +193,3 @@ class Scatter:
         if back._unsound() is not None:
             raise ValueError("the products of numeric columns have a negative weight or variance")
         return back
-
-
-def _sliced(place: tuple[Array, Array, int], rows: Int, exponent: Int, slices: int) -> tuple[Float, Bool]:
-    """Some rows cut into slices, (n, slices * factors), and which of them do not fit, (n,)."""
-    cut, lost = np.empty((len(rows), slices * len(exponent))), np.empty(len(rows), dtype=bool)
-    _core.slices(*place, np.ascontiguousarray(rows), exponent, slices, cut, lost)
-    return cut, lost

@@ -121,7 +121,7 @@ def refuse_singular(found: list[tuple[int, ...]], weight: Float, columns: Sequen
     """Say which class and which columns leave a covariance without an inverse."""
     for k, some in enumerate(found):
         if some and weight[k] > 0:
-            label = k if labels is None else labels[k]
+            label = k if labels is None else labels.tolist()[k]
             names = ", ".join(repr(columns[j]) for j in some[:8]) + (", ..." if len(some) > 8 else "")
             raise InputError(
                 f"the covariance of class {label!r} is singular: columns {names} are constant in it or depend on each "

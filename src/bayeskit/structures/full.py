@@ -54,7 +54,8 @@ class Full:
             value = getattr(self, name)
             if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
                 continue
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= most or value == np.inf:
+            known = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+            if not (known and 0 <= float(value) <= most):
                 bound = "between 0 and 1" if most == 1 else "of at least 0"
                 raise InputError(f"{name}={value!r}: give {what} a number {bound}")
             object.__setattr__(self, name, float(value))

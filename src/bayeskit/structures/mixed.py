@@ -22,7 +22,7 @@ def mixed(joint: Joint, normals: Normals, z: Float, codes: Int, own: Own | None)
         return out
     squares, constant = normals.squares(z, joint.find(codes))
     out = joint.log(codes) + constant - 0.5 * squares
-    numbers = (~np.isnan(z)).any(axis=1)
+    numbers: Bool = np.asarray((~np.isnan(z)).any(axis=1))
     for rows, may_be in joint.partial(codes):
         some = rows[numbers[rows]]
         if len(some) and may_be.any():
@@ -32,26 +32,35 @@ def mixed(joint: Joint, normals: Normals, z: Float, codes: Int, own: Own | None)
 
 def _mixture(joint: Joint, normals: Normals, z: Float, codes: Int, may_be: Bool) -> Float:
     """For rows that know the same part of their cell."""
-    which = np.flatnonzero(may_be)
-    counts, spare = joint.rounded[which], joint.spare(joint.cells[which])  # (M', K)
-    whole = joint.spare(codes[:1])[0]  # (K,) what smoothing puts on all cells they may be
-    whole_of = joint.weight.rounded()
-    with np.errstate(divide="ignore"):
-        total = np.logaddexp(np.log(whole_of), joint.all_spare(codes[:1])[0])
-    out = np.empty((len(z), len(whole)))
+    which, classes = np.flatnonzero(may_be), range(len(normals.cells))
+    known, spare = joint.rounded[which], joint.spare(joint.cells[which])  # (M', K)
+    together = joint.spare(codes[:1])[0]  # (K,) what smoothing puts on all cells they may be
+    nothing = np.zeros((1, len(classes)))
+    unit = joint.probability(nothing + 1, joint.weight.rounded() + nothing, nothing - np.inf, codes[:1])[
+        0
+    ]  # -log of all
+    out = np.empty((len(z), len(classes)))
     for there, rows in present(z):
         factor = normals.factor(there)
         white = factor.whiten(z[rows])
-        for k, cells in enumerate(normals.cells):
-            shift = cells.offset[:, factor.columns] @ factor.inverse[k].T
-            held = np.flatnonzero(np.isin(cells.cell, which))
+        for k, cells in zip(classes, normals.cells, strict=True):
+            held = np.flatnonzero(may_be[cells.cell])
             place = np.searchsorted(which, cells.cell[held])
             with np.errstate(divide="ignore"):
-                mass = np.logaddexp(np.log(counts[place, k]), spare[place, k])
-                used = np.exp(np.logaddexp.reduce(spare[place, k], initial=-np.inf) - whole[k])
-                rest = whole[k] + np.log1p(-min(float(used), 1.0))
-            near = ((white[:, k, None] - shift[None, held]) ** 2).sum(axis=2)
+                mass = np.logaddexp(np.log(known[place, k]), spare[place, k])
+            rest = _rest(together[k], spare[place, k])
+            shift = cells.offset[held][:, factor.columns] @ factor.inverse[k].T
+            near = ((white[:, k, None] - shift) ** 2).sum(axis=2)
             far = (white[:, k] ** 2).sum(axis=1)
             logs = np.column_stack([mass - 0.5 * near, rest - 0.5 * far])
-            out[rows, k] = np.logaddexp.reduce(logs, axis=1) - total[k] + factor.constant[k]
+            out[rows, k] = np.logaddexp.reduce(logs, axis=1) + unit[k] + factor.constant[k]
     return out
+
+
+def _rest(together: float, parts: Float) -> float:
+    """log of what is left of a mass without its parts."""
+    if np.isneginf(together):
+        return -np.inf
+    used = min(float(np.exp(parts - together).sum()), 1.0)
+    with np.errstate(divide="ignore"):
+        return together + float(np.log1p(-used))

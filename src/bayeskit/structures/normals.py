@@ -94,6 +94,16 @@ class Normals:
         raw = raw.reshape(numbers.covariance.shape)
         return cls(numbers, Covariance.of(shape, shrinkage, numbers.weight, raw, numbers.total), cells)
 
+    @property
+    def means(self) -> Float:
+        """Of the classes, in the units of the columns: (K, d)."""
+        return self.numbers.origin + np.ldexp(self.numbers.mean, -self.numbers.shift)
+
+    @property
+    def covariances(self) -> Float:
+        """Of the classes, in the units of the columns: (K, d, d)."""
+        return np.ldexp(self.covariance.matrix, -np.add.outer(self.numbers.shift, self.numbers.shift))
+
     @cached_property
     def _factors(self) -> dict[bytes, Factor]:
         return {}

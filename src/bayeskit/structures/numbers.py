@@ -28,6 +28,8 @@ class Numbers:
     shift: Int  # (d,)
     origin: Float  # (d,)
     total: Float  # (d,) variance over all rows
+    whole: Float  # (d,) weight of the values
+    middle: Float  # (d,) what the rounding of the origin left of the mean over all rows
     weight: Float  # (K,) of the rows
     mean: Float  # (K, d)
     covariance: Float  # (K, d, d) with ddof 0
@@ -46,7 +48,7 @@ class Numbers:
         if sums is None or not len(live):
             nothing = np.zeros((len(weight), 0))
             flat, still = np.zeros(0), np.zeros((len(weight), 0, 0))
-            return cls(columns, constant, flat.astype(np.int64), flat, flat, weight, nothing, still, [])
+            return cls(columns, constant, flat.astype(np.int64), flat, flat, flat, flat, weight, nothing, still, [])
         spread = sums.at(live)
         shift = spread.shift - np.frexp(spread.spread)[1]
         if one_unit:
@@ -56,11 +58,12 @@ class Numbers:
         every[live] = shift
         origin = np.ldexp(sums.middle, -sums.shift)
         held = moments.present.nonzero()[:, live]
-        mean = np.where(held, moments.means(origin, every)[:, live], 0.0)
+        whole, middle = spread.whole, moments.total().means(origin, every)[0, live]
+        mean = np.where(held, moments.means(origin, every)[:, live], middle)
         if isinstance(statistic, Scatter):
             raw = [_possible(c[np.ix_(live, live)]) for c in statistic.covariances(every)]
             covariance = np.array(raw).reshape(len(mean), len(live), len(live))
-            return cls(columns, constant, shift, origin[live], total, weight, mean, covariance)
+            return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance)
         patterns = _patterns(statistic, origin, every, live)
         deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
         start = np.maximum(deviation**2, 1e-9 * total)
@@ -68,7 +71,7 @@ class Numbers:
         for k, some in enumerate(patterns):
             if some:
                 mean[k], covariance[k] = likeliest(some, mean[k], np.diag(start[k]))
-        return cls(columns, constant, shift, origin[live], total, weight, mean, covariance, patterns)
+        return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance, patterns)
 
     @property
     def holes(self) -> bool:
@@ -87,22 +90,21 @@ class Numbers:
         left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]
         left = [p for p in left if p.weight > 0]
         if not left:
-            every = np.where(there, -z * mass / np.maximum(self.weight.sum() - mass, 1e-300), 0.0)
-            return 0.0, every, np.zeros_like(self.covariance[k])
+            rest = np.maximum(self.whole - mass, 1e-300)
+            mean = np.where(there, self.middle - (z - self.middle) * (mass / rest), self.middle)
+            return 0.0, mean, np.zeros_like(self.covariance[k])
         return weight, *likeliest(left, self.mean[k], self.covariance[k])
 
     def read(self, block: Block) -> Float:
         """The columns of a block in these units from the origin, NaN in the holes: (n, d)."""
-        out = np.empty((block.rows, len(self.columns)))
-        if len(self.columns):
-            columns, _ = block.numbers(self.columns)
-            start = np.ldexp(self.origin, self.shift)
-            for j in range(len(self.columns)):
-                np.ldexp(columns.column(j), self.shift[j], out=out[:, j])
-            with np.errstate(over="ignore", invalid="ignore"):
-                out -= start
-            np.clip(out, -FARTHEST, FARTHEST, out=out)
-        return out
+        columns, _ = block.numbers(self.columns)
+        out = columns.matrix()
+        start = np.ldexp(self.origin, self.shift)
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = (np.abs(self.shift) < 1000).all()
+            out = np.multiply(out, np.ldexp(1.0, self.shift)) if plain else np.ldexp(out, self.shift)
+            out -= start
+        return np.clip(out, -FARTHEST, FARTHEST, out=out)
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
