@@ -231,10 +231,13 @@ Array<double, 1> without(Starts start, Numbers values, Weights weights, Input<in
 }
 
 template <int K>
-void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, double *out) {
+void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, Grid out) {
     int64_t n = K ? K : classes;
+    std::vector<double> sums(static_cast<size_t>(n));
+    double *row = sums.data();
     for (int64_t i = 0; i < r.count; ++i) {
-        double *row = out + i * n;
+        double *to = out.data + i * out.row;
+        for (int64_t c = 0; c < n; ++c) row[c] = to[c * out.column];
         for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
             double x = counted(r.value[k], presence);
             const double *weight = table + r.column[k] * n;
@@ -242,19 +245,20 @@ void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, dou
             if (!(x > 0)) continue;  // zero times a log of zero would be NaN
             for (int64_t c = 0; c < n; ++c) row[c] += x * weight[c];
         }
+        for (int64_t c = 0; c < n; ++c) to[c * out.column] = row[c];
     }
 }
 
-void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<double, 2> table, Output<double, 2> out) {
+void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<double, 2> table, Anywhere out) {
     Rows r = rows_of(indptr, indices, values, int64_t(table.shape(0)));
     int64_t classes = int64_t(table.shape(1));
     require(int64_t(out.shape(0)) == r.count && int64_t(out.shape(1)) == classes, "out must be (rows, classes)");
     nb::gil_scoped_release free;
     switch (classes) {
-    case 2: return weigh_rows<2>(r, table.data(), classes, presence, out.data());
-    case 3: return weigh_rows<3>(r, table.data(), classes, presence, out.data());
-    case 4: return weigh_rows<4>(r, table.data(), classes, presence, out.data());
-    default: return weigh_rows<0>(r, table.data(), classes, presence, out.data());
+    case 2: return weigh_rows<2>(r, table.data(), classes, presence, grid_of(out));
+    case 3: return weigh_rows<3>(r, table.data(), classes, presence, grid_of(out));
+    case 4: return weigh_rows<4>(r, table.data(), classes, presence, grid_of(out));
+    default: return weigh_rows<0>(r, table.data(), classes, presence, grid_of(out));
     }
 }
 
