@@ -783,6 +783,23 @@ def test_integers(clone: str, d: int) -> None:
         assert found == (expected == -2).sum()
 
 
+@pytest.mark.parametrize("d", [1, 3, 8, 12, 20])
+@pytest.mark.parametrize("unseen", ["no", "last", "first", "all"])
+def test_integers_of_levels_that_count_up(clone: str, d: int, unseen: str) -> None:
+    rng = np.random.default_rng(15)
+    n, levels = 1003, np.full(d, 10)
+    levels[{"no": slice(0), "last": slice(-1, None), "first": slice(1), "all": slice(None)}[unseen]] = 7
+    base = rng.integers(-50, 50, d)
+    x = rng.integers(0, 10, size=(n, d))
+    start, table = np.concatenate([[0], np.cumsum(levels)]), np.concatenate([np.arange(m) for m in levels])
+    expected = np.where(x < levels, x, -2).T
+    for y in layouts((x + base).view(float)).values():
+        out = np.empty((d, n), np.int32)
+        found = core.integers(*columns(y), base, start, table.astype(np.int32), out)
+        assert (out == expected).all()
+        assert found == (expected == -2).sum()
+
+
 # ---- clones -------------------------------------------------------------------------------------------------------
 
 
