@@ -32,11 +32,15 @@ class Sparse:
 
     @classmethod
     def of(cls, x: Any) -> Sparse:
-        """From a CSR matrix or array of SciPy; each cell once, which may need a copy."""
-        if not x.has_canonical_format:
+        """From a CSR matrix or array of SciPy; each cell once, which may need a copy. Columns may come in any order."""
+        indptr = x.indptr.astype(np.int64, copy=False)
+        if not x.has_canonical_format and not _core.sparse_distinct(
+            indptr, np.ascontiguousarray(x.indices, dtype=np.int32), int(x.shape[1])
+        ):
             x = x.copy()
             x.sum_duplicates()
-        return cls(x.indptr.astype(np.int64, copy=False), x.indices, x.data, int(x.shape[1]))
+            indptr = x.indptr.astype(np.int64, copy=False)
+        return cls(indptr, x.indices, x.data, int(x.shape[1]))
 
     @classmethod
     def from_dense(cls, x: Float) -> Sparse:

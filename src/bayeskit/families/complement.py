@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, across, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, check_smoothing, log_table, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -48,7 +48,7 @@ class Complement:
         totals, unit = scaled(statistic)
         others = totals.sums.total() - totals.sums
         a, m = self.smoothing * unit, len(totals.columns)
-        size = np.log(across(others).rounded() + a * m)
+        size = np.log(others.across.rounded() + a * m)
         logs = log_table(others, a, size)
         whole = logs.sum(axis=0)
         table = _complement(logs, whole if self.norm else -1.0)
@@ -65,7 +65,7 @@ class ComplementDensity(Counts):
 
     def _own(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.parts), self.smoothing, len(left.group)
-        whole_group, plain = across(self.others), self.others.rounded()
+        whole_group, plain = self.others.across, self.others.rounded()
         size = whole_group.rounded()
         logs, scale = np.empty((len(left.stored), len(size))), -np.ones((n, len(size)))
         for c in range(len(size)):
