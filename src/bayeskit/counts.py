@@ -34,7 +34,7 @@ class Counts:
         if own:
             np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, own)))
         else:
-            presence = self.totals.presence
+            cells, presence = cells.ordered().floats(), self.totals.presence
             _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, own: bool = False) -> Float:
@@ -139,7 +139,14 @@ class Left:
         return out
 
 
-def check_smoothing(smoothing: float, family: str, zero: bool) -> None:
+def alpha_of(smoothing: float | None) -> float:
+    """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
+    return 1.0 if smoothing is None else smoothing
+
+
+def check_smoothing(smoothing: float | None, family: str, zero: bool) -> None:
+    if smoothing is None:
+        return
     number = isinstance(smoothing, int | float) and not isinstance(smoothing, bool) and np.isfinite(smoothing)
     if not number or smoothing < 0 or (smoothing == 0 and not zero):
         least = "of at least 0" if zero else "above 0"

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -22,7 +22,8 @@ class Complement:
     """log p(x | c) = -sum_j x_j log u_cj, u_cj = (R_cj + a) / (sum_j R_cj + a m): R sums x over all other classes.
 
     For classes of unequal size (Rennie et al., 2003). ``norm`` divides the weights of a class by their sum. Given up
-    to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper.
+    to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper. a is
+    ``smoothing``, or the classifier's where none is given.
 
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
@@ -30,7 +31,7 @@ class Complement:
     array([[0.8, 0.2]])
     """
 
-    smoothing: float = 1.0
+    smoothing: float | None = None
     norm: bool = False
     group: int = 0
 
@@ -47,7 +48,7 @@ class Complement:
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
         totals, unit = scaled(statistic)
         others = totals.sums.total() - totals.sums
-        a, m = self.smoothing * unit, len(totals.columns)
+        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
         size = np.log(others.across.rounded() + a * m)
         logs = log_table(others, a, size)
         whole = logs.sum(axis=0)
