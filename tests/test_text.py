@@ -144,7 +144,11 @@ def test_totals_of_numbers_far_apart_are_exact(far: float) -> None:
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize(
     ("family", "peer", "prior"),
-    [(Multinomial, MultinomialNB, "empirical"), (Complement, ComplementNB, "uniform"), (Bernoulli, BernoulliNB, "empirical")],
+    [
+        (Multinomial, MultinomialNB, "empirical"),
+        (Complement, ComplementNB, "uniform"),
+        (Bernoulli, BernoulliNB, "empirical"),
+    ],
 )
 def test_smoothing_of_the_classifier_reaches_families_without_their_own(
     family: Any, peer: Any, prior: str, alpha: float

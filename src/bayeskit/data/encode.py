@@ -209,11 +209,13 @@ def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
 
 
 def _finite(numeric: Columns, schema: Schema, guarded: Collection[str]) -> None:
-    if not guarded or isinstance(numeric.arrays, Sparse):
-        return numeric.refuse_infinite(schema.numeric)
-    others = [n for n in schema.numeric if n not in guarded]
-    if others:
-        numeric.take(np.array([schema.numeric_index[n] for n in others])).refuse_infinite(others)
+    """Refuse infinite numbers in the columns nobody else guards; a sparse matrix is looked through in any case."""
+    names = schema.numeric
+    if guarded and not isinstance(numeric.arrays, Sparse):
+        names = tuple(n for n in names if n not in guarded)
+        numeric = numeric.take(np.array([schema.numeric_index[n] for n in names], dtype=np.int64))
+    if names:
+        numeric.refuse_infinite(names)
 
 
 def error_on_unseen(block: Block, batch: pa.RecordBatch | Matrix, domain: Domain) -> None:

@@ -87,8 +87,8 @@ class Sparse:
         hidden = which < 0
         if self.hidden is not None:
             hidden = hidden | self.hidden[which]
-        hidden = hidden if hidden.any() else None
-        return Sparse(indptr, indices[kept], self.values[kept], len(which), hidden, self.in_order)
+        some = hidden if hidden.any() else None
+        return Sparse(indptr, indices[kept], self.values[kept], len(which), some, self.in_order)
 
     def ordered(self) -> Sparse:
         """The same with ascending columns: what is added up along a row then does not depend on how it was stored."""

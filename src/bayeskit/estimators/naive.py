@@ -35,8 +35,9 @@ class NaiveBayes(BayesClassifier):
     ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
     ``families`` maps columns to families, or is one family for all columns it takes; ``prior`` is "empirical",
     "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a number or one of
-    ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing", "smooth", "error");
-    ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all or by column.
+    ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have their own;
+    ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a hole says
+    nothing) or "level" (a hole is a value of its own), for all or by column.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
