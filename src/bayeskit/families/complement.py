@@ -52,7 +52,7 @@ class Complement:
         size = np.log(others.across.rounded() + a * m)
         logs = log_table(others, a, size)
         whole = logs.sum(axis=0)
-        table = _complement(logs, whole if self.norm else -1.0)
+        table = _complement(logs, whole if self.norm else None)
         return ComplementDensity(totals.columns, totals, a, table, unit, others, whole + m * size, self.norm)
 
 
@@ -68,7 +68,7 @@ class ComplementDensity(Counts):
         m, a, n = len(self.parts), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.rounded()
         size = whole_group.rounded()
-        logs, scale = np.empty((len(left.stored), len(size))), -np.ones((n, len(size)))
+        logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))
         for c in range(len(size)):
             mine = left.group == c  # the row is not among the other classes' counts
             whole = np.where(mine, size[c], left.rows_of(whole_group, np.full(n, c)))
@@ -78,13 +78,16 @@ class ComplementDensity(Counts):
             if self.norm:
                 change = np.bincount(left.row, np.log(cell + a) - np.log(kept + a), minlength=n)
                 scale[:, c] = self.logs[c] + change - m * np.log(whole + a * m)
-        weights[left.stored] = _complement(logs, scale[left.row])
+        weights[left.stored] = _complement(logs, scale[left.row] if self.norm else None)
         return weights
 
 
-def _complement(logs: Float, scale: Float | float) -> Float:
+def _complement(logs: Float, scale: Float | None) -> Float:
     """Weights of a complement, less the largest of all classes: (..., K), none above zero."""
-    scale = np.broadcast_to(scale, logs.shape)
-    weights = np.divide(logs, scale, out=np.zeros_like(logs), where=scale != 0)  # one column alone says nothing
-    weights -= weights.max(axis=-1, keepdims=True)
+    if scale is None:
+        weights = -logs
+    else:
+        scale = np.broadcast_to(scale, logs.shape)
+        weights = np.divide(logs, scale, out=np.zeros_like(logs), where=scale != 0)  # one column alone says nothing
+    weights -= np.max(np.moveaxis(weights, -1, 0), axis=0)[..., None]  # classes are few: class by class
     return weights

@@ -130,7 +130,7 @@ class ExactSum:
 
     def total(self) -> ExactSum:
         """The sum over axis 0, kept as an axis of one."""
-        return self.placed(np.zeros(self.shape[0], dtype=np.int64), 1)
+        return ExactSum(self.limbs.sum(axis=0, keepdims=True), self.low).carried()
 
     @cached_property
     def across(self) -> ExactSum:
