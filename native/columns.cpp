@@ -39,7 +39,7 @@ bool gaussian(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows
             "scale, mean, precision and constant need one row per column");
     require(mean.shape(1) == k && precision.shape(1) == k && constant.shape(1) == k, "classes differ");
     require(int64_t(out.shape(0)) == rows, "out differs from rows");
-    for (size_t j = 0; j < d; ++j) require(std::isfinite(scale.data()[j]), "a scale is not finite");
+    for (size_t j = 0; j < d; ++j) require(std::isfinite(scale.data()[j]) && scale.data()[j] > 0, "a scale is not above 0");
     for (size_t u = 0; u < d * k; ++u) {
         require(std::isfinite(mean.data()[u]) && std::isfinite(constant.data()[u]), "a mean or constant is not finite");
         require(!std::isnan(precision.data()[u]), "a precision is NaN");

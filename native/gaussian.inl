@@ -65,9 +65,9 @@ struct Normal {
     double mean, root, constant;
 };
 
-// Adds the squares of w columns for one class; CAREFUL also their constants, and passes over what is missing.
-// What lies beyond the last row is never looked at.
-template <bool CAREFUL>
+// Adds the squares of w columns for one class; CAREFUL also their constants, and passes over what is missing; ODD where
+// a square may have no value. What lies beyond the last row is never looked at.
+template <bool CAREFUL, bool ODD>
 inline void add_squares(const double *x, const Normal *p, int64_t w, int64_t rows, double *square, double *constant) {
     for (int64_t i = 0; i < rows; i += TOGETHER_ROWS * LANES) {
         Real sum[TOGETHER_ROWS], known[TOGETHER_ROWS];
@@ -81,7 +81,8 @@ inline void add_squares(const double *x, const Normal *p, int64_t w, int64_t row
                 Real a = load(x + l * TILE + i + v * LANES), z = (a - mean) * root, more = z * z;
                 if (CAREFUL) {
                     Whole there = equal(a, a);
-                    more = keep(there, select(equal(more, more), more, splat(INFINITE)));
+                    if (ODD) more = select(equal(more, more), more, splat(INFINITE));
+                    more = keep(there, more);
                     known[v] += select(there, fixed, splat(-0.0));
                 }
                 sum[v] += more;
@@ -138,18 +139,24 @@ struct Tile {
             bool scaled = false;
             for (int64_t l = 0; l < w; ++l) scaled |= scale[j + l] != 1;
             bool broken = (scaled ? unpack<true> : unpack<false>)(c, j, w, at, rows, scale, x);
-            infinite = infinite || (broken && has_infinite(c, j, w, at, rows));
+            infinite = infinite || (broken && beyond(w) && has_infinite(c, j, w, at, rows));
             if (!careful && (broken || odd)) {  // from here on to the end of the tile
                 careful = true;
                 for (int64_t k = 0; k < n; ++k) spread(normals.before(k, j), k);
             }
             for (int64_t k = 0; k < n; ++k) {
-                auto add = careful ? add_squares<true> : add_squares<false>;
+                auto add = odd ? add_squares<true, true> : careful ? add_squares<true, false> : add_squares<false, false>;
                 add(x, normals.of(k) + j, w, rows, square + k * TILE, constant + k * TILE);
             }
         }
         for (int64_t k = 0; k < n && !careful; ++k) spread(whole[k], k);
         return infinite;
+    }
+    // Whether a scaled value is infinite: it need not have been so before.
+    bool beyond(int64_t w) const {
+        Whole found = splat(int64_t(0));
+        for (int64_t i = 0; i < w * TILE; i += LANES) found |= equal(magnitude(load(x + i)), splat(INFINITE));
+        return any(found);
     }
     void spread(double value, int64_t k) {
         for (int64_t i = 0; i < TILE; ++i) constant[k * TILE + i] = value;
