@@ -20,6 +20,8 @@ struct Scratch {
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+inline double &cell(Grid g, int64_t i, int64_t k) { return g.data[i * g.row + k * g.column]; }
+
 inline double number_at(uint64_t address, int64_t offset) {
     double x;
     __builtin_memcpy(&x, (const char *) address + offset, 8);
