@@ -208,6 +208,22 @@ def test_b4_a_thousand_attributes_do_not_underflow(rule):
     assert model.predict_log_proba(new)[0] == pytest.approx(log - np.logaddexp(*log), rel=1e-12, abs=1e-9)
 
 
+def test_b5_discretised_attributes_chosen_automatically_learned_once():
+    """Numbers into intervals, a subset of attributes by itself, and then the data can be thrown away."""
+    X, y = load_iris(return_X_y=True)
+    noise = np.random.default_rng(0).normal(size=(150, 3))
+    cut = bk.Discretizer(method="mdlp").fit(np.hstack([X, noise]), y)
+    assert [len(cut.cuts_[f"x{j}"]) for j in range(7)] == [2, 2, 2, 2, 0, 0, 0]
+    cells = cut.transform(np.hstack([X, noise]))
+    chosen = bk.FeatureSelector(method="forward", estimator=bk.NaiveBayes(kinds="nominal")).fit(cells, y)
+    kept = chosen.get_feature_names_out().tolist()
+    assert kept == ["x2", "x3"]  # the petals
+    model = bk.NaiveBayes(kinds="nominal").fit(chosen.transform(cells), y)
+    table = sum(part.nbytes for part in model.model_.counted.statistic.arrays().values())
+    assert table < X.nbytes / 4
+    assert model.score(chosen.transform(cells), y) > 0.95
+
+
 def test_c1_buys_computer():
     rows = table(BUYERS, "age income student credit_rating buys")
     model = bk.NaiveBayes(smoothing=0).fit(rows, [row.pop("buys") for row in rows])

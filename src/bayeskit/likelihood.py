@@ -93,7 +93,7 @@ class LogDensity(Protocol):
         """Whether it is a density: sums or integrates to one in every class."""
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        """Add log p(x | class) into out (n, K); a missing value adds nothing.
+        """Add log p(x | class) into out (n, K), of any layout unless ``own``; a missing value adds nothing.
 
         ``own=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
         with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.

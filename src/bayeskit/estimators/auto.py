@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayeskit
 from bayeskit.arrays import Array, Float
-from bayeskit.errors import BayeskitError, InputError, MergeError
+from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError, MergeError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
@@ -246,7 +247,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 continue
             try:
                 heard += self._voices(candidate, sample, encoder, plan, views)
-            except (BayeskitError, np.linalg.LinAlgError, MemoryError) as error:
+            except Exception as error:  # whatever goes wrong inside one candidate, the others answer
                 lines.append((candidate.name, np.nan, np.nan, np.nan, f"failed: {error}"))
         if not heard:
             raise InputError(f"no candidate could be fitted; the first said: {lines[0][4]}")
@@ -360,7 +361,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             found = member.classifier.explain(member.asked(self.encoder_, X))
             pieces = np.maximum(found.terms, -1e6)
             owners = found.parts if member.view is None else member.view.owners
-            np.add.at(terms, (slice(None), [place[name] for name in owners]), weight * pieces)
+            for j, name in enumerate(owners):
+                terms[:, place[name]] += weight * pieces[:, j]
             start = np.maximum(found.prior, -1e6) - self._own_prior
             base += weight * start
             rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
@@ -416,7 +418,7 @@ def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
 
 
 def _numbers(sample: Sample, view: View, encoder: BayesClassifier) -> Sample:
-    return replace(sample, X=view.matrix(encoder, sample.features), beside=())
+    return replace(sample, X=view.matrix(encoder, sample.features), roles=Roles(), beside={})
 
 
 def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
@@ -427,7 +429,9 @@ def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
     kept = np.sort(rng.choice(counted, most, replace=False))
     X, _, _ = sample.take(kept)
     rows = replace(sample.rows, codes=sample.rows.codes[kept], weights=sample.rows.weights[kept])
-    return replace(sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, beside=())
+    return replace(
+        sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, roles=Roles(), beside={}
+    )
 
 
 def _prior_of(sample: Sample, train: Array, rows: int) -> Float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -259,17 +259,23 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
-        parts = list(self._steps(table, prior, one))
+        parts = list(self._steps(table, prior, one, self.model_.density.guards))
         return np.concatenate(parts) if whole is None else whole
 
-    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any, int], Any]) -> Iterator[Any]:
+    def _steps(
+        self,
+        table: Intake,
+        prior: Any,
+        step: Callable[[Model, Block, Float, Any, int], Any],
+        guarded: Collection[str] = (),
+    ) -> Iterator[Any]:
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have."""
+        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
         model = self.model_
         known = model.log_base(prior)
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.counted.block(batch)
+            block = model.counted.block(batch, guarded)
             if model.unseen == "error":
                 error_on_unseen(block, batch, model.counted.domain)
             return step(model, block, known, batch, start), model.density.outside(block)
@@ -335,7 +341,7 @@ def fitted_weights(weights: Any) -> bool:
     """Whether the setting asks for weights; anything it cannot mean is refused."""
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
-    return weights == "fitted"
+    return weights is not None
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

@@ -20,6 +20,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.frame import frame, kind_of
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.cuts import cell_of
@@ -92,7 +93,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required"
             )
-        return np.concatenate(parts) if as_codes else _framed(pa.Table.from_batches(parts), X)
+        if as_codes:
+            return np.concatenate(parts)
+        whole = pa.Table.from_batches(parts)
+        out = frame({name: whole[name].combine_chunks() for name in whole.column_names}, kind_of(X))
+        return out.set_index(X.index) if kind_of(X) == "pandas" else out
 
     def _batch(self, batch: Any, schema: Schema, as_codes: bool) -> Any:
         """One batch cut; as numbers of intervals, or as a record batch of categories."""
@@ -191,14 +196,6 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = self.method == "mdlp"
         return tags
-
-
-def _framed(table: pa.Table, like: Any) -> Any:
-    """An Arrow table as the kind of frame another one is; Arrow where that is none."""
-    library = type(like).__module__.split(".")[0]
-    if library == "pandas":
-        return table.to_pandas().set_index(like.index)
-    return type(like)(table) if library == "polars" else table
 
 
 def _codes(cells: Array) -> Array:

@@ -67,8 +67,9 @@ class Intake:
         return [n for n in self.fields.names if n not in self.source.roles.names]
 
     def columns(self, schema: Schema) -> list[str]:
-        """The columns to read for learning."""
-        return [*schema.names, *self.source.roles.names]
+        """The columns to read for learning; a matrix is read whole, and only what stands beside it is named."""
+        named = [] if isinstance(self.source.rows, Matrix) else schema.names
+        return [*named, *self.source.roles.names]
 
     def rows(self, sparse: bool) -> Any:
         """What the engine reads; ``sparse`` if a sparse matrix need not be written out."""

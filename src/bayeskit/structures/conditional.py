@@ -97,12 +97,13 @@ class Conditional:
         elif backoff == BOTH:
             pooled, pooled_others = _pooled(counts, child)
         tried = []
+        strengths = np.array(STRENGTHS if strength is None else (strength,))
         for part in SHARES[backoff]:
             alone = others if part == 1 else part * others + (1 - part) * pooled_others
             known = np.broadcast_to(alone, counts.shape)[there]
-            for s in STRENGTHS if strength is None else (strength,):
-                foretold = np.maximum((mass + s * known) / (total + s), TINY)
-                tried.append((float(weight @ np.log(foretold)), s, part))
+            foretold = (mass + strengths[:, None] * known) / (total + strengths[:, None])
+            scores = np.log(np.maximum(foretold, TINY)) @ weight
+            tried += [(score, s, part) for score, s in zip(scores.tolist(), strengths.tolist(), strict=True)]
         score, s, part = max(tried)
         base = base if part == 1 else part * base + (1 - part) * pooled
         return cls((counts + s * base) / (within + s), within, s, score)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,11 @@ class NaiveDensity:
     def trials(self) -> tuple[Any, ...]:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
+
+    @cached_property
+    def guards(self) -> frozenset[str]:
+        """The columns in which ``add`` itself refuses infinite numbers."""
+        return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
 
     @property
     def constant(self) -> tuple[str, ...]:
