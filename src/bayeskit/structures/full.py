@@ -13,7 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit
+from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -112,11 +112,19 @@ class FullDensity:
     classes: int
 
     normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns have their values."""
+        means, covariances = self.normals.means, self.normals.covariances
+        columns = enumerate(self.normals.numbers.columns)
+        return {name: Axis.around(means[:, j], np.sqrt(covariances[:, j, j])) for j, name in columns}
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         z, codes = self._read(block)
