@@ -87,7 +87,7 @@ def test_means_and_covariances_have_all_their_digits(sort: str) -> None:
 
 def test_what_is_available_of_two_columns_has_its_own_sums() -> None:
     x = columns("with holes")
-    (covariance, _) = Scatter.empty(NAMES, 2, available=True).update(block(x)).covariances(np.zeros(3, dtype=np.int64))
+    covariance, _ = Scatter.empty(NAMES, 2, available=True).update(block(x)).covariances(np.zeros(3, dtype=np.int64))
     mine = x[::2]
     for i in range(3):
         for j in range(3):
