@@ -25,7 +25,7 @@ def columns(sort: str, rows: int = 700) -> np.ndarray:
     made = {
         "whole": np.round(x * 9),
         "ordinary": x,
-        "far from zero": x + [1e8, -3e7, 0],
+        "far from zero": x + np.array([1e8, -3e7, 0]),
         "wide": np.exp(12 * x),
         "extreme": x * rng.choice([1e-300, 1.0, 1e300], (rows, 1)),
         "with holes": np.where(rng.random(x.shape) < 0.2, np.nan, x),
