@@ -52,9 +52,7 @@ def _dirichlet(counts: Float, alpha: float) -> float:
     used = counts[counts.any(axis=1)]  # parents' states without a row add nothing
     rows, whole = used.sum(axis=1), alpha * used.shape[1]
     seen = used[used > 0]
-    return float(
-        (gammaln(whole) - gammaln(rows + whole)).sum() + (gammaln(seen + alpha) - gammaln(alpha)).sum()
-    )
+    return float((gammaln(whole) - gammaln(rows + whole)).sum() + (gammaln(seen + alpha) - gammaln(alpha)).sum())
 
 
 def score_rule(name: str, ess: float) -> Callable[[Float], float]:

@@ -100,7 +100,14 @@ class Climb:
             detour = (self.arcs[:, p] & above[c]).any()  # another way from p down to c
             full = self.arcs[p].sum() >= self.limits.most
             if not detour and not full and not self.limits.forbidden[p, c]:
-                found.append((drop + self.scores.beside(p, np.flatnonzero(self.arcs[p]).tolist(), [c])[0] - self.own[p], TURN, c, p))
+                found.append(
+                    (
+                        drop + self.scores.beside(p, np.flatnonzero(self.arcs[p]).tolist(), [c])[0] - self.own[p],
+                        TURN,
+                        c,
+                        p,
+                    )
+                )
         found.sort(key=lambda s: (-s[0], s[1], s[2], s[3]))
         return iter(found)
 
@@ -182,4 +189,3 @@ def chow_liu(scores: Scores) -> Bool:
         nearer = outside & (told[:, new] > reached)
         reached[nearer], source[nearer] = told[nearer, new], new
     return arcs
-
