@@ -14,6 +14,7 @@ from bayeskit import store
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
@@ -86,6 +87,13 @@ class Model:
     def constant(self) -> tuple[str, ...]:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
+
+    def block(self, batch: Any) -> Block:
+        """Rows to be asked about, in the codes of this model; a level never seen may be an error."""
+        block = self.counted.block(batch)
+        if self.unseen == "error":
+            error_on_unseen(block, batch, self.counted.domain)
+        return block
 
     def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
+import cluster
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError
 from bayeskit.model import Model
@@ -89,6 +90,18 @@ def a_file(write: Callable[[pa.Table, Path], None], name: str) -> Callable[[Path
     return make
 
 
+class ASparkFrame:
+    """What the engine's ``takes`` looks at, without a cluster."""
+
+    __module__ = "pyspark.sql"
+    mapInArrow = None
+
+
+def on_a_cluster(_: Path) -> Any:
+    levels = TABLE["select"].cast(pa.string())
+    return cluster.session().createDataFrame(TABLE.set_column(TABLE.schema.get_field_index("select"), "select", levels))
+
+
 SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may look at, and the source itself
     "arrow": (TABLE, lambda _: TABLE),
     "arrow chunks": (TABLE, lambda _: pa.concat_tables(TABLE.slice(a, b - a) for a, b in pairwise(CUTS))),
@@ -97,6 +110,7 @@ SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may lo
     "parquet parts": ("", lambda folder: in_parts(pq.write_table, folder, "parquet")),
     "csv parts": ("", lambda folder: in_parts(write_csv, folder, "csv")),
     "relation": (duckdb.sql("select 1"), a_relation),
+    "cluster": (ASparkFrame(), on_a_cluster),
 }
 PAIRS = [
     pytest.param(engine, make, id=f"{name}, {what}")

@@ -25,6 +25,8 @@ class DuckDB:
     In CSV files the empty field and ``NA`` are null, and a type is the narrowest that holds all values of a column.
     """
 
+    outside = True
+
     def __init__(self, n_jobs: int | None = None, rows: int | None = None, memory: str = "512MB") -> None:
         self.n_jobs = n_jobs
         self.rows = rows
