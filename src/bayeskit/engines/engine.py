@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol, Self, TypeVar
 
@@ -59,6 +59,13 @@ class Engine(Protocol):
 def batch_rows(width: int) -> int:
     """Rows per batch, so that a batch stays in the cache and costs little Python per row."""
     return max(1024, min(1 << 16, CELLS // max(width, 1)))
+
+
+def slices(batches: Iterable[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
+    """The batches that have rows, in pieces of at most so many."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, most or batch.num_rows or 1):
+            yield batch.slice(start, most)
 
 
 @cache

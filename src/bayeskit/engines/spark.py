@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import bayeskit
 from bayeskit import errors
-from bayeskit.engines.engine import R
+from bayeskit.engines.engine import R, slices
 from bayeskit.engines.local import Local
 from bayeskit.errors import InputError, SchemaError
 
@@ -49,7 +49,7 @@ class Spark:
 
             _check_version(version)
             state, rows = empty, 0
-            for batch in _slices(batches, most):
+            for batch in slices(batches, most):
                 state = state.update(batch)
                 rows += batch.num_rows
             partition = TaskContext.get().partitionId()
@@ -81,17 +81,10 @@ class Spark:
 
         def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             _check_version(version)
-            for batch in _slices(batches, most):
+            for batch in slices(batches, most):
                 yield step(batch)
 
         return _mapped(source, columns, each, like)
-
-
-def _slices(batches: Iterator[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
-    """The batches that have rows, in pieces of at most so many."""
-    for batch in batches:
-        for start in range(0, batch.num_rows, most or batch.num_rows or 1):
-            yield batch.slice(start, most)
 
 
 def _only(source: Any, columns: Sequence[str]) -> Any:
