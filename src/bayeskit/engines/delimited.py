@@ -136,11 +136,13 @@ def _header(path: str, encoding: str) -> tuple[str, tuple[str, ...]]:
         raise InputError(f"{path}: CSV packed with Zstandard cannot be read; unpack it, or use gzip or Parquet")
     opened = gzip.open if path.endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig" if encoding == "utf-8" else encoding, newline="") as file:
+        kind = "utf-8-sig" if encoding == "utf-8" else encoding
+        with opened(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
             head = str(file.readline())
             while head.count('"') % 2 and (line := str(file.readline())):  # a name may have a line end
                 head += line
-    except UnicodeError as error:
+        head.encode(kind)  # what could not be read cannot be written
+    except (UnicodeError, LookupError) as error:
         raise InputError(
             f"{path}: the file is not {encoding} text ({error}); name its encoding (--encoding latin-1), or convert it"
         ) from error

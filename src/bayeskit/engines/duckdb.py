@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.engines.engine import batch_rows
-from bayeskit.engines.files import Files
+from bayeskit.engines.files import Files, malformed
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import Table, quoted, subquery
 from bayeskit.engines.workers import Streamed, workers
@@ -120,6 +120,8 @@ def _told(source: Any) -> Iterator[None]:
         if _is_relation(source):
             raise
         said = " ".join(line.strip() for line in str(error).splitlines()[:3])
+        if "Malformed JSON" in said:
+            said = malformed(Files.of(Reading.of(source)).all)
         if "reached an invalid state" in said:
             said = "its lines end in different ways, or a quote stands in the wrong place; make all line ends the same"
         raise InputError(f"{Reading.of(source).shown}: {said}") from error
