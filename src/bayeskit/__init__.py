@@ -8,15 +8,29 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AODE": "bayeskit.estimators.augmented",
+    "KDB": "bayeskit.estimators.augmented",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "Calibrated": "bayeskit.estimators.calibrated",
+    "RiskClassifier": "bayeskit.estimators.risk",
+    "Costs": "bayeskit.decision.costs",
+    "decide": "bayeskit.decision.decision",
+    "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
+    "evaluate": "bayeskit.estimators.evaluate",
+    "Holdout": "bayeskit.evaluation.methods",
+    "CrossValidation": "bayeskit.evaluation.methods",
+    "LeaveOneOut": "bayeskit.evaluation.methods",
+    "Bootstrap632": "bayeskit.evaluation.methods",
+    "Confusion": "bayeskit.evaluation.confusion",
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

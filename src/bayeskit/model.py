@@ -16,6 +16,7 @@ from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
+from bayeskit.data.source import labels
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
@@ -49,13 +50,7 @@ class Model:
     @cached_property
     def classes(self) -> Array:
         """The labels in the type they came in, sorted: (K,)."""
-        values = self.counted.domain.classes.values
-        label = self.schema.label
-        if label == "U":
-            return np.array(values, dtype=str)
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array if label == "O" else array.astype(np.dtype(label))
+        return labels(self.counted.domain.classes.values, self.schema.label)
 
     @cached_property
     def weights(self) -> Float:
@@ -66,10 +61,17 @@ class Model:
     def _exact_weights(self) -> ExactSum:
         return self.counted.statistic["classes"].table(0)  # type: ignore[attr-defined, no-any-return]
 
+    @property
+    def _context(self) -> Context:
+        return Context(self.weights, self.unseen, self._exact_weights)
+
     @cached_property
     def density(self) -> NaiveDensity:
-        context = Context(self.weights, self.unseen, self._exact_weights)
-        return self.structure.fit(self.counted.statistic["features"], context)  # type: ignore[arg-type]
+        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+
+    def further(self) -> Naive | None:
+        """The structure to count the same rows for next, if what was counted is only what it chooses from."""
+        return self.structure.further(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
 
     @cached_property
     def described(self) -> Schema:

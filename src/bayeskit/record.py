@@ -26,8 +26,8 @@ TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 
 
-def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
-    """Write a model with the settings of its estimator."""
+def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
+    """Write a model with the name and the settings of its estimator."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
     domain = counted.domain
@@ -47,7 +47,7 @@ def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     header = {
-        "model": "naive",
+        "model": kind,
         "families": [[describe(family), len(owned)] for family, owned in model.structure.parts],
         "named": schema.named,
         "target": schema.target,
@@ -63,11 +63,11 @@ def save(path: Any, model: Model, settings: Mapping[str, Any]) -> None:
     store.write(path, header, arrays)
 
 
-def load(path: Any) -> tuple[Model, dict[str, Any]]:
-    """The model of a file and the settings of its estimator; ModelFileError if anything is not as saved."""
+def load(path: Any) -> tuple[Model, str, dict[str, Any]]:
+    """The model of a file, the name and the settings of its estimator; ModelFileError if anything is not as saved."""
     header, arrays = store.read(path, _expected)
     try:
-        return _model(header, arrays), build(header["settings"])
+        return _model(header, arrays), str(header["model"]), build(header["settings"])
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
@@ -77,8 +77,6 @@ def load(path: Any) -> tuple[Model, dict[str, Any]]:
 def _expected(header: Mapping[str, Any]) -> store.Spec:
     """Names, types and shapes a file with this header must have."""
     try:
-        if header["model"] != "naive":
-            raise ModelFileError(f"model kind {header['model']!r} is not known to this version; update bayeskit")
         shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
         families = [(build(record), int(count)) for record, count in header["families"]]
         (d,) = shapes["names.ends"]

@@ -22,6 +22,7 @@ from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.product import Product
+from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324
@@ -169,5 +170,8 @@ def statistics() -> dict[str, Any]:
     found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
+    slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], {n: (-1.0, 0.0, 3.5) for n in SCHEMA.numeric})
+    some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}
+    found["sliced"] = Sliced.empty(slices, some, 0)
     found["product"] = Product(dict(found), 0)
     return found

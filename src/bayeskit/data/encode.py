@@ -71,8 +71,8 @@ def encode(
         for j, (column, values) in enumerate(zip(schema.coded_columns, coded, strict=True)):
             codes[j], levels[column.name] = codes_of(values, levels.get(column.name, Levels()), grow, column)
     _finite(numeric, schema)
-    groups, classes, unlabelled = _groups(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
-    block = Block(schema, numeric, codes, groups, _weights(batch, roles))
+    groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
+    block = Block(schema, numeric, codes, groups, weights_of(batch, roles))
     grown = Domain(classes, levels)
     return block, domain if grown == domain else grown, Tally(batch.num_rows, unlabelled, rounded)
 
@@ -160,7 +160,7 @@ def _beside(batch: pa.RecordBatch | Matrix, name: str) -> pa.Array:
     return batch.beside[name] if isinstance(batch, Matrix) else batch.column(name)
 
 
-def _groups(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds: int) -> tuple[Code, Levels, int]:
+def groups_of(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds: int) -> tuple[Code, Levels, int]:
     """Group codes class x fold (fold innermost); -1 where the label is missing; without labels one group of all."""
     if roles.label is None:
         return np.zeros(batch.num_rows, dtype=np.int32), classes.union(Levels((EVERYTHING,))), 0
@@ -189,7 +189,8 @@ def _groups(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, folds
     return groups, grown, int(np.count_nonzero(groups < 0))
 
 
-def _weights(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
+def weights_of(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
+    """Weights of the rows, checked; None is weight 1."""
     if roles.weight is None:
         return None
     given = _beside(batch, roles.weight)

@@ -213,6 +213,19 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
     return label_of(beside[role].type if role in beside else table.schema.field(role).type)
 
 
+def labels(values: Sequence[Any], label: str) -> Array:
+    """Labels in the type they came in.
+
+    >>> labels(["ill", "well"], "U")
+    array(['ill', 'well'], dtype='<U4')
+    """
+    if label == "U":
+        return np.array(values, dtype=str)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array if label == "O" else array.astype(np.dtype(label))
+
+
 def label_of(kind: pa.DataType) -> str:
     """The NumPy type of labels of an Arrow type."""
     if pt.is_dictionary(kind):

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,11 +18,13 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
+from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
+from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
 from bayeskit.statistics.counted import Counted
@@ -39,10 +41,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
+    prior_shift_: PriorShift
+
+    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
+
+    @staticmethod
+    def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+        """All columns in one likelihood."""
+        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        schema = replace(schema, columns=columns)
+        return Naive.alike([likelihood], schema), schema
 
     # -- learning --------------------------------------------------------------------------------
 
@@ -97,17 +109,31 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else None)
+
+    def _counted(
+        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+    ) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold.
+
+        ``resumed`` is a structure whose choices are kept.
+        """
         structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-        check_rows(counted)
-        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
 
     def _opened(
         self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None, keep: Any = ()
     ) -> Intake:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known, keep).against(schema, type(self).__name__)
+        return Intake.of(X, y, weight, self.n_jobs, known, keep=keep).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -266,13 +292,35 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return self._opened(X, schema=self.model_.schema, keep=keep)
 
+    def calibrated(
+        self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
+    ) -> Any:
+        """This classifier with its probabilities set right by "temperature", "sigmoid" or "isotonic".
+
+        The map is fitted to posteriors of these rows by cross-validation, so that no row is judged by itself.
+        """
+        from bayeskit.estimators.calibrated import Calibrated
+
+        check_is_fitted(self, "model_")
+        like = type(self)(**self.get_params(deep=False))
+        return Calibrated(like, method, random_state=random_state).around(self, X, y, sample_weight)
+
+    def adapt_prior(self, X: Any) -> Self:
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
+        prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
+        adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
+        adapted._adopt(replace(self.model_, prior=normal_prior(prior)))
+        adapted.prior_shift_ = shift
+        return adapted
+
     # -- keeping ---------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
         settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, settings)
+        record.save(path, self.model_, type(self).__name__, settings)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
+import bayeskit
 from bayeskit import record
-from bayeskit.errors import MergeError
+from bayeskit.errors import MergeError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.naive import NaiveBayes
 
 
-def load(path: Any) -> NaiveBayes:
+def load(path: Any) -> BayesClassifier:
     """The classifier of a ``.bayes`` file, ready to predict, learn and forget."""
-    model, settings = record.load(path)
-    classifier = NaiveBayes(**settings)
+    model, name, settings = record.load(path)
+    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
+        raise ModelFileError(f"{path}: model kind {name!r} is not known to this version; update bayeskit")
+    classifier = kind(**settings)
     classifier._adopt(model)
     return classifier
 

@@ -12,6 +12,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake
+from bayeskit.frame import kind_of, turned
 from bayeskit.model import Model
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ def predicted_frame(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, 
     table, answers = _opened(classifier, X, keep, prior, wanted)
     if hasattr(table.engine, "frame"):
         return table.engine.frame(table.source.rows, answers.columns, answers, answers.schema)
-    found = pa.Table.from_batches(_batches(classifier, table, answers), answers.schema)
-    library = type(X).__module__.split(".")[0]
-    if library == "pandas":
-        return found.to_pandas()
-    return __import__("polars").from_arrow(found) if library == "polars" else found
+    return turned(pa.Table.from_batches(_batches(classifier, table, answers), answers.schema), kind_of(X))
 
 
 def predicted_batches(

@@ -38,6 +38,7 @@ class Intake:
         weight: Any,
         n_jobs: int | None,
         known: Mapping[str, str] | None = None,
+        fold: Any = None,
         keep: str | Collection[str] = (),
     ) -> Intake:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
@@ -50,7 +51,7 @@ class Intake:
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
             weight = np.full(len(X), weight, dtype=np.float64)
-        given = source(X, y, weight)
+        given = source(X, y, weight, fold)
         engine = engine_for(given.rows, n_jobs)
         if known is not None and isinstance(y, str):
             known = {**known, y: known.get("", "")}

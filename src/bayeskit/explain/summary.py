@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.explain.explanation import aligned
+from bayeskit.frame import aligned
 from bayeskit.model import Model
 
 MOST = 12

@@ -200,13 +200,11 @@ class Counted:
 
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""
-        return self._pooled(np.arange(self.folds) != fold)
+        return self.pooled(np.arange(self.folds) != fold)
 
-    def pooled(self) -> Counted:
-        """All folds together."""
-        return self._pooled(np.ones(self.folds, dtype=bool))
-
-    def _pooled(self, kept: Bool) -> Counted:
+    def pooled(self, kept: Bool | None = None) -> Counted:
+        """Some folds together, all unless marked in ``kept``, with classes and levels as they are."""
+        kept = np.ones(self.folds, dtype=bool) if kept is None else kept
         classes = np.arange(len(self.domain.classes))
         groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
         placed = self.statistic.place(groups, len(classes), {})

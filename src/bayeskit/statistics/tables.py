@@ -45,6 +45,20 @@ class Layout:
         return np.array([place[n] for t in self.tables for n in t], dtype=np.int64)
 
     @cached_property
+    def padded(self) -> Int:  # (tables, most columns of a table), in front filled up with a column of one level
+        most = max(map(len, self.tables), default=0)
+        out = np.full((len(self.tables), most), len(self.columns), dtype=np.int64)
+        for arity in {len(t) for t in self.tables} - {0}:
+            some = np.flatnonzero(np.diff(self.start) == arity)
+            out[some, most - arity :] = self.used[self.start[some][:, None] + np.arange(arity)]
+        return out
+
+    @cached_property
+    def cells(self) -> tuple[Int, Int]:  # of each cell its table, and its place in it
+        table = np.repeat(np.arange(len(self.tables)), np.diff(self.offset))
+        return table, np.arange(self.offset[-1]) - self.offset[table]
+
+    @cached_property
     def levels(self) -> Code:  # (columns,)
         return np.array(list(self.sizes.values()), dtype=np.int32)
 
@@ -112,16 +126,21 @@ class Tables:
         return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
 
     def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
-        """For every cell here its cell there, -1 where one of its levels is dropped."""
-        moves = [np.empty(0, dtype=np.int64)]
-        for columns, offset in zip(self.tables, placed.offset.tolist(), strict=False):
-            cell, gone = np.zeros((), dtype=np.int64), np.zeros((), dtype=bool)
-            for name in columns:
-                codes = levels[name][0] if name in levels else np.arange(self.sizes[name])
-                cell = cell[..., None] * placed.sizes[name] + np.maximum(codes, 0)
-                gone = gone[..., None] | (codes < 0)
-            moves.append(np.where(gone, -1, cell + offset).ravel())
-        return np.concatenate(moves)
+        """Where each cell goes, -1 where one of its levels is dropped; all tables at once."""
+        codes = [levels[n][0] if n in levels else np.arange(size) for n, size in self.sizes.items()]
+        begin = np.cumsum([0, *map(len, codes)], dtype=np.int64)
+        whole = np.concatenate([*codes, np.zeros(1, dtype=np.int64)])  # the last is for tables of fewer columns
+        old, new = np.append(self.layout.levels, 1).astype(np.int64), np.append(placed.levels, 1).astype(np.int64)
+        table, rest = self.layout.cells
+        cell, step, gone = placed.offset[table], np.ones_like(rest), np.zeros(len(rest), dtype=bool)
+        for column in self.layout.padded.T[::-1]:
+            of = column[table]
+            rest, level = np.divmod(rest, old[of])
+            code = whole[begin[of] + level]
+            gone |= code < 0
+            cell += np.maximum(code, 0) * step
+            step *= new[of]
+        return np.where(gone, -1, cell)
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}

@@ -12,7 +12,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
 
 
@@ -47,12 +47,32 @@ class Naive:
         return all(getattr(family, "sparse", False) for family, _ in self.parts)
 
     @property
+    def chooses(self) -> bool:
+        """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
+        return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
+
+    @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         for family, names in self.parts:
             for name in names:
                 found.setdefault(name, []).append(family)
         return found
+
+    def further(self, statistic: Product, context: Context) -> Naive | None:
+        """The structure whose statistic is to be counted next, now that this has been counted; None if nothing is left.
+
+        Families that choose what to count (cuts, arcs) from what was counted before have ``further`` too.
+        """
+        later = {f: f.further(statistic[repr(f)], context) for f, _ in self.parts if hasattr(f, "further")}
+        if not any(later.values()):
+            return None
+        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
+
+    def resumed(self, fitted: Naive) -> Naive:
+        """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
+        known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
+        return Naive(self.columns, tuple((known.get(f, f), names) for f, names in self.parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
         """One structure for both, over a schema that unifies theirs."""
@@ -61,6 +81,11 @@ class Naive:
         mine, theirs = self.family_of, other.family_of
         for name in mine.keys() & theirs.keys():
             if not (set(mine[name]) <= set(theirs[name]) or set(theirs[name]) <= set(mine[name])):
+                if list(map(repr, mine[name])) == list(map(repr, theirs[name])):
+                    raise MergeError(
+                        f"each model has cut and joined its columns by its own rows (column {name!r} is one), so their "
+                        f"counts do not fit together; fit one and let it learn the other rows with partial_fit"
+                    )
                 raise MergeError(
                     f"column {name!r} has family {mine[name]} in one model and {theirs[name]} in the other; "
                     f"fit both with the same families"
@@ -106,6 +131,14 @@ class NaiveDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns that say something have their values, as far as their families tell."""
+        found: dict[str, Axis] = {}
+        for density in self.densities:
+            found |= getattr(density, "axes", {})
+        return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
