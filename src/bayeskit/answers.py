@@ -12,25 +12,29 @@ import pyarrow as pa
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.decision import decide
 from bayeskit.errors import SchemaError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.model import Model
 
 ALL = "all"
-PREDICTION, EVIDENCE, REASONS = "prediction", "log_evidence", "reasons"
+PREDICTION, ACTION, COST, EVIDENCE, REASONS = "prediction", "action", "expected_cost", "log_evidence", "reasons"
 
 
 @dataclass(frozen=True)
 class Answers:
     """A batch of rows in, a batch of answers out: the kept columns, the prediction, P(class | row) as ``p_`` columns.
 
-    ``evidence`` adds log p(row); ``reasons`` adds so many columns that speak most for the prediction, as a text with
-    their share of the log-odds against the other classes. The same on every engine, in workers too.
+    ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
+    columns that speak most for the prediction, with their share of the log-odds against the other classes. The same on
+    every engine, in workers too.
     """
 
     model: Model
     prior: Float  # (K,) log P(class)
     keep: tuple[pa.Field, ...] = ()
+    costs: Costs | None = None
     evidence: bool = False
     reasons: int = 0
 
@@ -64,15 +68,14 @@ class Answers:
 
     @cached_property
     def _labels(self) -> pa.Array:
-        try:
-            return pa.array(self.model.classes.tolist())
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # of several types
-            return pa.array([str(label) for label in self.model.classes.tolist()])
+        return _array(self.model.classes.tolist())
 
     @cached_property
     def _added(self) -> list[pa.Field]:
         columns = [pa.field(PREDICTION, self._labels.type)]
         columns += [pa.field(f"p_{label}", pa.float64()) for label in self.model.classes.tolist()]
+        if self.costs is not None:
+            columns += [pa.field(ACTION, _array(self.costs.actions).type), pa.field(COST, pa.float64())]
         columns += [pa.field(EVIDENCE, pa.float64())] * self.evidence
         columns += [pa.field(REASONS, pa.string())] * bool(self.reasons)
         return columns
@@ -86,6 +89,9 @@ class Answers:
         columns = [_as(batch.column(f.name), f.type) for f in self.keep]
         columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
+        if self.costs is not None:
+            decision = decide(proba, self.costs, self.model.classes)
+            columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
         if self.evidence:
             columns.append(pa.array(self.model.evidence(block, self.prior)))
         if self.reasons:
@@ -102,6 +108,14 @@ class Answers:
             ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)
             for i, some in enumerate(most.tolist())
         ]
+
+
+def _array(labels: Sequence[Any]) -> pa.Array:
+    """Labels of one type, or as texts if they are of several."""
+    try:
+        return pa.array(list(labels))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([str(label) for label in labels])
 
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
+from bayeskit.journal import Entry
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -35,6 +36,7 @@ class Model:
     structure: Naive
     prior: Any = "empirical"
     unseen: str = "missing"
+    journal: tuple[Entry, ...] = field(default=(), compare=False)  # what was done to its file
 
     @staticmethod
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:

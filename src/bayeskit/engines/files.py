@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bayeskit.engines.delimited import Delimited
-from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading
+from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
 from bayeskit.engines.sql import Table, literal, unlike
 from bayeskit.errors import InputError
 
@@ -71,6 +71,14 @@ class Files:
                 f"maximum_sample_files={len(self.all)})"
             )
         return Delimited.of(self.all, self.reading).typed(connection, known)
+
+
+def rows_of(source: Any) -> int | None:
+    """How many rows a place has, where its files say so."""
+    if not is_place(source, "files") or Reading.of(source).query:
+        return None
+    files = Files.of(Reading.of(source))
+    return sum(pq.read_metadata(path).num_rows for path in files.all) if files.ending in PARQUET else None
 
 
 def malformed(paths: Sequence[str]) -> str:

@@ -192,13 +192,22 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return self._rows(X, prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
     def predict_frame(
-        self, X: Any, keep: Any = (), prior: Any = None, *, evidence: bool = False, reasons: int = 0
+        self,
+        X: Any,
+        keep: Any = (),
+        prior: Any = None,
+        *,
+        costs: Any = None,
+        evidence: bool = False,
+        reasons: int = 0,
     ) -> Any:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
-        The kind of frame X was: a Spark frame gives a Spark frame, worked out by its executors.
+        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
+        speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
         """
-        return predicted_frame(self, X, keep, prior, {"evidence": evidence, "reasons": reasons})
+        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
+        return predicted_frame(self, X, keep, prior, wanted)
 
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
