@@ -18,9 +18,11 @@ MODEL = bk.NaiveBayes().fit(VISITS, "diagnosis")
 
 def test_the_columns_are_what_was_kept_the_prediction_and_the_probabilities() -> None:
     found = MODEL.predict_frame(VISITS, keep=["age", "cough"])
-    assert found.column_names == ["age", "cough", "prediction", "p_cold", "p_flu", "p_pneumonia"]
+    assert found.column_names == ["age", "cough", "prediction", "P(cold)", "P(flu)", "P(pneumonia)"]
     assert found["prediction"].to_pylist() == MODEL.predict(VISITS).tolist()
-    assert np.column_stack([found[f"p_{c}"] for c in MODEL.classes_]).tobytes() == MODEL.predict_proba(VISITS).tobytes()
+    assert (
+        np.column_stack([found[f"P({c})"] for c in MODEL.classes_]).tobytes() == MODEL.predict_proba(VISITS).tobytes()
+    )
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table])
@@ -37,7 +39,7 @@ def test_a_key_may_be_a_column_the_model_never_saw() -> None:
 def test_a_prior_given_counts() -> None:
     prior = {"cold": 0.1, "flu": 0.1, "pneumonia": 0.8}
     found = MODEL.predict_frame(VISITS, prior=prior)
-    assert found["p_flu"].to_pylist() == MODEL.predict_proba(VISITS, prior=prior)[:, 1].tolist()
+    assert found["P(flu)"].to_pylist() == MODEL.predict_proba(VISITS, prior=prior)[:, 1].tolist()
 
 
 def test_labels_keep_their_type() -> None:
@@ -45,7 +47,7 @@ def test_labels_keep_their_type() -> None:
         bk.NaiveBayes().fit(pa.table({"x": [0.0, 1.0, 5.0, 6.0], "y": [1, 1, 7, 7]}), "y").predict_frame({"x": [5.5]})
     )
     assert found.to_pydict()["prediction"] == [7]
-    assert found.column_names[1:] == ["p_1", "p_7"]
+    assert found.column_names[1:] == ["P(1)", "P(7)"]
 
 
 def test_reasons_name_the_columns_that_speak_for_the_prediction() -> None:

@@ -88,7 +88,7 @@ def test_a_predicted_frame_stays_on_the_cluster() -> None:
     assert type(there).__module__.startswith("pyspark.sql")
     here = LOCAL.predict_frame(data, keep="id", evidence=True)
     assert there.toArrow().sort_by("id").to_pydict() == here.to_pydict()
-    assert here["p_flu"].to_pylist() == LOCAL.predict_proba(VISITS.slice(0, 500))[:, 1].tolist()
+    assert here["P(flu)"].to_pylist() == LOCAL.predict_proba(VISITS.slice(0, 500))[:, 1].tolist()
 
 
 def test_predictions_may_come_to_the_driver() -> None:

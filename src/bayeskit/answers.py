@@ -24,7 +24,7 @@ PREDICTION, ACTION, COST, EVIDENCE, REASONS = "prediction", "action", "expected_
 
 @dataclass(frozen=True)
 class Answers:
-    """A batch of rows in, a batch of answers out: the kept columns, the prediction, P(class | row) as ``p_`` columns.
+    """A batch of rows in, a batch of answers out: the kept columns, the prediction, and ``P(class)`` of every class.
 
     ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
     columns that speak most for the prediction, with their share of the log-odds against the other classes. The same on
@@ -73,7 +73,7 @@ class Answers:
     @cached_property
     def _added(self) -> list[pa.Field]:
         columns = [pa.field(PREDICTION, self._labels.type)]
-        columns += [pa.field(f"p_{label}", pa.float64()) for label in self.model.classes.tolist()]
+        columns += [pa.field(f"P({label})", pa.float64()) for label in self.model.classes.tolist()]
         if self.costs is not None:
             columns += [pa.field(ACTION, _array(self.costs.actions).type), pa.field(COST, pa.float64())]
         columns += [pa.field(EVIDENCE, pa.float64())] * self.evidence

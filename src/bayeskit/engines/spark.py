@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -85,6 +86,22 @@ class Spark:
                 yield step(batch)
 
         return _mapped(source, columns, each, like)
+
+
+@contextmanager
+def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
+    """A frame of Parquet files or of a query, in a session of its own."""
+    from pyspark.sql import SparkSession
+
+    if query is None and Path(str(place)).suffix.lower() not in (".parquet", ".pq", ""):
+        raise InputError(f"{place}: Spark is given Parquet files, or a query")
+    builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")
+    session = (builder.master(master) if master else builder).getOrCreate()
+    try:
+        with _told():
+            yield session.read.parquet(str(place)) if query is None else session.sql(query)
+    finally:
+        session.stop()
 
 
 def _only(source: Any, columns: Sequence[str]) -> Any:

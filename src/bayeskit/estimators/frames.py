@@ -86,6 +86,22 @@ def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -
     return rows
 
 
+def some_rows(classifier: BayesClassifier, X: Any, first: int, count: int) -> pa.Table:
+    """A few rows of a source, from one on, with the columns of the fit."""
+    table, wanted = classifier._asked(X), classifier.model_.schema.names
+    found: list[pa.RecordBatch] = []
+    seen = 0
+    for batch in table.engine.map(table.source.rows, wanted, lambda batch, start: batch):
+        here = batch.slice(max(first - seen, 0), count - sum(b.num_rows for b in found))
+        found += [here] if here.num_rows else []
+        seen += batch.num_rows
+        if seen >= first + count:
+            break
+    if not found:
+        raise InputError(f"there is no row {first}: the source has {seen} rows, the first is 0")
+    return pa.Table.from_batches(found)
+
+
 def _opened(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, wanted: Any) -> tuple[Intake, Answers]:
     table = classifier._asked(X, keep)
     if not isinstance(table.fields, pa.Schema):
