@@ -10,7 +10,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
-from bayeskit.cli.output import Saying, notes, progress
+from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Rows, opened
 
 Output = Annotated[
@@ -45,7 +45,7 @@ def predict(
     table = None if costs is None else bk.Costs(costs)
     kept = "all" if listed(keep) == ("all",) else listed(keep)
     to = output or sys.stdout.buffer
-    with notes(say) as told, progress("predicting", say) as watch, opened(rows, watch) as source:
+    with notes(say) as told, opened(rows, say, "predicting") as source:
         done = predicted_file(classifier, source, to, kept, given, costs=table, evidence=evidence, reasons=reasons)
     if output is not None:
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
@@ -66,7 +66,7 @@ def explain(
 
     classifier = bk.load(file)
     labels = classifier.classes_.tolist()
-    with notes(say) as told, opened(rows) as source:
+    with notes(say) as told, opened(rows, say, "reading") as source:
         some = some_rows(classifier, source, row, count)
         found = classifier.explain(some, top, prior_of(prior, labels))
     data = [

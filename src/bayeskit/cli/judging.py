@@ -41,7 +41,7 @@ def evaluate(
     classifier, way = settings.classifier(), method_of(method, folds, test_size)
     stakes = {"costs": None if costs is None else bk.Costs(costs), "sample_weight": weight}
     with notes(say) as told:
-        with opened(rows) as source:
+        with opened(rows, say, "reading") as source:
             table = table_of(source)
         found = bk.evaluate(classifier, table, target, way, random_state=seed, **stakes)
     say.answer(found, {**measures(found), "notes": told})

@@ -10,7 +10,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import ModelFile, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes, progress
+from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Cluster, Rows, opened
 
 Output = Annotated[
@@ -41,7 +41,7 @@ def fit(
     """Learn a model from a table and save it."""
     classifier, path = settings.classifier(), output or _beside(rows.place)
     with notes(say) as told:
-        with progress("learning", say) as watch, opened(rows, watch, cluster) as source:
+        with opened(rows, say, "learning", cluster) as source:
             classifier.fit(source, target, sample_weight=weight)
         classifier.save(path)
     _tell(classifier, path, f"learned {_rows(classifier)}", told, say)
@@ -98,7 +98,7 @@ def _revise(
     target: str | None,
     weight: str | None,
 ) -> None:
-    with notes(say) as told, progress("reading", say) as watch, opened(rows, watch, cluster) as source:
+    with notes(say) as told, opened(rows, say, "reading", cluster) as source:
         classifier = change(file, source, target, weight)
     last = classifier.model_.journal[-1]
     _tell(classifier, file, f"{done} {last.rows:,.10g} rows; the model has {_rows(classifier)}", told, say)

@@ -52,13 +52,15 @@ def notes(say: Saying) -> Iterator[list[str]]:
 
 
 @contextmanager
-def progress(title: str, say: Saying, total: int | None = None) -> Iterator[Callable[[int], object] | None]:
+def progress(title: str, say: Saying, source: Any) -> Iterator[Callable[[int], object] | None]:
     """Rows so far, rows a second and the time left, for people who look at a terminal; else nothing to call."""
     if say.silent or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from bayeskit.engines.files import rows_of
 
     shown = Progress(
         TextColumn("{task.description}"),
@@ -70,7 +72,7 @@ def progress(title: str, say: Saying, total: int | None = None) -> Iterator[Call
         transient=True,
     )
     with shown:
-        task = shown.add_task(title, total=total, speed=0.0)
+        task = shown.add_task(title, total=rows_of(source), speed=0.0)
 
         def more(rows: int) -> None:
             shown.update(task, advance=rows, speed=shown.tasks[0].speed or 0.0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.options import listed
+from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError
 
 MAGIC = {
@@ -67,8 +68,8 @@ class Cluster:
 
 
 @contextmanager
-def opened(rows: Rows, watch: Callable[[int], object] | None = None, cluster: Cluster = Cluster()) -> Iterator[Any]:
-    """A source: a reading of files or databases, or a Spark frame."""
+def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Any]:
+    """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
     if rows.place is None and rows.sql is None:
         raise InputError("nothing to read: name a file, or give --sql")
     if cluster.engine not in ("auto", "spark"):
@@ -76,19 +77,19 @@ def opened(rows: Rows, watch: Callable[[int], object] | None = None, cluster: Cl
     if cluster.engine == "spark":
         with _on_spark(rows, cluster.master) as frame:
             yield frame
-    elif rows.place == "-":
-        with TemporaryDirectory(prefix="bayeskit-") as folder:
-            yield _reading(rows, _kept(Path(folder)), watch)
-    else:
-        yield _reading(rows, rows.place or "", watch)
+        return
+    with TemporaryDirectory(prefix="bayeskit-") as folder:
+        reading = _reading(rows, _kept(Path(folder)) if rows.place == "-" else rows.place or "")
+        with progress(doing, say, reading) as watch:
+            yield replace(reading, watch=watch)
 
 
-def _reading(rows: Rows, place: str, watch: Callable[[int], object] | None) -> Any:
+def _reading(rows: Rows, place: str) -> Any:
     from bayeskit.engines.reading import Reading
 
     nulls = ("", *(rows.null or ("NA",)))
     how = (nulls, rows.decimal, rows.encoding, rows.bad_lines, listed(rows.ignore), rows.memory)
-    return Reading(place, rows.sql, *how, watch)
+    return Reading(place, rows.sql, *how)
 
 
 def _kept(folder: Path) -> str:
