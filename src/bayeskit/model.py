@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,11 @@ from bayeskit import store
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
+from bayeskit.journal import Entry
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -36,6 +38,7 @@ class Model:
     prior: Any = "empirical"
     unseen: str = "missing"
     tuning: Tuning | None = None  # weights found by labels; not derived from the counts, so learning more leaves them
+    journal: tuple[Entry, ...] = field(default=(), compare=False)  # what was done to its file
 
     @staticmethod
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:
@@ -91,6 +94,13 @@ class Model:
     def constant(self) -> tuple[str, ...]:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
+
+    def block(self, batch: Any, guarded: Collection[str] = ()) -> Block:
+        """Rows to be asked about, in the codes of this model; a level never seen may be an error."""
+        block = self.counted.block(batch, guarded)
+        if self.unseen == "error":
+            error_on_unseen(block, batch, self.counted.domain)
+        return block
 
     def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.

@@ -18,6 +18,7 @@ from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.journal import entries
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
@@ -61,6 +62,7 @@ def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> Non
         "unseen": model.unseen,
         "settings": describe(settings),
         "tally": asdict(counted.tally),
+        "journal": [asdict(entry) for entry in model.journal],
         "digest": model.digest,
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
     }
@@ -118,7 +120,8 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
     tuning = _tuning(arrays, schema, domain) if header["tuned"] else None
-    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning)
+    journal = entries(header["journal"])
+    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning, journal)
     if model.digest != header["digest"]:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior()
