@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ class Divided:
     engine: Engine
     division: Division
 
-    outside: ClassVar[bool] = True
+    outside: bool = True
 
     @staticmethod
     def takes(source: Any) -> bool:
