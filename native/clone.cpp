@@ -36,6 +36,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "lookup.inl"
 #include "softmax.inl"
 #include "mixture.inl"
+#include "leave.inl"
 #include "integers.inl"
 
 #define TEXT_OF(x) #x
@@ -44,5 +45,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 #define JOIN(a, b) JOIN_OF(a, b)
 
 extern const Kernels JOIN(kernels_, CLONE);
-const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
+const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax,     integers, mixture, curves};

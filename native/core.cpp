@@ -65,6 +65,7 @@ NB_MODULE(_core, m) {
     bind_sums(m);
     bind_finish(m);
     bind_columns(m);
+    bind_leave(m);
     bind_levels(m);
     bind_sparse(m);
     bind_bins(m);

@@ -48,6 +48,18 @@ struct Curves {
     int64_t longest;
 };
 
+// Normal columns from which each row's own value is taken out. (classes, columns): weight, mean, what its rounding lost, the
+// mean, precision and constant of the plain density, the variance as a share of the column's, and whether floors or the
+// lack of values may move the density when another class loses a row. (columns): scale of the values, weight, mean, what
+// its rounding lost, deviation and pooled variance of the whole column, constant of a density of its deviation. Rows
+// heavier than `most` are in doubt.
+struct Leaving {
+    const double *weight, *mean, *low, *normal, *precision, *constant, *share;
+    const bool *delicate;
+    const double *scale, *whole, *middle, *middle_low, *spread, *within, *base;
+    double most;
+};
+
 enum class Status { fine, group, code, weight, window, memory };
 
 struct Kernels {
@@ -57,6 +69,8 @@ struct Kernels {
                       Sums first, Sums second);
     Status (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
                        const double *constant, int64_t classes, double *out);
+    Status (*leave)(Columns, const int32_t *groups, const double *weights, Leaving, int64_t classes, double *out,
+                    int64_t *doubtful, int64_t *found);
     Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
     Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
     Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,

@@ -16,6 +16,7 @@ from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -92,15 +93,20 @@ class Model:
 
         With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
         """
-        weights = self.weights if own is None else self._weights_without(own)
-        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
+        prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
+        if own is None:
+            return log_prior(prior, classes, self.weights)
+        leavers = Leavers.of(own, len(self.weights))
+        by_leaver = log_prior(prior, classes, self._weights_without(leavers))
+        return np.broadcast_to(by_leaver, (len(leavers.group) + 1, len(self.weights)))[leavers.member]
 
-    def _weights_without(self, block: Block) -> Float:
-        """Weight of the rows of each class without each row: (n, K)."""
-        weights = np.tile(self.weights, (block.rows, 1))
-        row, group, mass = block.own()
-        weights[row, group] = self._exact_weights.without(group, mass)
-        if len(row) and not weights.any(axis=1).all():
+    def _weights_without(self, leavers: Leavers) -> Float:
+        """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
+        weights = np.tile(self.weights, (len(leavers.group) + 1, 1))
+        there = 1 + np.flatnonzero(np.bincount(leavers.member, minlength=len(weights))[1:])
+        group, mass = leavers.group[there - 1], leavers.mass[there - 1]
+        weights[there, group] = self._exact_weights.without(group, mass)
+        if not weights.any(axis=1).all():
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 

@@ -14,6 +14,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.leaving import Leaving
 from bayeskit.likelihood import VAST, Bounded, Context, Limit
 from bayeskit.statistics.moments import Moments
 from bayeskit.sums import Sums
@@ -90,13 +91,23 @@ class GaussianDensity(Located):
         mean, precision, constant = (np.ascontiguousarray(a.T) for a in (mean, 1 / deviation, constant))
         return np.ldexp(1.0, live.shift), mean, precision, constant
 
+    @cached_property
+    def _live(self) -> tuple[str, ...]:
+        """The columns that say something."""
+        return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
+
+    @cached_property
+    def _leaving(self) -> Leaving:
+        scale, mean, precision, constant = self._fused
+        return Leaving.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        if own:
-            for _, x, sums in self._each(block, own):
-                out += self._term(x, sums)
-            return
-        columns, _ = block.numbers(tuple(np.array(self.parts, dtype=object)[self.sums.varying]))
+        columns, _ = block.numbers(self._live)
+        doubt = self._leaving.add(columns, block, out) if own else np.empty(0, dtype=np.int64)
+        before = out[doubt]
         _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out)
+        if len(doubt):
+            out[doubt] = before + self.terms(block.at(doubt), own).sum(axis=1)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = self._zeros(block)
