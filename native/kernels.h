@@ -79,5 +79,8 @@ struct Kernels {
     int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
     void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
+    void (*around)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
+                   double depth, const double *place, int64_t places, int64_t terms, double *scale, double *moments,
+                   double *scratch);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
 };

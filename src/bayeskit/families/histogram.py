@@ -16,6 +16,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import VAST, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
@@ -166,15 +167,35 @@ class Cells:
         code = self.code(x)
         if not own:
             return np.where(code[:, None] < 0, 0.0, self.table[code])
+        leavers = Leavers.of(block, len(self.counts.limbs))
+        if leavers.few(len(self.log_width), 1, len(leavers.group)):
+            every = self._left if leavers.kept else self._tables_without(leavers)
+            return np.where(code[:, None] < 0, 0.0, every[leavers.member, code])
         row, group, mass = block.own()
         there = code[row] >= 0
-        row, group, mass = row[there], group[there], mass[there]
-        size = len(self.cuts) + 1
+        return self._without(code, row[there], group[there], mass[there])
+
+    @cached_property
+    def _left(self) -> Float:
+        """The table as it is, and without one row of weight 1 of each class: (1 + K, m, K)."""
+        classes = len(self.counts.limbs)
+        nobody = np.empty(0, dtype=np.int32)
+        return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
+
+    def _tables_without(self, leavers: Leavers) -> Float:
+        """The table as it is, and without each pair of class and weight: (1 + pairs, m, K)."""
+        level, group, mass = leavers.crossed(len(self.log_width))
+        left = self._without(level, np.arange(len(level)), group, mass)
+        return np.concatenate([self.table[None], left.reshape(-1, *self.table.shape)])
+
+    def _without(self, code: Int, row: Int, group: Int, mass: Float) -> Float:
+        """log p of the cells asked for, some without a mass: (n, K)."""
+        size = len(self.log_width)
         one = np.zeros(size, dtype=np.int64)
         total, pooled = self.counts.placed(one, 1, axis=1), self.counts.total()
         count = self.counts.rounded().T[code]
         count[row, group] = self.counts.flat().without(group * size + code[row], mass)
-        in_class = np.tile(total.rounded()[:, 0], (len(x), 1))
+        in_class = np.tile(total.rounded()[:, 0], (len(code), 1))
         in_class[row, group] = total.flat().without(group, mass)
         level = pooled.rounded()[0, code]
         level[row] = pooled.flat().without(code[row], mass)
