@@ -78,6 +78,7 @@ void bind_columns(nb::module_ &);
 void bind_leave(nb::module_ &);
 void bind_levels(nb::module_ &);
 void bind_sparse(nb::module_ &);
+void bind_foretell(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);

@@ -288,6 +288,26 @@ Array<int64_t, 1> find_bins(Input<double, 1> values, Input<int64_t, 1> value_off
     return out.array;
 }
 
+// How many edges lie below each value (all of them for a NaN): halving without a branch, as values come in any order.
+Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Input<double, 1> edges) {
+    size_t n = x.shape(0), count = edges.shape(0);
+    Owned<int64_t, 1> out({n});
+    const double *edge = edges.data(), *value = x.data();
+    int64_t stride = x.stride(0);
+    nb::gil_scoped_release free;
+    for (size_t i = 0; i < n; ++i) {
+        double v = value[int64_t(i) * stride];
+        const double *at = edge;
+        for (size_t left = count; left > 1;) {
+            size_t half = left / 2;
+            at += at[half - 1] < v ? half : 0;
+            left -= half;
+        }
+        out.data[i] = v != v ? int64_t(count) : (at - edge) + (count && *at < v);
+    }
+    return out.array;
+}
+
 }  // namespace
 
 void bind_bins(nb::module_ &m) {
@@ -296,6 +316,7 @@ void bind_bins(nb::module_ &m) {
           "exponent"_a.noconvert(), "codes"_a.noconvert(),
           "Cells of the values and of the edges known so far: edges and offsets by column; codes of the rows (-1: not "
           "counted) and the exponents are written.");
+    m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
     m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),
           "Edges and offsets of both at the exponents given, which grow where the budget asks for it.");

@@ -69,6 +69,7 @@ NB_MODULE(_core, m) {
     bind_levels(m);
     bind_sparse(m);
     bind_bins(m);
+    bind_foretell(m);
     bind_mixture(m);
     bind_functions(m);
 }

@@ -16,6 +16,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.foretold import Foretold
 from bayeskit.leavers import Leavers
 from bayeskit.likelihood import VAST, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
@@ -72,6 +73,21 @@ class Histogram:
         else:
             made = [self._cells(statistic.column(j)) for j in every]
         return HistogramDensity(statistic.columns, tuple(made), statistic.groups)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells without a row of theirs; None where only a fit can tell."""
+        made = None if isinstance(self.bins, tuple) else self._cells(column)
+        if made is None or not made.alpha:
+            return None
+        code, counts = made.code(column.centres), made.counts.rounded()
+        width, total = made.log_width[code], counts.sum(axis=1, keepdims=True)
+        smooth, all_smooth = made.alpha, made.alpha * counts.shape[1]
+        others = np.log((counts + smooth) / (total + all_smooth))[:, code] - width
+        whole = counts.sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # what is not there cannot leave
+            own = np.log((counts - 1 + smooth) / (total - 1 + all_smooth))[:, code] - width
+            pooled = np.log((whole - 1 + smooth) / (whole.sum() - 1 + all_smooth))[code] - width
+        return Foretold(others, own, pooled)
 
     def _cells(self, column: BinnedColumn) -> Cells | None:
         """Cells made of the bins of a column; None for a column without spread."""

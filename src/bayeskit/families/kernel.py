@@ -10,11 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Bool, Float
 from bayeskit.bandwidth import bandwidths
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.foretold import Foretold
 from bayeskit.likelihood import VAST, Context, Limit
 from bayeskit.mixture import Around, Curves, Mixture
 from bayeskit.statistics.bins import BinnedColumn, Bins
@@ -54,6 +56,11 @@ class Kernel:
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells without a row of theirs; None where only a fit can tell."""
+        made = Kernels.of(column, self.bandwidth)
+        return None if made is None or made.empty.any() else made.foretold()
 
     def fit(self, statistic: Bins, context: Context) -> KernelDensity:
         every = range(len(statistic.columns))
@@ -127,8 +134,11 @@ class Kernels:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
         if own:
-            others = np.setdiff1d(np.arange(column.rows), block.own()[0], assume_unique=True)
-            out[others] = self.terms(column.at(others), block, False) if len(others) else 0.0
+            counted = np.zeros(column.rows, dtype=bool)
+            counted[block.own()[0]] = True
+            others = np.flatnonzero(~counted)
+            if len(others):
+                out[others] = self.terms(column.at(others), block, False)
             self._without(column.column(0), out, block)
         else:
             self.curves.add(column, out)
@@ -163,15 +173,29 @@ class Kernels:
         """How far a value may lie from the centre of its cell."""
         return float(np.ldexp(self.column.width.max(initial=0.0), self.shift)) / 2
 
+    def foretold(self) -> Foretold:
+        """log p of the centres, by class and of all classes as one, when a row of weight 1 has left."""
+        weights, y, cell = self.column.weights, self.centres, np.arange(len(self.centres))
+        others, own = np.empty((2, *weights.shape))
+        for k, around in enumerate(self._around):
+            if around is not None:
+                total = np.full(len(y), weights[k].sum())
+                others[k] = around.log_density(y, cell, weights[k], total)
+                own[k] = around.log_density(y, cell, np.maximum(weights[k] - 1, 0.0), np.maximum(total - 1, 1e-300))
+        left = self.column.pooled - 1
+        pooled = self._pooled_around.log_density(y, cell, left, np.full(len(y), left.sum() + len(y) - 1))
+        return Foretold(*(a + self.shift * LOG_2 for a in (others, own, pooled)))
+
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
         row, group, mass = block.own()
         there = ~np.isnan(x[row])
-        row, group, mass = row[there], group[there], mass[there]
+        if not there.all():
+            row, group, mass = row[there], group[there], mass[there]
         if not len(row):
             return
         m = len(self.centres)
-        cell = np.minimum(np.searchsorted(self.column.edges, x[row]), m - 1)
+        cell = np.minimum(_core.place(x[row], self.column.edges), m - 1)
         y = self.at(x[row])
         cells, whole = self.column.cells, self.column.cells.total()
         in_all = cells.placed(np.zeros(m, dtype=np.int64), 1, axis=1)
