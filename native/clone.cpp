@@ -37,6 +37,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "softmax.inl"
 #include "mixture.inl"
 #include "around.inl"
+#include "gauss.inl"
 #include "leave.inl"
 #include "integers.inl"
 
@@ -47,4 +48,4 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
-                                       softmax,     integers, mixture, around, curves};
+                                       softmax,     integers, mixture, around, gauss, curves};

@@ -82,5 +82,7 @@ struct Kernels {
     void (*around)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                    double depth, const double *place, int64_t places, int64_t terms, double *scale, double *moments,
                    double *scratch);
+    Status (*gauss)(const double *centre, const double *weight, int64_t count, double precision, const double *place,
+                    int64_t places, double *out);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
 };

@@ -18,7 +18,7 @@ from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.foretold import Foretold
 from bayeskit.likelihood import VAST, Context, Limit
-from bayeskit.mixture import Around, Curves, Mixture
+from bayeskit.mixture import Around, Curves, Mixture, leaving_one
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 RULES = ("silverman", "scott", "isj")
@@ -175,16 +175,11 @@ class Kernels:
 
     def foretold(self) -> Foretold:
         """log p of the centres, by class and of all classes as one, when a row of weight 1 has left."""
-        weights, y, cell = self.column.weights, self.centres, np.arange(len(self.centres))
-        others, own = np.empty((2, *weights.shape))
-        for k, around in enumerate(self._around):
-            if around is not None:
-                total = np.full(len(y), weights[k].sum())
-                others[k] = around.log_density(y, cell, weights[k], total)
-                own[k] = around.log_density(y, cell, np.maximum(weights[k] - 1, 0.0), np.maximum(total - 1, 1e-300))
-        left = self.column.pooled - 1
-        pooled = self._pooled_around.log_density(y, cell, left, np.full(len(y), left.sum() + len(y) - 1))
-        return Foretold(*(a + self.shift * LOG_2 for a in (others, own, pooled)))
+        masses = [*self.column.weights, self.column.pooled]
+        widths = [*self.bandwidth.tolist(), self.common]
+        both = [leaving_one(self.centres, *each) for each in zip(masses, widths, strict=True)]
+        others, own = (np.array(some) + self.shift * LOG_2 for some in zip(*both, strict=True))
+        return Foretold(others[:-1], own[:-1], own[-1])
 
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
