@@ -9,15 +9,15 @@ constexpr int64_t LEAVE_ROWS = 32, LEAVE_COLUMNS = 64;  // 16 kB of values
 constexpr double LEAST_LEFT = 0x1p-10;  // of a variance or weight: less makes digits doubtful
 constexpr double MOST_GONE = 1000;      // w / left beyond which the weight left is doubtful
 constexpr double VARIANCE_FLOOR = 1e-9; // of the column's variance
-constexpr double NEAR_TIE = 1 + 0x1p-18;
 
 // A refit rounds the mean once. middle + step may be rounded otherwise where it lies halfway between two doubles, as means
-// of whole numbers do; far from zero that shows. Whether it is not so close to halfway.
-inline Whole no_tie(Real middle, Real step, Real sum) { return equal(sum + (step - (sum - middle)) * splat(NEAR_TIE), sum); }
+// of whole numbers do; many deviations from zero that shows. Whether it is not so close to halfway.
+inline double shyness(double mean, double precision) { return __builtin_fabs(mean) * precision > 0x1p14 ? 1 + 0x1p-18 : 1; }
+inline Whole no_tie(Real middle, Real step, Real sum, Real shy) { return equal(sum + (step - (sum - middle)) * shy, sum); }
 
 // Columns [first, first + n) of one class, padded to LEAVE_COLUMNS; what is not there has precision 0 and loses nothing.
 struct Leaver {
-    double mean[LEAVE_COLUMNS], low[LEAVE_COLUMNS], precision[LEAVE_COLUMNS];
+    double mean[LEAVE_COLUMNS], low[LEAVE_COLUMNS], precision[LEAVE_COLUMNS], shy[LEAVE_COLUMNS];
     double gone[LEAVE_COLUMNS];  // w / left for w = 1; with weights W itself
 
     void read(const Leaving &p, int64_t columns, int64_t k, int64_t first, int64_t n, bool weighted) {
@@ -27,6 +27,7 @@ struct Leaver {
             mean[j] = used ? p.mean[at] : 0;
             low[j] = used ? p.low[at] : 0;
             precision[j] = used ? p.precision[at] : 0;
+            shy[j] = shyness(mean[j], precision[j]);
             gone[j] = weighted ? (used ? p.weight[at] : INFINITE) : used ? 1 / (p.weight[at] - 1) : 0;
         }
     }
@@ -49,7 +50,7 @@ inline bool leave_row(const Leaver &p, const double *x, int64_t columns, double 
             Real step = low - away * gone, now = mean + step, z = (value - now) * by;
             Whole there = equal(value, value);
             Whole sure = less(splat(LEAST_LEFT), rest) & less(gone, splat(MOST_GONE)) & less(splat(-0.5), gone);
-            doubt |= there & ~(sure & no_tie(mean, step, now));
+            doubt |= there & ~(sure & no_tie(mean, step, now, load(p.shy + at)));
             sum[v] += keep(there, z * z / spread - old * old);
             times[v] *= select(there, spread, one);
         }
@@ -76,7 +77,8 @@ struct Removal {
         double step = low - away * gone;
         mean = middle + step;
         share = (variance - lost) * (1 + gone);
-        if (!(gone >= 0 && gone < MOST_GONE) || !lane(no_tie(splat(middle), splat(step), splat(mean)), 0)) return false;
+        Real shy = splat(shyness(middle, 1 / unit));
+        if (!(gone >= 0 && gone < MOST_GONE) || !lane(no_tie(splat(middle), splat(step), splat(mean), shy), 0)) return false;
         return lost == 0 || variance - lost > LEAST_LEFT * variance;
     }
 };

@@ -14,6 +14,7 @@ from bayeskit.statistics.moments import Moments
 
 FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
 NEAR_TIE = 1 + 2.0**-18
+FAR_OFF = 2.0**14  # deviations from zero beyond which the last bit of a mean shows
 TINY, HUGE = 2.0**-900, 2.0**900
 
 
@@ -160,7 +161,8 @@ class _Removal:
             step = low - away * (mass / left)
             new_mean = mean + step
             # a refit rounds once: where the mean lies nearly halfway between two doubles, only exact sums know how
-            tie = new_mean + (step - (new_mean - mean)) * NEAR_TIE != new_mean
+            far_off = np.abs(mean) > FAR_OFF * np.where(deviation > 0, deviation, unit)
+            tie = far_off & (new_mean + (step - (new_mean - mean)) * NEAR_TIE != new_mean)
             new_deviation = unit * np.sqrt(np.maximum(rest * (weight / left), 0.0))
             still = (deviation == 0) & (away == 0)
             plain = (share > 1e-250) & (rest > DOUBT * share)

@@ -21,6 +21,7 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
 
 TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
+MANY = 0.05  # of the rows: fewer zeros are no mass of their own
 CERTAIN = 0.05  # log-probability of a step above which a density is refused
 
 
@@ -60,6 +61,8 @@ class Choice:
 
         def scores(family: Any) -> Iterator[float]:
             support = getattr(family, "support", ANY)
+            if getattr(family, "atom", False) and not _many_zeros(column):
+                raise InputError(f"column {column.name!r} has few zeros; {type(family).__name__} is for many")
             more = np.log(column.step) if column.step > 0 and not support.whole else 0.0
             foretold = None
             if plain and hasattr(family, "foretell"):
@@ -225,6 +228,12 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     return density
 
 
+def _many_zeros(column: BinnedColumn) -> bool:
+    """Whether zeros are so many that they are a thing of their own, and so are the others."""
+    zeros = float(column.pooled[column.edges == 0].sum() / max(column.pooled.sum(), 5e-324))
+    return MANY <= zeros <= 1 - MANY
+
+
 def _certain(largest: float, step: float) -> None:
     """Refuse a density that gives a recording step more than the probability there is."""
     if step > 0 and largest > CERTAIN:
@@ -239,6 +248,7 @@ def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
     terms = density.terms(block, own=True)[np.arange(rows.rows), 0, rows.groups]
     if step > 0 and not getattr(family, "support", ANY).whole:
-        terms = terms + np.log(step)
+        certain = getattr(family, "atom", False) & (rows.numeric.column(0) == 0)  # a probability as it is
+        terms = terms + np.where(certain, 0.0, np.log(step))
     _certain(terms.max(initial=0.0), step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())
