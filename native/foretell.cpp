@@ -201,10 +201,10 @@ Answer foretell(const std::string &family, Input<double, 1> x, Input<double, 2> 
     return Answer({others.array, own.array, pooled.array});
 }
 
-// Sum over classes and cells of weight times max(worst, log p + more), p = (n' f' + F') / (n' + 1): f' of the class
-// without a row of the cell, F' that of all classes by their weights. Also the largest log p + more.
+// Sum over classes and cells of weight times max(worst, log p), p = (n' f' + F') / (n' + 1): f' of the class
+// without a row of the cell, F' that of all classes by their weights. Also the largest log p.
 std::pair<double, double> backed_score(Input<double, 2> others, Input<double, 2> own, Input<double, 2> weights,
-                                       double more, double worst) {
+                                       double worst) {
     size_t classes = weights.shape(0), cells = weights.shape(1);
     for (auto *a : {&others, &own}) require(a->shape(0) == classes && a->shape(1) == cells, "shapes differ");
     nb::gil_scoped_release free;
@@ -242,7 +242,6 @@ std::pair<double, double> backed_score(Input<double, 2> others, Input<double, 2>
                     if (j != k && n[j] > 0) fine += std::exp(f[j * cells + c] + std::log(n[j]) - std::log(total - 1) - high);
                 value = high + std::log(fine) - std::log(left + 1);
             }
-            value += more;
             largest = std::max(largest, value);
             score += w[at] * std::max(value, worst);
         }
@@ -256,6 +255,6 @@ void bind_foretell(nb::module_ &m) {
     m.def("foretell", &foretell, "family"_a, "x"_a.noconvert(), "weights"_a.noconvert(), "alpha"_a,
           "log p of each cell by class when another class loses a row of it, when the class does, and of all classes as "
           "one; None where doubles might not do.");
-    m.def("backed_score", &backed_score, "others"_a.noconvert(), "own"_a.noconvert(), "weights"_a.noconvert(), "more"_a,
+    m.def("backed_score", &backed_score, "others"_a.noconvert(), "own"_a.noconvert(), "weights"_a.noconvert(),
           "worst"_a, "Weighted sum of backed-off log p, each row foretold by the others, and the largest.");
 }

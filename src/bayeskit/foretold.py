@@ -28,15 +28,19 @@ class Foretold:
         found = _core.foretell(family, column.edges, column.weights, smoothing)
         return None if found is None else cls(*found)
 
-    def scores(self, column: BinnedColumn, more: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    def scores(
+        self, column: BinnedColumn, more: float, atom: bool = False
+    ) -> tuple[tuple[float, float], tuple[float, float]]:
         """Sum over rows of log p + more, and its largest: with one density for all classes, and with one for each.
 
-        That of a class is backed off to all: (n_c f_c + f) / (n_c + 1), f = sum over c of n_c f_c / n.
+        That of a class is backed off to all: (n_c f_c + f) / (n_c + 1), f = sum over c of n_c f_c / n. With an
+        ``atom``, zeros get nothing more.
         """
-        value = self.pooled + more
+        each = np.where(atom & (column.edges == 0), 0.0, more)
+        value = self.pooled + each
         shared = float((column.pooled * np.maximum(value, WORST)).sum()), float(value.max())
-        others, own = np.ascontiguousarray(self.others), np.ascontiguousarray(self.own)
-        return shared, _core.backed_score(others, own, column.weights, more, WORST)
+        others, own = (np.ascontiguousarray(terms + each) for terms in (self.others, self.own))
+        return shared, _core.backed_score(others, own, column.weights, WORST)
 
 
 def ordinary(column: BinnedColumn) -> bool:

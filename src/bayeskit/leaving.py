@@ -32,9 +32,7 @@ class Leaving:
     plain: bool  # whether all these are ordinary numbers
 
     @classmethod
-    def of(
-        cls, moments: Moments, sums: Sums, scale: Float, mean: Float, precision: Float, constant: Float
-    ) -> Leaving:
+    def of(cls, moments: Moments, sums: Sums, scale: Float, mean: Float, precision: Float, constant: Float) -> Leaving:
         """Of the columns that vary; mean, precision and constant (K, d) are those of their density."""
         low = remainders(moments, sums.shift, sums.mean)[:, sums.varying]
         low_middle = remainders(moments.total(), sums.shift, sums.middle[None])[0, sums.varying]

@@ -110,13 +110,14 @@ class Around:
     def log_density(self, x: Float, cell: Int, rest: Float, left: Float) -> Float:
         """log f(x) where the cell of x has ``rest`` of its mass, and all cells ``left``: (n,)."""
         m, out = self.mixture, np.empty(len(x))
-        _core.beside(
-            *(m.centre, m.log_weight, m.real, 1 / m.bandwidth),
-            *(self.places, self.scale, self.moments, self.good, m.heaviest),
-            *(np.ascontiguousarray(x), cell, np.ascontiguousarray(rest), out),
+        seen, rows = (
+            (self.places, self.scale, self.moments),
+            (np.ascontiguousarray(x), cell, np.ascontiguousarray(rest)),
         )
+        _core.beside(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
         with np.errstate(divide="ignore"):
-            return out + (np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI)
+            out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI
+        return out
 
 
 def leaving_one(centres: Float, weights: Float, bandwidth: float) -> tuple[Float, Float]:

@@ -83,7 +83,7 @@ class TabularDensity:
         return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
 
     def _tables_without(self, leavers: Leavers) -> tuple[Code, Float]:
-        """Lines of each column, and its table as it is and without each pair of class and weight, one after the other."""
+        """Lines of each column, and its table as it is, then without each pair of class and weight."""
         sizes, tables = np.diff(self.offset), []
         for j, size in enumerate(sizes.tolist()):
             level, group, mass = leavers.crossed(size - FRONT)
@@ -154,7 +154,9 @@ class TabularDensity:
         return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
 
 
-def _without(table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int) -> Cells:
+def _without(
+    table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int
+) -> Cells:
     """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
     levels = table.shape[1]
     total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()

@@ -75,7 +75,7 @@ class Choice:
                 for density in (Pooled(fitted(family, True), len(weights)), by_class):
                     yield _score(density, family, rows, column.step)
             else:
-                for score, largest in foretold.scores(centres, more):
+                for score, largest in foretold.scores(centres, more, getattr(family, "atom", False)):
                     _certain(largest, column.step)
                     yield score
 
