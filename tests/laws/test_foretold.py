@@ -60,7 +60,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     every = np.arange(ROWS)
     assert foretold.own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
     for k in range(3):
-        others = LABEL != k
+        others = k != LABEL
         assert foretold.others[k, cell[others]] == pytest.approx(terms[others, k], rel=1e-9, abs=ALMOST)
     alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
     pooled = family.fit(family.statistic(rows.schema.columns, 1).update(alone), Context(weights.sum(keepdims=True)))
