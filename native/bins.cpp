@@ -152,18 +152,26 @@ struct Counter {
     // Ends counting: edges in order, and for every identity its place among them.
     std::vector<double> finish(std::vector<int32_t> &rank) {
         if (live > budget) coarsen();
-        std::vector<double> cells = sorted();
-        rank.resize(edge.size());
-        for (int64_t id = int64_t(edge.size()) - 1; id >= 0; --id) {
-            size_t i = size_t(id);
-            rank[i] = id >= first ? int32_t(std::lower_bound(cells.begin(), cells.end(), edge[i]) - cells.begin())
-                                  : rank[size_t(next[i])];
+        size_t n = edge.size(), from = size_t(first);
+        std::vector<int32_t> order(n - from);
+        for (size_t i = from; i < n; ++i) order[i - from] = int32_t(i);
+        // cells known before came in order: only what is new needs to be sorted
+        auto below = [&](int32_t a, int32_t b) { return edge[size_t(a)] < edge[size_t(b)]; };
+        auto fresh = std::is_sorted_until(order.begin(), order.end(), below);
+        std::sort(fresh, order.end(), below);
+        std::inplace_merge(order.begin(), fresh, order.end(), below);
+        rank.resize(n);
+        std::vector<double> cells;
+        for (int32_t id : order) {
+            rank[size_t(id)] = int32_t(cells.size());
+            cells.push_back(edge[size_t(id)]);
         }
+        for (size_t i = from; i--;) rank[i] = rank[size_t(next[i])];
         return cells;
     }
 };
 
-constexpr int64_t TILE = 2048;  // rows
+constexpr int64_t TILE = 256;  // rows
 
 using Ragged = std::pair<Array<double, 1>, Array<int64_t, 1>>;
 
