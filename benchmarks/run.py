@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import core
+import evaluation
 import memory
 import naive
 import start
 import text
 
 if __name__ == "__main__":
-    for benchmark in (start, naive, text, memory, core):
+    for benchmark in (start, naive, text, memory, evaluation, core):
         print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
         benchmark.main()

@@ -24,6 +24,11 @@ import bayeskit as bk
 MODELS: dict[str, Callable[[], Any]] = {
     "naive": lambda: bk.NaiveBayes(),
     "naive_auto": lambda: bk.NaiveBayes(families="auto"),
+    "full": lambda: bk.FullBayes(),
+    "full_tied": lambda: bk.FullBayes(covariance="tied"),
+    "tan": lambda: bk.TAN(),
+    "kdb": lambda: bk.KDB(),
+    "aode": lambda: bk.AODE(),
 }
 PEERS = ("weka_nb_gauss", "weka_nb_kernel", "weka_nb_mdl", "weka_tan", "weka_aode_mdl", "logreg", "hgb")
 METRICS = ("accuracy", "log_loss", "brier", "ece15")

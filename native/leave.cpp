@@ -8,7 +8,7 @@ namespace {
 
 Array<int64_t, 1> leave(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
                         Weights weights, Input<double, 3> by_class, Input<bool, 2> delicate, Input<double, 2> by_column,
-                        double most, Output<double, 2> out) {
+                        double most, Anywhere out) {
     Columns c = columns_of(address, stride, rows);
     size_t classes = out.shape(1), d = size_t(c.count);
     require(int64_t(groups.shape(0)) == rows && int64_t(out.shape(0)) == rows, "groups or out differ from rows");
@@ -26,7 +26,7 @@ Array<int64_t, 1> leave(Input<uint64_t, 1> address, Input<int64_t, 1> stride, in
     Status status;
     {
         nb::gil_scoped_release free;
-        status = kernels->leave(c, groups.data(), w, p, int64_t(classes), out.data(), doubtful.data(), &found);
+        status = kernels->leave(c, groups.data(), w, p, int64_t(classes), grid_of(out), doubtful.data(), &found);
     }
     check(status);
     Owned<int64_t, 1> named({size_t(found)});

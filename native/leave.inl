@@ -130,7 +130,7 @@ inline void by_row(Columns c, const double *scale, int64_t first, int64_t n, int
 
 template <bool WEIGHTED>
 inline int64_t leave_rows(Columns c, const int32_t *groups, const double *weights, const Leaving &p, int64_t classes,
-                          double *out, int64_t *doubtful, Leaver *leavers, double *more, const int64_t *delicate,
+                          Grid out, int64_t *doubtful, Leaver *leavers, double *more, const int64_t *delicate,
                           int64_t delicates) {
     alignas(64) double x[LEAVE_ROWS * LEAVE_COLUMNS] = {}, product[LEAVE_ROWS] = {}, delta[LEAVE_ROWS];
     bool sure[LEAVE_ROWS];
@@ -156,7 +156,6 @@ inline int64_t leave_rows(Columns c, const int32_t *groups, const double *weight
         }
         for (int64_t i = 0; i < rows; ++i) {
             if (!counted(i)) continue;
-            double *row = out + (at + i) * classes;
             for (int64_t k = 0; delicates && k < classes; ++k) more[k] = 0;
             for (int64_t d = 0; sure[i] && d < delicates; ++d) {
                 int64_t j = delicate[d];
@@ -168,15 +167,15 @@ inline int64_t leave_rows(Columns c, const int32_t *groups, const double *weight
                 doubtful[found++] = at + i;
                 continue;
             }
-            row[groups[at + i]] += delta[i];
-            for (int64_t k = 0; delicates && k < classes; ++k) row[k] += more[k];
+            cell(out, at + i, groups[at + i]) += delta[i];
+            for (int64_t k = 0; delicates && k < classes; ++k) cell(out, at + i, k) += more[k];
         }
     }
     return found;
 }
 
 // Adds to out (rows, classes) what each counted row's densities change by without it; names the rows in doubt.
-Status leave(Columns c, const int32_t *groups, const double *weights, Leaving p, int64_t classes, double *out,
+Status leave(Columns c, const int32_t *groups, const double *weights, Leaving p, int64_t classes, Grid out,
              int64_t *doubtful, int64_t *found) {
     int64_t chunks = (c.count + LEAVE_COLUMNS - 1) / LEAVE_COLUMNS, delicates = 0;
     for (int64_t i = 0; i < c.rows; ++i)

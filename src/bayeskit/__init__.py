@@ -8,15 +8,40 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AODE": "bayeskit.estimators.augmented",
+    "KDB": "bayeskit.estimators.augmented",
+    "AutoBayes": "bayeskit.estimators.auto",
+    "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "KNNBayes": "bayeskit.estimators.knn",
+    "FeatureSelector": "bayeskit.estimators.selector",
+    "Discretizer": "bayeskit.estimators.discretizer",
+    "Network": "bayeskit.estimators.network",
+    "learn_network": "bayeskit.estimators.structure",
+    "read_bif": "bayeskit.estimators.network",
+    "write_bif": "bayeskit.estimators.network",
+    "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "Calibrated": "bayeskit.estimators.calibrated",
+    "RiskClassifier": "bayeskit.estimators.risk",
+    "Costs": "bayeskit.decision.costs",
+    "decide": "bayeskit.decision.decision",
+    "bayes_error": "bayeskit.decision.error",
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
+    "evaluate": "bayeskit.estimators.evaluate",
+    "compare": "bayeskit.estimators.compare",
+    "cross_population": "bayeskit.estimators.populations",
+    "Holdout": "bayeskit.evaluation.methods",
+    "CrossValidation": "bayeskit.evaluation.methods",
+    "LeaveOneOut": "bayeskit.evaluation.methods",
+    "Bootstrap632": "bayeskit.evaluation.methods",
+    "Confusion": "bayeskit.evaluation.confusion",
 }
 _MODULES = ("errors", "families", "smoothing")
 
-__all__ = ["NaiveBayes", "bayes_rule", "errors", "families", "independence", "load", "merge", "smoothing"]
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from bayeskit import smoothing
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.families import families
-from bayeskit.structures.choice import Choice, LevelChoice
+from bayeskit.structures import structures
 
 
 def _known() -> dict[str, type[Any]]:
@@ -24,7 +24,7 @@ def _known() -> dict[str, type[Any]]:
         smoothing.TowardPooled,
         smoothing.AddM,
     )
-    return {**families(), "Choice": Choice, "LevelChoice": LevelChoice, **{rule.__name__: rule for rule in rules}}
+    return {**families(), **structures(), **{rule.__name__: rule for rule in rules}}
 
 
 def describe(value: Any) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.statistics.exact import ExactSum
@@ -24,10 +27,43 @@ class Context:
     weights: Float  # (K,) weight of all rows of each class
     unseen: str = "missing"  # what a level never seen means
     exact: ExactSum | None = None  # (K,) the same weights, exactly
+    labels: Array | None = None  # (K,) the classes by name, for messages
 
     def without(self, groups: Int, mass: Float) -> Float:
         """Weight of the class of each row without that row's own: (n,)."""
         return self.weights[groups] - mass if self.exact is None else self.exact.without(groups, mass)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where the values of a numeric column lie under the densities of the classes.
+
+    Nearly all probability lies between the first and the last point, and between two neighbours no density has more
+    than a bend or two: what integrating, drawing and choosing values to show need to know.
+    """
+
+    points: Float  # sorted
+    whole: bool = False  # whether whole numbers only have probability
+    atom: bool = False  # whether zero has a probability of its own beside a density
+
+    @classmethod
+    def around(cls, mean: Float, deviation: Float, far: float = 12.0) -> Axis:
+        """Around the middle of each class, out to ``far`` deviations and then in steps that double."""
+        near = np.concatenate([np.arange(0.0, 4.0, 0.5), np.arange(4.0, 13.0)])
+        steps = np.concatenate([near, 12.0 * 2.0 ** np.arange(1, max(0, int(np.log2(far / 12.0))) + 1)])
+        offsets = np.concatenate([-steps[:0:-1], steps])
+        points = np.unique(mean[:, None] + deviation[:, None] * offsets)
+        return cls(points[np.isfinite(points)])
+
+    @classmethod
+    def above(cls, low: float, high: float, mean: Float) -> Axis:
+        """From ``low`` up to ``high`` or far beyond the mean of each class, in steps that double away from an end."""
+        steps = 2.0 ** np.arange(-50.0, 7.0)
+        points = [low + np.abs(m - low) * steps for m in mean]
+        if np.isfinite(high):
+            points += [high - np.abs(high - m) * steps for m in mean]
+        whole = np.unique(np.concatenate([[low], *points, [high]]))
+        return cls(whole[np.isfinite(whole) & (whole >= low) & (whole <= high)])
 
 
 VAST = 900.0  # log2 of the magnitude above which terms are compared apart
@@ -57,7 +93,7 @@ class LogDensity(Protocol):
         """Whether it is a density: sums or integrates to one in every class."""
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        """Add log p(x | class) into out (n, K); a missing value adds nothing.
+        """Add log p(x | class) into out (n, K), of any layout unless ``own``; a missing value adds nothing.
 
         ``own=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
         with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.
@@ -107,3 +143,31 @@ def shown(family: Any) -> str:
     """The family with what differs from its defaults."""
     settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
     return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
+
+
+def revealed(density: LogDensity, block: Block, n_classes: int, own: bool = False) -> Float:
+    """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
+
+    The sums telescope, so they add up for every model. Additive densities know their terms without this.
+    """
+    columns = len(block.schema.names)
+    seen: Bool = np.zeros(columns, dtype=bool)
+    before, out = np.zeros((block.rows, n_classes)), np.empty((block.rows, columns, n_classes))
+    for j in range(columns):
+        seen[j] = True
+        after = np.zeros_like(before)
+        density.add(block.reveal(seen), after, own)
+        out[:, j] = after - before
+        before = after
+    return out
+
+
+def likelihoods(package: ModuleType) -> dict[str, type[Any]]:
+    """Every likelihood of a package by name: its classes that say which kinds of columns they take."""
+    found: dict[str, type[Any]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "kinds"):
+                found[value.__name__] = value
+    return found

@@ -14,7 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
 from bayeskit.foretold import Foretold
-from bayeskit.likelihood import VAST, Context, Limit
+from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.special import LOG_2
 from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
@@ -124,6 +124,27 @@ class ParametricDensity:
         columns, _ = block.numbers(self.parts)
         found = {name: int((~support.inside(columns.column(j))).sum()) for j, name in enumerate(self.parts)}
         return {name: count for name, count in found.items() if count}
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where each column that says something has its values."""
+        support, live = self.family.support, np.flatnonzero(self._varying(self.sums)).tolist()
+        return {self.parts[j]: self._axis(support, j) for j in live}
+
+    def _axis(self, support: Support, j: int) -> Axis:
+        if "x" in self.sums:
+            mean, deviation = (np.ldexp(a[:, j], -self.sums["x"].shift[j]) for a in self.sums["x"].normal())
+        elif "log x" in self.sums:
+            middle, spread = (a[:, j] for a in self.sums["log x"].normal())
+            return Axis(np.exp(Axis.around(middle, spread).points), atom=self.family.atom)
+        else:
+            return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
+        if support.whole:
+            far = np.maximum(mean + 40 * deviation, 40.0)
+            return Axis(np.array([support.low, min(support.high, float(np.ceil(far.max())))]), whole=True)
+        if np.isfinite(support.low):
+            return replace(Axis.above(support.low, support.high, mean), atom=self.family.atom)
+        return Axis.around(mean, deviation)
 
     @property
     def _classes(self) -> int:

@@ -33,7 +33,7 @@ class Source:
 
 def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
-    if isinstance(X, str | os.PathLike) or _is_relation(X):
+    if is_stream(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
                 raise InputError(
@@ -77,8 +77,9 @@ def _is_records(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def _is_relation(X: Any) -> bool:
-    return type(X).__name__ == "DuckDBPyRelation"
+def is_stream(X: Any) -> bool:
+    """Whether a source is read in passes (a path, a relation) rather than held in memory."""
+    return isinstance(X, str | os.PathLike) or type(X).__name__ == "DuckDBPyRelation"
 
 
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
@@ -215,6 +216,19 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
         dtype = np.asarray(y).dtype
         return "U" if dtype.kind == "U" else (dtype.str if dtype.kind in "biuf" else "O")
     return label_of(beside[role].type if role in beside else table.schema.field(role).type)
+
+
+def labels(values: Sequence[Any], label: str) -> Array:
+    """Labels in the type they came in.
+
+    >>> labels(["ill", "well"], "U")
+    array(['ill', 'well'], dtype='<U4')
+    """
+    if label == "U":
+        return np.array(values, dtype=str)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array if label == "O" else array.astype(np.dtype(label))
 
 
 def label_of(kind: pa.DataType) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -19,10 +19,12 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
+from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
+from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
 from bayeskit.statistics.counted import Counted
@@ -39,16 +41,41 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     unseen: str
     missing: Any
     n_jobs: int | None
+    prior_shift_: PriorShift
+
+    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
+
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
 
+    @staticmethod
+    def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+        """All columns in one likelihood."""
+        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        schema = replace(schema, columns=columns)
+        return Naive.alike([likelihood], schema), schema
+
     # -- learning --------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._learned(X, y, sample_weight, ()))
+        model = self._learned(X, y, sample_weight, ())
+        if self._weighs and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -97,11 +124,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
-        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles)
-        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-        check_rows(counted)
-        return Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+        return self._counted(table, classes, resumed=self.model_.structure if known else None)
+
+    def _counted(
+        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+    ) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold.
+
+        ``resumed`` is a structure whose choices are kept.
+        """
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
+        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types
@@ -174,8 +215,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         table = self._asked(X)
-        names = self.schema_.names
+        names = self.model_.density.parts
         which = np.arange(len(names))
+        by_column = names == self.model_.schema.names
         if top is not None and check_top(top) < len(names):
             spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -183,13 +225,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
-            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+            values = [(*row, *(None for _ in rest)) for row in shown]
             return terms, model.posterior(block, p), values
 
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
-            self.model_.log_prior(prior),
+            self.model_.log_base(prior),
             (*(names[j] for j in which.tolist()), *rest),
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
@@ -216,17 +259,23 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
-        parts = list(self._steps(table, prior, one))
+        parts = list(self._steps(table, prior, one, self.model_.density.guards))
         return np.concatenate(parts) if whole is None else whole
 
-    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any, int], Any]) -> Iterator[Any]:
+    def _steps(
+        self,
+        table: Intake,
+        prior: Any,
+        step: Callable[[Model, Block, Float, Any, int], Any],
+        guarded: Collection[str] = (),
+    ) -> Iterator[Any]:
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have."""
+        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
         model = self.model_
-        known = model.log_prior(prior)
+        known = model.log_base(prior)
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.counted.block(batch)
+            block = model.counted.block(batch, guarded)
             if model.unseen == "error":
                 error_on_unseen(block, batch, model.counted.domain)
             return step(model, block, known, batch, start), model.density.outside(block)
@@ -238,9 +287,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             outside.update(strange)
             yield result
         if empty:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
-            )
+            raise no_rows(model.schema)
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
@@ -251,13 +298,35 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return self._opened(X, schema=self.model_.schema)
 
+    def calibrated(
+        self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
+    ) -> Any:
+        """This classifier with its probabilities set right by "temperature", "sigmoid" or "isotonic".
+
+        The map is fitted to posteriors of these rows by cross-validation, so that no row is judged by itself.
+        """
+        from bayeskit.estimators.calibrated import Calibrated
+
+        check_is_fitted(self, "model_")
+        like = type(self)(**self.get_params(deep=False))
+        return Calibrated(like, method, random_state=random_state).around(self, X, y, sample_weight)
+
+    def adapt_prior(self, X: Any) -> Self:
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
+        shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
+        prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
+        adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
+        adapted._adopt(replace(self.model_, prior=normal_prior(prior)))
+        adapted.prior_shift_ = shift
+        return adapted
+
     # -- keeping ---------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
         settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, settings)
+        record.save(path, self.model_, type(self).__name__, settings)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -266,6 +335,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights is not None
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

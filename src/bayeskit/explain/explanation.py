@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -10,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError
-from bayeskit.likelihood import LogDensity
+from bayeskit.frame import aligned
 
 REST = "(rest)"
 
@@ -98,36 +96,9 @@ def widest(spread: Float, most: int) -> Int:
     return np.sort(np.argsort(-spread, kind="stable")[:most])
 
 
-def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
-    """Rows of cells under each other, the first ``left`` of them to the left."""
-    width = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = (
-        (cell.ljust(w) if j < left else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
-        for line in lines
-    )
-    return "\n".join("  ".join(cells).rstrip() for cells in text)
-
-
 def _signed(numbers: Float) -> list[str]:
     return [f"{number:+.3f}" for number in numbers]
 
 
 def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def revealed(density: LogDensity, block: Block, n_classes: int) -> Float:
-    """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
-
-    The sums telescope, so they add up for every model. Additive densities know their terms without this.
-    """
-    columns = len(block.schema.names)
-    seen: Bool = np.zeros(columns, dtype=bool)
-    before, out = np.zeros((block.rows, n_classes)), np.empty((block.rows, columns, n_classes))
-    for j in range(columns):
-        seen[j] = True
-        after = np.zeros_like(before)
-        density.add(block.reveal(seen), after)
-        out[:, j] = after - before
-        before = after
-    return out

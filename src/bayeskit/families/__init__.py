@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import sys
 from functools import cache
 from typing import Any
+
+from bayeskit.likelihood import likelihoods
 
 
 @cache
 def families() -> dict[str, type[Any]]:
     """Every family by name."""
-    found: dict[str, type[Any]] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        for value in vars(module).values():
-            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "kinds"):
-                found[value.__name__] = value
-    return found
+    return likelihoods(sys.modules[__name__])
 
 
 def __getattr__(name: str) -> Any:

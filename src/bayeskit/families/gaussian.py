@@ -16,7 +16,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.foretold import Foretold
 from bayeskit.leaving import Leaving
-from bayeskit.likelihood import VAST, Bounded, Context, Limit
+from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.sums import Sums
@@ -64,6 +64,7 @@ class Located:
     sums: Sums  # (K, d)
 
     normalised: ClassVar[bool] = True
+    far: ClassVar[float] = 12.0  # deviations beyond which nothing is left
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -72,6 +73,13 @@ class Located:
 
     def outside(self, block: Block) -> dict[str, int]:
         return {}
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where each column that says something has its values."""
+        mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
+        live = np.flatnonzero(self.sums.varying).tolist()
+        return {self.parts[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
     def _each(self, block: Block, own: bool) -> Iterator[tuple[int, Float, Sums]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
@@ -98,8 +106,20 @@ class GaussianDensity(Located):
         return np.ldexp(1.0, live.shift), mean, precision, constant
 
     @cached_property
-    def _live(self) -> tuple[str, ...]:
-        """The columns that say something."""
+    def overlap(self) -> Float:
+        """log of the integral of sqrt(p_a p_b) over all columns, for each pair of classes: (K, K).
+
+        For two normal densities it is log(2 s t / (s^2 + t^2))/2 - (m - n)^2 / (s^2 + t^2) / 4.
+        """
+        mean, deviation = self.sums.at(self.sums.varying).normal()
+        both = np.hypot(deviation[:, None], deviation[None])  # (K, K, d)
+        height = np.log(2) + np.log(deviation[:, None] / both) + np.log(deviation[None] / both)
+        whole: Float = (height / 2 - ((mean[:, None] - mean[None]) / both) ** 2 / 4).sum(axis=2)
+        return whole
+
+    @cached_property
+    def guards(self) -> tuple[str, ...]:
+        """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
         return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
 
     @cached_property
@@ -108,10 +128,11 @@ class GaussianDensity(Located):
         return Leaving.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        columns, _ = block.numbers(self._live)
+        columns = block.columns(self.guards)
         doubt = self._leaving.add(columns, block, out) if own else np.empty(0, dtype=np.int64)
         before = out[doubt]
-        _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out)
+        if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
+            columns.refuse_infinite(self.guards)
         if len(doubt):
             out[doubt] = before + self.terms(block.at(doubt), own).sum(axis=1)
 
@@ -153,6 +174,8 @@ class GaussianDensity(Located):
 @dataclass(frozen=True)
 class StudentDensity(Located, Bounded):
     """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never vast."""
+
+    far: ClassVar[float] = 2.0**20
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for _, x, sums in self._each(block, own):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -13,12 +12,13 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.foretold import Foretold
 from bayeskit.leavers import Leavers
-from bayeskit.likelihood import VAST, Context, Limit
+from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
@@ -34,8 +34,9 @@ class Histogram:
 
     Of the m cells two are tails, where the density falls as exp(-distance / l), l the mean width of the inner cells (1
     if there is none), so that it integrates to one. ``bins`` is a number of inner cells of equal width; "auto" for
-    2 n^(1/3) cells of equal weight; or the cuts themselves, with right-closed cells. Cells of equal width or weight are
-    made of the column as a whole, never narrower than the values were recorded. a is ``smoothing``, 1/m by default.
+    2 n^(1/3) cells of equal weight; "mdlp" for the cuts of Fayyad and Irani, which tell the classes apart; or the cuts
+    themselves, with right-closed cells. Cells of equal width or weight are made of the column as a whole, never
+    narrower than the values were recorded. a is ``smoothing``, 1/m by default.
 
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Histogram((0, 10, 20)), prior="uniform")
@@ -51,14 +52,19 @@ class Histogram:
 
     def __post_init__(self) -> None:
         if isinstance(self.bins, Sequence | np.ndarray) and not isinstance(self.bins, str):
-            object.__setattr__(self, "bins", _checked(self.bins))
-        elif self.bins != "auto" and (
+            object.__setattr__(self, "bins", ascending(self.bins, f"Histogram(bins={self.bins!r})"))
+        elif self.bins not in ("auto", "mdlp") and (
             not isinstance(self.bins, Integral) or isinstance(self.bins, bool) or not 1 <= self.bins <= 10**6
         ):
-            raise InputError(f"Histogram(bins={self.bins!r}): give a number of cells, the cuts in order, or 'auto'")
+            raise InputError(f"Histogram(bins={self.bins!r}): give a number of cells, the cuts, 'auto' or 'mdlp'")
         a = self.smoothing
         if a is not None and not (isinstance(a, Real) and np.isfinite(a) and a >= 0):
             raise InputError(f"Histogram(smoothing={a!r}): give a number of at least 0, or None for 1 / cells")
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether it can be told without a refit; not where labels made the cuts."""
+        return self.bins != "mdlp"
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Cuts:
         names = [c.name for c in columns]
@@ -72,7 +78,7 @@ class Histogram:
             made: list[Cells | None] = [Cells.of(cuts, statistic.column(j), self.smoothing, shift) for j in every]
         else:
             made = [self._cells(statistic.column(j)) for j in every]
-        return HistogramDensity(statistic.columns, tuple(made), statistic.groups)
+        return HistogramDensity(statistic.columns, tuple(made), statistic.groups, self.leave_one_out)
 
     def foretell(self, column: BinnedColumn) -> Foretold | None:
         """What it says about cells without a row of theirs; None where only a fit can tell."""
@@ -94,27 +100,21 @@ class Histogram:
         if len(column.edges) < 2 and not column.width.any():
             return None
         shift = _shift(float(np.abs(column.edges).max()))
-        last, width, step = (np.ldexp(v, shift) for v in (column.edges, column.width, np.float64(column.step)))
-        first = last - width  # a cell of no width is one value
-        low = first[0] if width[0] else min(first[0] - step / 2, np.nextafter(first[0], -np.inf))
-        high = last[-1] + (0 if width[-1] else step / 2)
-        middle = np.minimum(last[:-1] / 2 + first[1:] / 2, np.where(width[1:], np.inf, np.nextafter(last[1:], -np.inf)))
-        between = np.maximum(middle, last[:-1])  # where a cut may stand: (bins - 1,)
-        if self.bins == "auto":
-            below = np.cumsum(column.pooled / column.pooled.max())
+        borders, step = Borders(column, shift), float(np.ldexp(column.step, shift))
+        first, last = borders.first, borders.last  # a bin of no width is one value
+        low = first[0] if first[0] < last[0] else min(first[0] - step / 2, np.nextafter(first[0], -np.inf))
+        high = last[-1] + (0 if first[-1] < last[-1] else step / 2)
+        if self.bins == "mdlp":
+            inner = borders.mdlp()
+        elif self.bins == "auto":
             weight = float(column.pooled.sum())
             wanted = min(int(np.ceil(2 * np.cbrt(max(weight, 1.0)))), MOST) if weight < 1e9 else MOST
-            after = np.searchsorted(below, np.arange(1, wanted) / wanted * below[-1] * (1 - 1e-12))
-            inner = between[np.unique(after[after < len(between)])]
+            inner = borders.equal_frequency(wanted)
         else:
             with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
-                wanted = int(max(1, min(self.bins, np.round((high - low) / step))))
-            inner = low + np.arange(1, wanted) / wanted * (high - low)
-            if not column.distinct:  # a cut inside a cell moves to where the cell ends
-                cell = np.minimum(np.searchsorted(last, inner), len(last) - 1)
-                inner = np.unique(np.where(inner > first[cell], last[cell], inner))
-        inner = inner[(inner > low) & (inner < high)]
-        cuts = np.array([low, *inner, high])
+                wanted = int(max(1, min(self.bins, np.round((high - low) / np.float64(step)))))
+            inner = borders.equal_width(wanted, low, high)
+        cuts = np.array([low, *inner[(inner > low) & (inner < high)], high])
         moves = np.searchsorted(cuts, last, side="left").astype(np.int64)
         return Cells.of(cuts, column.cells.placed(moves, len(cuts) + 1, axis=1), self.smoothing, shift)
 
@@ -154,6 +154,12 @@ class Cells:
                 share = np.where(total > 0, share, pooled)
             out: Float = np.log(share)
         return out
+
+    @property
+    def axis(self) -> Axis:
+        steps = self.length * np.array([1.0, 2, 4, 8, 16, 32])
+        points = np.concatenate([self.cuts[0] - steps[::-1], self.cuts, self.cuts[-1] + steps])
+        return Axis(np.ldexp(points, -self.shift))
 
     def distance(self, x: Float) -> Float:
         """How many tail lengths a value lies beyond the cuts: (n,)."""
@@ -225,6 +231,7 @@ class HistogramDensity:
     parts: tuple[str, ...]
     cells: tuple[Cells | None, ...]  # None: the column says nothing
     groups: int
+    leave_one_out: bool = True
 
     normalised: ClassVar[bool] = True
 
@@ -233,14 +240,24 @@ class HistogramDensity:
         """Columns without spread, which say nothing."""
         return tuple(name for name, cells in zip(self.parts, self.cells, strict=True) if cells is None)
 
-    def _columns(self, block: Block) -> Iterator[tuple[int, Cells, Float]]:
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Its cells, and tails out to where nothing is left of them."""
+        return {name: cells.axis for name, cells in zip(self.parts, self.cells, strict=True) if cells is not None}
+
+    def _columns(self, block: Block, own: bool = False) -> Iterator[tuple[int, Cells, Float]]:
+        if own and not self.leave_one_out:
+            raise InputError(
+                'Histogram(bins="mdlp") cuts by the labels of all rows, so leaving one out is a refit; '
+                "use k-fold cross-validation, or another family"
+            )
         numbers, _ = block.numbers(self.parts)
         for j, cells in enumerate(self.cells):
             if cells is not None:
                 yield j, cells, numbers.column(j)
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        columns = list(self._columns(block))
+        columns = list(self._columns(block, own))
         if own:
             for _, cells, x in columns:
                 out += cells.inner(x, block, own)
@@ -260,7 +277,7 @@ class HistogramDensity:
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = np.zeros((block.rows, len(self.parts), self.groups))
-        for j, cells, x in self._columns(block):
+        for j, cells, x in self._columns(block, own):
             out[:, j] = cells.inner(x, block, own) - cells.distance(x)[:, None]
         return out
 
@@ -271,7 +288,7 @@ class HistogramDensity:
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         zeros, rest = np.zeros((2, block.rows, self.groups))
         vast = np.zeros((block.rows, 1))
-        for _, cells, x in self._columns(block):
+        for _, cells, x in self._columns(block, own):
             logs, inner = cells.logs(x), cells.inner(x, block, own)
             far = logs > VAST
             vast[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
@@ -287,13 +304,3 @@ class HistogramDensity:
 def _shift(largest: float) -> int:
     """The power of two that makes ordinary numbers of a column's."""
     return 1000 if largest < 2.0**-900 else -200 if largest > 2.0**900 else 0
-
-
-def _checked(cuts: Sequence[float]) -> tuple[float, ...]:
-    try:
-        found = tuple(float(c) for c in cuts)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Histogram(bins={cuts!r}): cuts are numbers") from error
-    if not found or not all(np.isfinite(found)) or any(a >= b for a, b in pairwise(found)):
-        raise InputError(f"Histogram(bins={cuts!r}): give at least one cut, all finite and in ascending order")
-    return found

@@ -17,7 +17,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.foretold import Foretold
-from bayeskit.likelihood import VAST, Context, Limit
+from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.mixture import Around, Curves, Mixture, leaving_one
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
@@ -130,6 +130,15 @@ class Kernels:
         with np.errstate(over="ignore"):
             return np.ldexp(x, self.shift) - self.base
 
+    @property
+    def axis(self) -> Axis:
+        narrow, wide = float(self.bandwidth.min()), float(max(self.bandwidth.max(), self.common))
+        _, first = np.unique(np.floor(self.centres / narrow), return_index=True)
+        tail = wide * np.array([0.5, 1, 2, 3, 4, 6, 8, 12])
+        low, high = float(self.centres.min()), float(self.centres.max())
+        points = np.unique(np.concatenate([low - tail, self.centres[first], [high], high + tail]))
+        return Axis(np.ldexp(points + self.base, -self.shift))
+
     def terms(self, column: Columns, block: Block, own: bool) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
@@ -229,6 +238,11 @@ class KernelDensity:
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
         return tuple(name for name, kernels in zip(self.parts, self.kernels, strict=True) if kernels is None)
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Its centres, as close as the narrowest kernel tells apart, and the tails."""
+        return {name: k.axis for name, k in zip(self.parts, self.kernels, strict=True) if k is not None}
 
     def _columns(self, block: Block) -> Iterator[tuple[int, Kernels, Columns]]:
         numbers, _ = block.numbers(self.parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -58,9 +58,10 @@ class Counted:
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
         return replace(self, statistic=self.statistic.place(nowhere, self.statistic.groups, {}), tally=Tally())
 
-    def block(self, batch: pa.RecordBatch | Matrix) -> Block:
-        """A batch in the codes of this domain, which stays as it is; the label is not looked at."""
-        return encode(batch, self.schema, self.domain, grow=False)[0]
+    def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
+        """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
+        ``encode``."""
+        return encode(batch, self.schema, self.domain, grow=False, guarded=guarded)[0]
 
     def learned(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
         """A batch of rows that have been counted, with their classes and weights, for leave-one-out."""
@@ -174,13 +175,11 @@ class Counted:
 
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""
-        return self._pooled(np.arange(self.folds) != fold)
+        return self.pooled(np.arange(self.folds) != fold)
 
-    def pooled(self) -> Counted:
-        """All folds together."""
-        return self._pooled(np.ones(self.folds, dtype=bool))
-
-    def _pooled(self, kept: Bool) -> Counted:
+    def pooled(self, kept: Bool | None = None) -> Counted:
+        """Some folds together, all unless marked in ``kept``, with classes and levels as they are."""
+        kept = np.ones(self.folds, dtype=bool) if kept is None else kept
         classes = np.arange(len(self.domain.classes))
         groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
         placed = self.statistic.place(groups, len(classes), {})

@@ -26,6 +26,9 @@ class Layout:
     tables: tuple[tuple[str, ...], ...]
     sizes: Mapping[str, int]
 
+    def __deepcopy__(self, memo: object) -> Layout:
+        return self  # a value; its tables may be many
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.sizes)
@@ -43,6 +46,20 @@ class Layout:
     def used(self) -> Int:  # the columns of all tables, as positions in ``columns``
         place = {name: j for j, name in enumerate(self.columns)}
         return np.array([place[n] for t in self.tables for n in t], dtype=np.int64)
+
+    @cached_property
+    def padded(self) -> Int:  # (tables, most columns of a table), in front filled up with a column of one level
+        most = max(map(len, self.tables), default=0)
+        out = np.full((len(self.tables), most), len(self.columns), dtype=np.int64)
+        for arity in {len(t) for t in self.tables} - {0}:
+            some = np.flatnonzero(np.diff(self.start) == arity)
+            out[some, most - arity :] = self.used[self.start[some][:, None] + np.arange(arity)]
+        return out
+
+    @cached_property
+    def cells(self) -> tuple[Int, Int]:  # of each cell its table, and its place in it
+        table = np.repeat(np.arange(len(self.tables)), np.diff(self.offset))
+        return table, np.arange(self.offset[-1]) - self.offset[table]
 
     @cached_property
     def levels(self) -> Code:  # (columns,)
@@ -112,16 +129,21 @@ class Tables:
         return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
 
     def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
-        """For every cell here its cell there, -1 where one of its levels is dropped."""
-        moves = [np.empty(0, dtype=np.int64)]
-        for columns, offset in zip(self.tables, placed.offset.tolist(), strict=False):
-            cell, gone = np.zeros((), dtype=np.int64), np.zeros((), dtype=bool)
-            for name in columns:
-                codes = levels[name][0] if name in levels else np.arange(self.sizes[name])
-                cell = cell[..., None] * placed.sizes[name] + np.maximum(codes, 0)
-                gone = gone[..., None] | (codes < 0)
-            moves.append(np.where(gone, -1, cell + offset).ravel())
-        return np.concatenate(moves)
+        """Where each cell goes, -1 where one of its levels is dropped; all tables at once."""
+        codes = [levels[n][0] if n in levels else np.arange(size) for n, size in self.sizes.items()]
+        begin = np.cumsum([0, *map(len, codes)], dtype=np.int64)
+        whole = np.concatenate([*codes, np.zeros(1, dtype=np.int64)])  # the last is for tables of fewer columns
+        old, new = np.append(self.layout.levels, 1).astype(np.int64), np.append(placed.levels, 1).astype(np.int64)
+        table, rest = self.layout.cells
+        cell, step, gone = placed.offset[table], np.ones_like(rest), np.zeros(len(rest), dtype=bool)
+        for column in self.layout.padded.T[::-1]:
+            of = column[table]
+            rest, level = np.divmod(rest, old[of])
+            code = whole[begin[of] + level]
+            gone |= code < 0
+            cell += np.maximum(code, 0) * step
+            step *= new[of]
+        return np.where(gone, -1, cell)
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
@@ -150,12 +172,15 @@ class Tables:
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         used = self.cells.nonzero()
         anywhere: Bool = np.asarray(used.any(axis=0))
-        seen = {name: np.zeros(size, dtype=bool) for name, size in self.sizes.items()}
-        for t, begin, end in self.layout.spans:
-            cube = anywhere[begin:end].reshape([self.sizes[n] for n in t])
-            for axis, name in enumerate(t):
-                seen[name] |= cube.any(axis=tuple(a for a in range(len(t)) if a != axis))
-        return np.asarray(used.any(axis=1)), seen
+        table, rest = (of[anywhere] for of in self.layout.cells)
+        sizes = np.append(self.layout.levels, 1).astype(np.int64)
+        begin = np.cumsum([0, *sizes])
+        marked = np.zeros(begin[-1], dtype=bool)
+        for column in self.layout.padded.T[::-1]:
+            rest, level = np.divmod(rest, sizes[column[table]])
+            marked[begin[column[table]] + level] = True
+        levels = np.split(marked, begin[1:-1])
+        return np.asarray(used.any(axis=1)), dict(zip(self.sizes, levels, strict=False))
 
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
-from bayeskit.likelihood import Limit, LogDensity
+from bayeskit.likelihood import Axis, Limit, LogDensity
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Wrapped:
     @property
     def constant(self) -> tuple[str, ...]:
         return getattr(self.density, "constant", ())
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        return getattr(self.density, "axes", {})
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         out += self.terms(block, own)[:, 0]

@@ -15,7 +15,7 @@ from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
 from bayeskit.foretold import WORST, ordinary
-from bayeskit.likelihood import Context, Limit, LogDensity, shown
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
@@ -39,6 +39,7 @@ class Choice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    leave_one_out: ClassVar[bool] = False  # labels choose
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
@@ -90,6 +91,7 @@ class LevelChoice:
     candidates: tuple[Any, ...]
 
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
+    leave_one_out: ClassVar[bool] = False  # labels choose
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
         return Tables.empty([(c.name,) for c in columns], n_groups)
@@ -182,6 +184,13 @@ class ChoiceDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for trial in self.trials for name in getattr(trial.density, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        found: dict[str, Axis] = {}
+        for trial in self.trials:
+            found |= getattr(trial.density, "axes", {})
+        return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for trial in self.trials:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
+from bayeskit.structures.weighted import weighted
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,32 @@ class Naive:
         return all(getattr(family, "sparse", False) for family, _ in self.parts)
 
     @property
+    def chooses(self) -> bool:
+        """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
+        return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
+
+    @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         for family, names in self.parts:
             for name in names:
                 found.setdefault(name, []).append(family)
         return found
+
+    def further(self, statistic: Product, context: Context) -> Naive | None:
+        """The structure whose statistic is to be counted next, now that this has been counted; None if nothing is left.
+
+        Families that choose what to count (cuts, arcs) from what was counted before have ``further`` too.
+        """
+        later = {f: f.further(statistic[repr(f)], context) for f, _ in self.parts if hasattr(f, "further")}
+        if not any(later.values()):
+            return None
+        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
+
+    def resumed(self, fitted: Naive) -> Naive:
+        """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
+        known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
+        return Naive(self.columns, tuple((known.get(f, f), names) for f, names in self.parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
         """One structure for both, over a schema that unifies theirs."""
@@ -61,6 +83,11 @@ class Naive:
         mine, theirs = self.family_of, other.family_of
         for name in mine.keys() & theirs.keys():
             if not (set(mine[name]) <= set(theirs[name]) or set(theirs[name]) <= set(mine[name])):
+                if list(map(repr, mine[name])) == list(map(repr, theirs[name])):
+                    raise MergeError(
+                        f"each model has cut and joined its columns by its own rows (column {name!r} is one), so their "
+                        f"counts do not fit together; fit one and let it learn the other rows with partial_fit"
+                    )
                 raise MergeError(
                     f"column {name!r} has family {mine[name]} in one model and {theirs[name]} in the other; "
                     f"fit both with the same families"
@@ -84,7 +111,8 @@ class Naive:
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
         densities = tuple(family.fit(statistic[repr(family)], context) for family, _ in self.parts)
-        return NaiveDensity(self.columns, densities)
+        together = [d.parts for d in densities if not set(d.parts) <= set(self.columns)]
+        return NaiveDensity(together[0] if together else self.columns, densities)
 
 
 @dataclass(frozen=True)
@@ -103,9 +131,27 @@ class NaiveDensity:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
 
+    @cached_property
+    def guards(self) -> frozenset[str]:
+        """The columns in which ``add`` itself refuses infinite numbers."""
+        return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
+
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns that say something have their values, as far as their families tell."""
+        found: dict[str, Axis] = {}
+        for density in self.densities:
+            found |= getattr(density, "axes", {})
+        return found
+
+    @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        """By class, the columns whose covariance had to be helped; of densities of several columns together."""
+        return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
@@ -120,6 +166,25 @@ class NaiveDensity:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
         return whole
+
+    def factors(self, block: Block) -> Float:
+        """The pieces that weights multiply, one for each column: (n, columns, K).
+
+        They are its terms unless columns depend on each other: then log p(x_j | what j depends on, c).
+        """
+        whole: Float | None = None
+        for density in self.densities:
+            pieces = density.factors(block) if hasattr(density, "factors") else density.terms(block)
+            whole = np.zeros((block.rows, len(self.parts), pieces.shape[2])) if whole is None else whole
+            place = {name: j for j, name in enumerate(self.parts)}
+            whole[:, [place[name] for name in density.parts]] += pieces
+        return np.zeros((block.rows, len(self.parts), 1)) if whole is None else whole
+
+    def weighted(self, weight: Float) -> NaiveDensity:
+        """The same with each column's piece multiplied: (columns,)."""
+        place = {name: j for j, name in enumerate(self.parts)}
+        made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
+        return replace(self, densities=tuple(made))
 
     def some(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""

@@ -1,0 +1,164 @@
+"""Calibration: maps from the posteriors of a model to probabilities that come true as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import isotonic_regression, minimize, minimize_scalar
+from scipy.special import expit, log_expit, log_softmax
+
+from bayeskit.arrays import Float, Int
+from bayeskit.errors import InputError
+
+SURE = 700.0  # log-odds beyond which a double holds no more certainty
+
+
+class Calibration(Protocol):
+    """A map of log posteriors, (n, K) to (n, K)."""
+
+    def __call__(self, log_posterior: Float) -> Float:
+        """Calibrated log posteriors."""
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """log q_c = t log p_c + constant: all evidence weighs t times as much, that of the prior too."""
+
+    weight: float
+
+    @classmethod
+    def of(cls, log_posterior: Float, label: Int, weights: Float) -> Temperature:
+        """The t with the least log-loss."""
+        row = np.arange(len(label))
+        terms = np.maximum(log_posterior, -SURE)
+
+        def loss(log_t: float) -> float:
+            return -float(weights @ log_softmax(np.exp(log_t) * terms, axis=1)[row, label])
+
+        return cls(
+            float(np.exp(minimize_scalar(loss, bounds=(-6.0, 4.0), method="bounded", options={"xatol": 1e-9}).x))
+        )
+
+    def __call__(self, log_posterior: Float) -> Float:
+        out: Float = log_softmax(self.weight * np.maximum(log_posterior, -SURE), axis=1)
+        return out
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """Platt's: the log-odds of each class against the rest, times a, plus b; then made to sum to one.
+
+    The targets are (n+ + 1)/(n+ + 2) and 1/(n- + 2) instead of 1 and 0. Of two classes one sigmoid serves both.
+    """
+
+    slope: Float  # (K,)
+    shift: Float  # (K,)
+
+    @classmethod
+    def of(cls, log_posterior: Float, label: Int, weights: Float) -> Sigmoid:
+        odds = log_odds(log_posterior)
+        found = [_platt(odds[:, c], label == c, weights) for c in _apart(odds.shape[1])]
+        slope, shift = (np.array(part) for part in zip(*found, strict=True))
+        if odds.shape[1] == 2:
+            slope, shift = np.repeat(slope, 2), np.array([-shift[0], shift[0]])
+        return cls(slope, shift)
+
+    def __call__(self, log_posterior: Float) -> Float:
+        return _to_one(log_expit(self.slope * log_odds(log_posterior) + self.shift))
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """For each class against the rest a rising step function of its log-odds; then made to sum to one.
+
+    Pooling adjacent violators gives blocks; a block with k of n rows of the class says (k + 1/2)/(n + 1), so that no
+    answer is certain. Between blocks the nearer one speaks.
+    """
+
+    edges: tuple[Float, ...]  # by class, (blocks - 1,) log-odds between blocks
+    levels: tuple[Float, ...]  # by class, (blocks,) log-probabilities
+
+    @classmethod
+    def of(cls, log_posterior: Float, label: Int, weights: Float) -> Isotonic:
+        odds = log_odds(log_posterior)
+        found = [_steps(odds[:, c], label == c, weights) for c in _apart(odds.shape[1])]
+        if odds.shape[1] == 2:
+            (edge, level), *_ = found
+            found = [(-edge[::-1], np.log(-np.expm1(level[::-1]))), (edge, level)]
+        edges, levels = zip(*found, strict=True)
+        return cls(tuple(edges), tuple(levels))
+
+    def __call__(self, log_posterior: Float) -> Float:
+        odds = log_odds(log_posterior)
+        columns = [
+            level[np.searchsorted(edge, odds[:, c])]
+            for c, (edge, level) in enumerate(zip(self.edges, self.levels, strict=True))
+        ]
+        return _to_one(np.stack(columns, axis=1))
+
+
+METHODS = {"temperature": Temperature, "sigmoid": Sigmoid, "isotonic": Isotonic}
+
+
+def calibration(method: str, log_posterior: Float, label: Int, weights: Float | None = None) -> Calibration:
+    """The map that does best on posteriors of rows the model has not learned from, and their classes (n,)."""
+    if method not in METHODS:
+        raise InputError(f"method={method!r}: choose one of {', '.join(METHODS)}")
+    if log_posterior.shape[1] < 2:
+        raise InputError("there is one class only, and nothing to calibrate")
+    w = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
+    made: Calibration = METHODS[method].of(log_posterior, label, w)  # type: ignore[attr-defined]
+    return made
+
+
+def log_odds(log_posterior: Float) -> Float:
+    """log P(c)/(1 - P(c)) of each class, within what a double can tell from certainty: (n, K)."""
+    rest = np.empty_like(log_posterior)
+    for c in range(log_posterior.shape[1]):
+        rest[:, c] = np.logaddexp.reduce(np.delete(log_posterior, c, axis=1), axis=1)
+    with np.errstate(invalid="ignore"):
+        odds: Float = np.clip(log_posterior - rest, -SURE, SURE)
+    return odds
+
+
+def _apart(classes: int) -> range:
+    """The classes that need a map of their own: of two, the second stands for both."""
+    return range(1, 2) if classes == 2 else range(classes)
+
+
+def _platt(odds: Float, is_class: Float, weights: Float) -> tuple[float, float]:
+    """Slope and shift by maximum likelihood."""
+    many = float(weights @ is_class)
+    few = float(weights.sum()) - many
+    target = np.where(is_class, (many + 1) / (many + 2), 1 / (few + 2))
+    unit = max(1.0, float(np.abs(odds).max()))  # on this scale one step length fits both numbers
+
+    def loss(ab: Float) -> tuple[float, Float]:
+        z = ab[0] * odds / unit + ab[1]
+        value = -(weights * (target * log_expit(z) + (1 - target) * log_expit(-z))).sum()
+        slope = weights * (expit(z) - target)
+        return value, np.array([slope @ odds / unit, slope.sum()])
+
+    start = np.array([unit, np.log((many + 1) / (few + 1))])
+    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9 * weights.sum()})
+    return float(found.x[0] / unit), float(found.x[1])
+
+
+def _steps(odds: Float, is_class: Float, weights: Float) -> tuple[Float, Float]:
+    """Edges between blocks and log-probabilities of the blocks."""
+    kept = weights > 0
+    value, place = np.unique(odds[kept], return_inverse=True)
+    total = np.bincount(place, weights[kept])
+    hits = np.bincount(place, (weights * is_class)[kept])
+    blocks = isotonic_regression(hits / total, weights=total).blocks
+    first, last = blocks[:-1], blocks[1:] - 1
+    n, k = np.add.reduceat(total, first), np.add.reduceat(hits, first)
+    share = np.maximum.accumulate((k + 0.5) / (n + 1))  # small blocks are drawn to 1/2, which must not turn the order
+    return (value[last[:-1]] + value[first[1:]]) / 2, np.log(share)
+
+
+def _to_one(logs: Float) -> Float:
+    out: Float = logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+    return out

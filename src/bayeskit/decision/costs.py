@@ -1,0 +1,179 @@
+"""Costs: what each action costs when each class is the true one."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.levels import key
+from bayeskit.errors import InputError
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Costs:
+    """A table of costs: rows are true classes, columns actions, which need not be classes; gains are negative.
+
+    Given as a nested mapping {class: {action: cost}}, a frame with the classes in its index or first column, a CSV
+    file of that shape, or a matrix with ``classes`` and ``actions`` (the classes themselves unless given).
+
+    >>> costs = Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
+    >>> costs.actions, costs.matrix_for(["well", "ill"])
+    (('treat', 'wait'), array([[ 5.,  0.],
+           [ 1., 50.]]))
+    """
+
+    classes: tuple[Any, ...]
+    actions: tuple[Any, ...]
+    matrix: Float  # (classes, actions)
+
+    def __init__(self, table: Any, classes: Sequence[Any] | None = None, actions: Sequence[Any] | None = None) -> None:
+        rows, columns, cells = _read(table, classes, actions)
+        for what, labels in (("class", rows), ("action", columns)):
+            if doubled := [label for i, label in enumerate(labels) if label in labels[:i]]:
+                raise InputError(f"the {what} {doubled[0]!r} occurs twice in the cost table")
+        if not rows or not columns:
+            raise InputError("the cost table is empty; give a cost for each class (row) and action (column)")
+        matrix = np.array([[_number(cell, c, a) for cell, a in zip(row, columns, strict=True)] for c, row in cells])
+        object.__setattr__(self, "classes", rows)
+        object.__setattr__(self, "actions", columns)
+        object.__setattr__(self, "matrix", matrix)
+
+    @classmethod
+    def zero_one(cls, classes: Sequence[Any]) -> Costs:
+        """Every error costs 1: the least risk is then the most probable class."""
+        return cls(1.0 - np.eye(len(classes)), list(classes))
+
+    @classmethod
+    def of(cls, costs: Any, classes: Sequence[Any]) -> Costs:
+        """Costs as they are, from whatever describes them, or 0/1 if there are none."""
+        if isinstance(costs, Costs):
+            return costs
+        return cls.zero_one(classes) if costs is None else cls(costs, *(_labels(costs, classes)))
+
+    def matrix_for(self, classes: Sequence[Any] | Array) -> Float:
+        """The costs with the rows in the order of these classes, (K, actions); each of them must be there.
+
+        A table with texts for labels (from a file) also stands for numbers written that way.
+        """
+        wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+        place = {key(label): i for i, label in enumerate(self.classes)}
+        if not all(key(label) in place for label in wanted) and all(isinstance(c, str) for c in self.classes):
+            wanted = [str(label) for label in wanted]
+        lacking = [label for label in wanted if key(label) not in place]
+        if lacking:
+            raise InputError(
+                f"the cost table has no row for class {lacking[0]!r} (rows: {', '.join(map(str, self.classes))}); "
+                f"give the cost of every action for it"
+            )
+        if extra := [label for label in self.classes if key(label) not in {key(c) for c in wanted}]:
+            raise InputError(
+                f"the cost table has a row for {extra[0]!r}, which is not a class ({', '.join(map(str, wanted))}); "
+                f"remove or rename it"
+            )
+        return self.matrix[[place[key(label)] for label in wanted]]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Costs)
+            and (self.classes, self.actions) == (other.classes, other.actions)
+            and np.array_equal(self.matrix, other.matrix)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.actions))
+
+    def __repr__(self) -> str:
+        rows = {
+            c: dict(zip(self.actions, row.tolist(), strict=True))
+            for c, row in zip(self.classes, self.matrix, strict=True)
+        }
+        return f"Costs({rows!r})"
+
+
+def _labels(costs: Any, classes: Sequence[Any]) -> tuple[Sequence[Any], ...]:
+    """The classes, for a square matrix without labels of its own."""
+    return (list(classes),) if isinstance(costs, np.ndarray | list | tuple) else ()
+
+
+Cells = list[tuple[Any, Sequence[Any]]]
+
+
+def _read(
+    table: Any, classes: Sequence[Any] | None, actions: Sequence[Any] | None
+) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+    """Row labels, column labels and the cells of each row."""
+    if isinstance(table, Mapping) and not hasattr(table, "columns"):
+        return _mapping(table)
+    if isinstance(table, str | os.PathLike):
+        return _file(Path(table))
+    if hasattr(table, "columns"):
+        return _frame(table)
+    matrix = np.asarray(table, dtype=object)
+    if matrix.ndim != 2:
+        raise InputError(f"a cost table has rows (classes) and columns (actions), not the shape {matrix.shape}")
+    if classes is None:
+        raise InputError("a matrix of costs needs classes=[...], one for each row (and actions=[...] for its columns)")
+    rows, columns = tuple(classes), tuple(classes if actions is None else actions)
+    if matrix.shape != (len(rows), len(columns)):
+        raise InputError(
+            f"the matrix of costs is {matrix.shape}, but there are {len(rows)} classes, {len(columns)} actions"
+        )
+    return rows, columns, list(zip(rows, matrix.tolist(), strict=True))
+
+
+def _mapping(table: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+    for label, row in table.items():
+        if not isinstance(row, Mapping):
+            raise InputError(f"the costs of class {label!r} must be a mapping from action to cost, not {row!r}")
+    actions = tuple(dict.fromkeys(action for row in table.values() for action in row))
+    for label, row in table.items():
+        if lacking := [action for action in actions if action not in row]:
+            raise InputError(f"the cost table lacks the cost of action {lacking[0]!r} for class {label!r}")
+    return tuple(table), actions, [(label, [row[a] for a in actions]) for label, row in table.items()]
+
+
+def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+    """pandas keeps the classes in its index, or like any other frame in the first column."""
+    if hasattr(table, "index") and hasattr(table, "iloc"):
+        first = table.iloc[:, 0] if table.shape[1] else None
+        if first is None or getattr(first.dtype, "kind", "O") in "iufb":
+            rows, columns = table.index.tolist(), table.columns.tolist()
+            return tuple(rows), tuple(columns), list(zip(rows, table.to_numpy(dtype=object).tolist(), strict=True))
+        table = table.set_index(table.columns[0])
+        return _frame(table)
+    import pyarrow as pa
+
+    arrow = table if isinstance(table, pa.Table) else pa.table(table)
+    labels, *cells = (column.to_pylist() for column in arrow.columns)
+    return tuple(labels), tuple(arrow.column_names[1:]), list(zip(labels, zip(*cells, strict=True), strict=True))
+
+
+def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+    if not path.is_file():
+        raise InputError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [line for line in csv.reader(file) if line]
+    if len(lines) < 2:
+        raise InputError(f"{path} holds no costs; its first line names the actions, each further line is a class")
+    head, *body = lines
+    for number, line in enumerate(body, 2):
+        if len(line) != len(head):
+            raise InputError(f"{path}, line {number}: {len(line)} cells, but the header has {len(head)}")
+    return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
+
+
+def _number(cell: Any, label: Any, action: Any) -> float:
+    try:
+        cost = float(cell)
+    except (TypeError, ValueError):
+        cost = np.nan
+    if not np.isfinite(cost):
+        raise InputError(f"the cost of action {action!r} for class {label!r} is {cell!r}; give a finite number")
+    return cost

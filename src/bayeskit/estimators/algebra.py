@@ -1,0 +1,119 @@
+"""Algebra: models of all folds from one pass of counting, and each row foretold by the model of its fold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.block import Block
+from bayeskit.data.encode import Roles
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.sample import Sample
+from bayeskit.evaluation.methods import Rows, Split
+from bayeskit.model import Model
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """A classifier on statistics: what it learned from a fold can be taken out again.
+
+    Levels, classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
+    """
+
+    classifier: BayesClassifier
+    sample: Sample
+
+    computed: ClassVar[str] = "algebra"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether fitting chooses something by the labels, which leave-one-out would hold."""
+        table = self._table()
+        schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
+        return self.classifier._structure(schema)[0].chooses
+
+    def foretold(self, split: Split) -> Float:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+        table = self._table(split.fold)
+        whole = self.classifier._counted(table, folds=split.folds)
+        models = {f: replace(whole, counted=whole.counted.pooled(split.kept(f))) for f in split.tested}
+        warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
+        fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
+        out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
+
+        def step(block: Block, start: int) -> None:
+            span = slice(start, start + block.rows)
+            foretell(block, fold[span], models, out[span])
+
+        _each_block(table, whole, step)
+        return out
+
+    def left_out(self) -> Float:
+        """Posteriors of every row by the model without it: (n, K)."""
+        table, rows = self._table(), self.sample.rows
+        model = self.classifier._counted(table)
+        out = np.empty((len(rows), len(rows.classes)))
+
+        def step(block: Block, start: int) -> None:
+            model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
+
+        _each_block(table, model, step)
+        return out
+
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+        table, rows = self._table(), self.sample.rows
+        whole = self.classifier._counted(table)
+        blocks = _each_block(table, whole, lambda block, start: (block, start))
+        for drawn in draws:
+            often = replace(rows, weights=rows.weights * drawn)
+            statistic = whole.counted.emptied().statistic
+            for block, start in blocks:  # a level only weightless rows have has no code to be counted by
+                statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic))
+            yield drawn, np.concatenate([model.posterior(block) for block, _ in blocks])
+
+    def _table(self, fold: Any = None) -> Intake:
+        self.classifier._check_settings()
+        return self.sample.intake(self.classifier.n_jobs, fold)
+
+
+def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
+    """Posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    order = np.argsort(fold, kind="stable")
+    numbers = np.array(sorted(models))
+    begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
+    for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if one < last:
+            some = order[one:last]
+            out[some] = models[f].posterior(block.at(some))
+
+
+def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
+    """A step over all rows in blocks, told the number of the first."""
+    counted = replace(model.counted, roles=Roles(), folds=1)
+    rows = table.rows(model.structure.sparse)
+    return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
+
+
+def _labelled(block: Block, start: int, rows: Rows) -> Block:
+    """The block with the classes and weights of its rows."""
+    span = slice(start, start + block.rows)
+    return replace(block, groups=rows.codes[span].astype(np.int32), weights=np.ascontiguousarray(rows.weights[span]))
+
+
+def warn_lost(weights: Iterable[Any], classes: Array) -> None:
+    """Say which class some training set lacks."""
+    lost = np.flatnonzero(np.any([np.asarray(w) <= 0 for w in weights], axis=0))
+    if len(lost):
+        warnings.warn(
+            f"class {classes.tolist()[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
+            f"probability of a class never seen; give fewer or other folds",
+            stacklevel=6,
+        )

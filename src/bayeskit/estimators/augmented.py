@@ -1,0 +1,154 @@
+"""TAN, KDB and AODE: classifiers that let columns depend on each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
+from bayeskit.structures.augmented import Augmented
+from bayeskit.structures.averaged import Averaged
+from bayeskit.structures.discrete import Discrete
+from bayeskit.structures.naive import Naive
+
+
+class Dependent(BayesClassifier):
+    """What the three share: one likelihood over all columns as levels."""
+
+    weights: str | None = None
+
+    _algebra: ClassVar[bool] = False  # cuts and arcs are chosen in passes of their own
+
+    def _likelihood(self) -> Discrete:
+        raise NotImplementedError
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        likelihood = self._likelihood()
+        if not schema.numeric:  # nothing to cut, so one pass less
+            likelihood = replace(likelihood, grid=())
+        return self._together(likelihood, schema, "columns depend on each other")
+
+
+class TAN(Dependent):
+    """Tree-augmented naive Bayes: each column may depend on one other, along the tree that tells most.
+
+    P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
+    Chow and Liu on conditional mutual information; arcs that do not pay for themselves are left out (``toll``).
+    Numbers are cut into intervals (``cuts``, see ``structures.discrete``); P(x | parent, c) leans on P(x | c) with
+    ``strength`` pseudo-rows, or with as many as leave-one-out finds best. A missing parent is summed out.
+
+    >>> import bayeskit as bk
+    >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
+    >>> model = bk.TAN().fit(table, [row["a"] == row["b"] for row in table])
+    >>> model.predict([{"a": "x", "b": "x"}, {"a": "x", "b": "y"}])
+    array([ True, False])
+    """
+
+    def __init__(
+        self,
+        *,
+        cuts: str = "frequency",
+        toll: float | None = 2.0,
+        strength: float | None = None,
+        backoff: str = "both",
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: float = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        weights: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.cuts = cuts
+        self.toll = toll
+        self.strength = strength
+        self.backoff = backoff
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+    def _likelihood(self) -> Discrete:
+        return Augmented(self.cuts, self.smoothing, None, "tree", 1, self.toll, self.strength, self.backoff)
+
+
+class KDB(Dependent):
+    """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it."""
+
+    def __init__(
+        self,
+        *,
+        k: int = 2,
+        cuts: str = "frequency",
+        toll: float | None = 2.0,
+        strength: float | None = None,
+        backoff: str = "both",
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: float = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        weights: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.cuts = cuts
+        self.toll = toll
+        self.strength = strength
+        self.backoff = backoff
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+    def _likelihood(self) -> Discrete:
+        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
+            raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
+        return Augmented(self.cuts, self.smoothing, None, "order", int(self.k), self.toll, self.strength, self.backoff)
+
+
+class AODE(Dependent):
+    """Averaged one-dependence estimators: every column in turn is the parent of all others."""
+
+    def __init__(
+        self,
+        *,
+        n: int = 1,
+        cuts: str = "frequency",
+        limit: float = 1.0,
+        parents: int | None = None,
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: float = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n = n
+        self.cuts = cuts
+        self.limit = limit
+        self.parents = parents
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def _likelihood(self) -> Discrete:
+        if self.n != 1:
+            raise InputError(f"n={self.n!r}: one parent")
+        return Averaged(self.cuts, self.smoothing, limit=self.limit, parents=self.parents)

@@ -1,0 +1,158 @@
+"""Calibrated: a bayeskit classifier whose probabilities have been set right on rows it had not learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array, Float
+from bayeskit.decision.calibration import METHODS, Temperature, calibration
+from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.evaluate import evaluate
+from bayeskit.estimators.sample import Sample
+from bayeskit.evaluation.methods import CrossValidation
+from bayeskit.explain.explanation import Explanation
+
+PART = "calibration"
+
+
+class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """The posterior of a classifier through a map fitted to out-of-sample posteriors of cross-validation.
+
+    ``method`` is "temperature" (all evidence weighs t times as much), "sigmoid" (Platt) or "isotonic". A prior given to
+    a call acts on the calibrated posterior. ``explain`` still adds up: a temperature multiplies prior and terms, the
+    other maps add one part "calibration".
+
+    >>> import bayeskit as bk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = bk.NaiveBayes().fit(X, y).calibrated(X, y)
+    >>> model.predict_proba(X[70:71]).round(2)
+    array([[0.  , 0.27, 0.73]])
+    """
+
+    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Any = 0) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.folds = folds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the map by cross-validation, and the classifier to all rows."""
+        self._check_settings()
+        self._calibrate(X, y, sample_weight)
+        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight)
+        return self._noted()
+
+    def around(self, fitted: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the map only, for a classifier that stays as it is."""
+        self._check_settings()
+        self._calibrate(X, y, sample_weight)
+        if fitted.classes_.tolist() != self._classes:
+            raise InputError(
+                f"the rows to calibrate on have the classes {self._classes}, the model {fitted.classes_.tolist()}"
+            )
+        self.estimator_ = fitted
+        return self._noted()
+
+    def _calibrate(self, X: Any, y: Any, weight: Any) -> None:
+        tested = evaluate(
+            self.estimator, X, y, CrossValidation(self.folds), sample_weight=weight, random_state=self.random_state
+        )
+        rows, proba = Sample.of(X, y, weight).rows, np.asarray(tested.proba)
+        known = rows.counted & np.isfinite(proba).all(axis=1)
+        with np.errstate(divide="ignore"):
+            log_posterior = np.log(proba[known])
+        self._classes = tested.classes.tolist()
+        self.calibration_ = calibration(self.method, log_posterior, rows.codes[known], rows.weights[known])
+
+    def _noted(self) -> Self:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _check_settings(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
+        if not isinstance(self.estimator, BayesClassifier):
+            raise KindError(
+                f"{type(self.estimator).__name__} is no bayeskit classifier; "
+                f"use sklearn.calibration.CalibratedClassifierCV for it"
+            )
+
+    @property
+    def classes_(self) -> Array:
+        """The classes, sorted; columns of probabilities follow this order."""
+        if not hasattr(self, "estimator_"):
+            raise AttributeError("classes_ is there after fit")
+        classes: Array = self.estimator_.classes_
+        return classes
+
+    def predict(self, X: Any, prior: Any = None) -> Array:
+        """The most probable class of each row."""
+        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
+        return best
+
+    def predict_proba(self, X: Any, prior: Any = None) -> Float:
+        """P(class | row), calibrated: (n, K)."""
+        return np.exp(self.predict_log_proba(X, prior))
+
+    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
+        """log P(class | row), calibrated: (n, K)."""
+        check_is_fitted(self, "estimator_")
+        logs = self.calibration_(self.estimator_.predict_log_proba(X))
+        if prior is None:
+            return logs
+        moved = logs + self._moved(prior)
+        out: Float = moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
+        return out
+
+    def _moved(self, prior: Any) -> Float:
+        """log of a new prior over the model's own: (K,)."""
+        model = self.estimator_.model_
+        own = model.log_prior()
+        if not np.isfinite(own).all():
+            raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
+        moved: Float = model.log_prior(prior) - own
+        return moved
+
+    def log_evidence(self, X: Any) -> Float:
+        """log p(row) of the classifier, (n,)."""
+        check_is_fitted(self, "estimator_")
+        evidence: Float = self.estimator_.log_evidence(X)
+        return evidence
+
+    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
+        """What each column says for each class, adding up to the calibrated posterior."""
+        check_is_fitted(self, "estimator_")
+        raw: Explanation = self.estimator_.explain(X, top)
+        moved = 0.0 if prior is None else self._moved(prior)
+        proba = self.predict_proba(X, prior)
+        if isinstance(self.calibration_, Temperature):
+            t = self.calibration_.weight
+            return replace(raw, prior=t * raw.prior + moved, terms=t * raw.terms, proba=proba)
+        before = self.estimator_.predict_log_proba(X)
+        change = (self.calibration_(before) - np.maximum(before, -1e300))[:, None]
+        return Explanation(
+            raw.classes,
+            raw.prior + moved,
+            (*raw.parts, PART),
+            np.concatenate([raw.terms, change], axis=1),
+            tuple((*row, None) for row in raw.values),
+            proba,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags

@@ -1,0 +1,221 @@
+"""evaluate: any classifier on rows it has not learned; by algebra where its statistics allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.source import is_stream
+from bayeskit.decision.costs import Costs
+from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.algebra import Algebra
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.refit import Refit, weighted
+from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.stream import Stream
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.kept import Kept, Trial
+from bayeskit.evaluation.measures import Bootstrapped, Measures
+from bayeskit.evaluation.methods import Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
+from bayeskit.evaluation.scores import Scores, Stakes
+
+METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632)
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    method: Any = None,
+    *,
+    costs: Any = None,
+    reject: float | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """How well a classifier does on rows it has not learned.
+
+    ``model`` is any classifier with probabilities; it is left as it is. ``method`` is CrossValidation() unless given;
+    Holdout, LeaveOneOut and Bootstrap632 are the others. ``groups`` (an array, or a column that then is no feature)
+    keeps rows together. With ``costs`` the least costly action is judged too, with ``reject`` a row whose best action
+    is expected to cost more is left undecided. ``n_jobs`` is for processes where models are refitted.
+
+    A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
+    named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
+
+    >>> import bayeskit as bk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> evaluation = evaluate(bk.NaiveBayes(), X, y, bk.LeaveOneOut())
+    >>> f"{evaluation.accuracy:.4f}", evaluation.computed
+    ('0.9533', 'algebra')
+    """
+    return planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+
+
+def planned(
+    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+) -> Plan | Passes:
+    """How models are to be evaluated on these rows, the same for all."""
+    method = CrossValidation() if method is None else method
+    if not isinstance(method, METHODS):
+        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    rng = _generator(random_state)
+    if is_stream(X):
+        return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))
+    sample = Sample.of(X, y, weight, groups)
+    return Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), rng)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A file or relation, read anew for every model, with the same folds."""
+
+    X: Any
+    y: Any
+    weight: Any
+    method: Any
+    key: Any
+    seed: int
+    at_stake: Callable[[Array], Stakes | None]
+
+    @property
+    def rows(self) -> int:
+        raise InputError("baselines are refitted for every fold, which a stream does not allow; read it into memory")
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
+        return stream.run(self.at_stake, self.method)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows, divided once: every model that is run meets the same folds."""
+
+    sample: Sample
+    method: Any
+    at_stake: Stakes | None
+    splits: tuple[Split, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, rng: np.random.Generator) -> Plan:
+        if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
+            raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
+        splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
+        return cls(sample, method, at_stake, splits, int(rng.integers(1 << 62)))
+
+    @property
+    def rows(self) -> int:
+        return len(self.sample.rows)
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        if not hasattr(model, "fit") or isinstance(model, type):
+            raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
+        way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        measures: Measures | Bootstrapped
+        if isinstance(self.method, LeaveOneOut):
+            measures = Measures.of(rows, way.left_out(), 1 / max(len(rows) - 1, 1), self.at_stake)
+        elif isinstance(self.method, Bootstrap632):
+            draws = self.method.draws(rows, np.random.default_rng(self.seed))
+            measures = _resampled(way, rows, self.at_stake, draws, self.method)
+        else:
+            measures = _divided(way, rows, self.at_stake, self.splits)
+        return Evaluation(
+            rows.classes,
+            measures,
+            self.method,
+            way.computed,
+            type(model).__name__,
+            self.sample.kind,
+            lambda: fitted(model, self.sample),
+            self.sample.X,
+            self.sample.y,
+        )
+
+
+def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
+    """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
+    if isinstance(model, BayesClassifier) and model._algebra:
+        algebra = Algebra(model, sample)
+        if not (isinstance(method, LeaveOneOut) and algebra.chooses):
+            return algebra
+    return Refit(model, sample, n_jobs)
+
+
+def _divided(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: Iterable[Split]) -> Measures:
+    trials, parts, ratios = [], [], []
+    for split in splits:
+        proba = way.foretold(split)
+        tested = np.isin(np.arange(split.folds), split.tested)
+        number = np.where(tested, np.cumsum(tested) - 1, -1)
+        fold = number[split.fold]
+        trials.append(Trial(proba, fold))
+        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), at_stake))
+        ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
+    kept = Kept(rows, tuple(trials))
+    return Measures(reduce(Scores.beside, parts), len(trials), float(np.mean(ratios)), kept, stakes=at_stake)
+
+
+def _resampled(
+    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, draws: Iterable[Float], method: Bootstrap632
+) -> Bootstrapped:
+    outs, drawns, chances = [], [], []
+    summed, times = np.zeros((len(rows), len(rows.classes))), np.zeros(len(rows))
+    share = np.bincount(rows.codes[rows.counted], rows.weights[rows.counted], minlength=len(rows.classes))
+    for drawn, proba in way.resampled(draws):
+        out = drawn == 0
+        summed[out] += proba[out]
+        times += out
+        group = np.where(out, 0, -1)
+        outs.append(Scores.of(rows.codes, proba, rows.weights, group, stakes=at_stake))
+        drawns.append(Scores.of(rows.codes, proba, rows.weights * drawn, stakes=at_stake))
+        chances.append(_by_chance(proba, rows, share / share.sum(), at_stake))
+    mean = np.divide(summed, times[:, None], out=np.full(summed.shape, np.nan), where=times[:, None] > 0)
+    kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1)),))
+    test = Measures(reduce(Scores.beside, outs), method.repeats, 0.368 / 0.632, kept, stakes=at_stake)
+    return Bootstrapped(test, reduce(Scores.beside, drawns), reduce(Scores.merge, chances), method.plus)
+
+
+def _by_chance(proba: Float, rows: Rows, share: Float, at_stake: Stakes | None) -> Scores:
+    """Scores if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+    each = (
+        Scores.of(np.full(len(proba), k), proba, rows.weights * rows.counted * p, stakes=at_stake)
+        for k, p in enumerate(share.tolist())
+    )
+    return reduce(Scores.merge, each)
+
+
+def fitted(model: Any, sample: Sample) -> Any:
+    """A copy of the model, fitted to all rows."""
+    if isinstance(model, BayesClassifier):
+        return clone(model).fit(sample.X, sample.y, sample.weight)
+    X, y, weight = sample.take(np.flatnonzero(sample.rows.counted))
+    return clone(model).fit(X, y, **weighted(model, weight))
+
+
+def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
+    """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
+    if costs is None and reject is None:
+        return None
+    if reject is not None and not np.isfinite(reject):
+        raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
+    table = Costs.of(costs, classes.tolist()).matrix_for(classes)
+    return Stakes(table, None if reject is None else float(reject))
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31))
+    return np.random.default_rng(random_state)

@@ -1,0 +1,110 @@
+"""Refit: the honest way for any classifier, a new fit for every fold."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.algebra import warn_lost
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.evaluation.methods import Split
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A classifier fitted anew to the training rows of each fold, in several processes on request."""
+
+    estimator: Any
+    sample: Sample
+    n_jobs: int | None = None
+
+    computed: ClassVar[str] = "refit"
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.estimator, "predict_proba"):
+            raise KindError(
+                f"{type(self.estimator).__name__} gives no probabilities (it has no predict_proba); wrap it in "
+                f"sklearn.calibration.CalibratedClassifierCV, or choose another model"
+            )
+        unlabelled = int(np.count_nonzero(self.sample.rows.codes < 0))
+        if unlabelled:
+            rows = len(self.sample.rows)
+            warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
+
+    def foretold(self, split: Split) -> Float:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+        counted = self.sample.rows.counted
+        jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
+        out = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
+        for (_, test), proba in zip(jobs, self._asked(jobs), strict=True):
+            out[test] = proba
+        return out
+
+    def left_out(self) -> Float:
+        """Posteriors of every row by the model without it: (n, K)."""
+        n = len(self.sample.rows)
+        return self.foretold(Split(np.arange(n), n, tuple(range(n))))
+
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+        every = np.arange(len(self.sample.rows))
+        times = list(draws)
+        jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
+        return zip(times, self._asked(jobs), strict=True)
+
+    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Float]:
+        """Posteriors of the test rows of each job by a model of its training rows."""
+        codes, classes = self.sample.rows.codes, self.sample.rows.classes
+        warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
+        work = (
+            delayed(_fitted_and_asked)(
+                clone(self.estimator), *self.sample.take(train), taken(self.sample.features, test), classes
+            )
+            for train, test in jobs
+        )
+        answers: Iterator[Float] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        return answers
+
+
+def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Float:
+    estimator.fit(X, y, **weighted(estimator, weight))
+    return checked(estimator.predict_proba(asked), estimator.classes_, classes)
+
+
+def weighted(estimator: Any, weight: Float | None) -> dict[str, Float]:
+    """The argument that gives an estimator its weights; the last step of a pipeline takes them."""
+    if weight is None:
+        return {}
+    steps = getattr(estimator, "steps", None)
+    last = steps[-1][1] if steps else estimator
+    if "sample_weight" not in inspect.signature(last.fit).parameters:
+        raise InputError(f"{type(last).__name__} takes no sample_weight; evaluate it without weights")
+    return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weight}
+
+
+def checked(proba: Any, given: Array, classes: Array) -> Float:
+    """Probabilities by the classes of the whole table; a class the model never saw has none."""
+    p = np.asarray(proba, dtype=np.float64)
+    if p.ndim != 2 or p.shape[1] != len(given):
+        raise InputError(f"predict_proba gave shape {p.shape} for the {len(given)} classes of the model")
+    off = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) <= TOLERANCE))
+    if off.any():
+        row = int(np.flatnonzero(off)[0])
+        raise InputError(
+            f"probabilities of row {row} are {p[row].tolist()}, which are not numbers from 0 to 1 with sum one"
+        )
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    out = np.zeros((len(p), len(classes)))
+    out[:, [place[label] for label in np.asarray(given).tolist()]] = p
+    return out

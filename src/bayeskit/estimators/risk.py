@@ -1,0 +1,151 @@
+"""RiskClassifier: any classifier with probabilities, made to act at least risk or to abstain."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array, Bool, Float
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.decision import Decision, decide
+from bayeskit.errors import InputError, KindError
+
+
+class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
+
+    ``costs`` has a row for each class and a column for each action (0/1 if None: the most probable class).
+    It abstains, answering ``abstain``, where the best action is expected to cost more than ``reject``, where the most
+    probable class has less than ``threshold``, or where log p(x) is below ``outlier`` (the row is like nothing learned;
+    needs an estimator with ``log_evidence`` or ``score_samples``).
+
+    >>> import bayeskit as bk
+    >>> costs = bk.Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
+    >>> model = bk.RiskClassifier(bk.NaiveBayes(), costs, reject=2)
+    >>> model = model.fit([[1.0], [2.0], [2.0], [3.0]], ["well", "well", "ill", "ill"])
+    >>> model.predict([[0.0], [2.0], [5.0]])
+    array(['wait', 'abstain', 'treat'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        costs: Any = None,
+        reject: float | None = None,
+        *,
+        threshold: float | None = None,
+        outlier: float | None = None,
+        abstain: Any = "abstain",
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.reject = reject
+        self.threshold = threshold
+        self.outlier = outlier
+        self.abstain = abstain
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the estimator; the costs must have a row for every class found."""
+        self._check_settings()
+        if not hasattr(self.estimator, "predict_proba"):
+            raise KindError(
+                f"{type(self.estimator).__name__} gives no probabilities (predict_proba), so no expected cost; "
+                f"choose a classifier that does, or calibrate it"
+            )
+        fitted = clone(self.estimator).fit(X, y, **fit_params)
+        costs = Costs.of(self.costs, fitted.classes_.tolist())
+        costs.matrix_for(fitted.classes_)
+        self.estimator_, self.costs_ = fitted, costs
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+        return self
+
+    @property
+    def classes_(self) -> Array:
+        """The classes of the estimator; columns of probabilities follow this order."""
+        if not hasattr(self, "estimator_"):
+            raise AttributeError("classes_ is there after fit")
+        classes: Array = self.estimator_.classes_
+        return classes
+
+    def decide(self, X: Any) -> Decision:
+        """For each row what every action is expected to cost, and the best; abstaining is left aside."""
+        return self._decided(X)[0]
+
+    def predict(self, X: Any) -> Array:
+        """The action of each row; in the type of the classes if every answer is one."""
+        decision, refused = self._decided(X)
+        if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
+            return decision.action.astype(self.classes_.dtype)
+        return np.where(refused, np.array([self.abstain], dtype=object), decision.action)
+
+    def abstained(self, X: Any) -> Bool:
+        """Whether no action is taken: (n,)."""
+        return self._decided(X)[1]
+
+    def _decided(self, X: Any) -> tuple[Decision, Bool]:
+        """The best action of each row, and whether to abstain from it."""
+        proba = self.predict_proba(X)
+        decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
+        if self.reject is not None:
+            refused |= decision.cost > self.reject
+        if self.threshold is not None:
+            refused |= proba.max(axis=1) < self.threshold
+        if self.outlier is not None:
+            refused |= self._usual(X) < self.outlier
+        return decision, refused
+
+    def predict_proba(self, X: Any) -> Float:
+        """P(class | row) of the estimator, (n, K)."""
+        check_is_fitted(self, "estimator_")
+        proba: Float = self.estimator_.predict_proba(X)
+        return proba
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).
+
+        Without costs it is the accuracy.
+        """
+        if self.costs is None and self.reject is None:
+            return float(super().score(X, y, sample_weight))
+        decision, refused = self._decided(X)
+        row = {label: i for i, label in enumerate(self.classes_.tolist())}
+        labels = np.asarray(y).tolist()
+        if unknown := [label for label in labels if label not in row]:
+            raise InputError(f"y has the label {unknown[0]!r}, which is not a class the costs are given for")
+        matrix = self.costs_.matrix_for(self.classes_)
+        cost = matrix[[row[label] for label in labels], decision.best]
+        return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=sample_weight))
+
+    def _usual(self, X: Any) -> Float:
+        for name in ("log_evidence", "score_samples"):
+            if hasattr(self.estimator_, name):
+                usual: Float = getattr(self.estimator_, name)(X)
+                return usual
+        raise KindError(
+            f"outlier={self.outlier}: {type(self.estimator_).__name__} has neither log_evidence nor score_samples; "
+            f"choose a classifier with a density, or leave outlier=None"
+        )
+
+    def _check_settings(self) -> None:
+        for name in ("reject", "threshold", "outlier"):
+            value = getattr(self, name)
+            if value is not None and not np.isfinite(value):
+                raise InputError(f"{name}={value!r}: give a finite number, or None")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise InputError(f"threshold={self.threshold!r} is a probability, between 0 and 1")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags

@@ -1,0 +1,183 @@
+"""Confusion: who was taken for whom, and every rate that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float
+from bayeskit.decision.costs import Costs
+from bayeskit.errors import InputError
+from bayeskit.evaluation.intervals import Interval, wilson
+from bayeskit.frame import Shown, frame
+
+RATES = ("sensitivity", "specificity", "precision", "f1")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(Shown):
+    """Weights of rows by true class (rows) and predicted class (columns).
+
+    A rate without any row to judge it by (the precision of a class never predicted) is NaN.
+
+    >>> table = Confusion([[6954, 46], [412, 2588]], ["yes", "no"])
+    >>> f"{table.accuracy:.2%} {table.sensitivity['yes']:.2%} {table.precision['yes']:.2%}"
+    '95.42% 99.34% 94.41%'
+    """
+
+    matrix: Float  # (K, K)
+    labels: Array  # (K,)
+    kind: str = "pyarrow"
+
+    def __init__(self, matrix: Any, labels: Sequence[Any] | Array, kind: str = "pyarrow") -> None:
+        counts = np.asarray(matrix, dtype=np.float64)
+        names = labels if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
+        if counts.ndim != 2 or counts.shape != (len(names), len(names)):
+            raise InputError(
+                f"a confusion matrix of {len(names)} labels has {len(names)} rows and columns, not shape {counts.shape}"
+            )
+        if not np.isfinite(counts).all() or (counts < 0).any():
+            raise InputError("a confusion matrix holds counts or weights: finite numbers of at least 0")
+        if len(set(names.tolist())) < len(names):
+            raise InputError("a confusion matrix names a label twice; labels are the classes, each once")
+        object.__setattr__(self, "matrix", counts)
+        object.__setattr__(self, "labels", names)
+        object.__setattr__(self, "kind", kind)
+
+    def merge(self, other: Confusion) -> Confusion:
+        """The table of both sets of rows."""
+        if self.labels.tolist() != other.labels.tolist():
+            raise InputError("confusion matrices of different labels cannot be merged")
+        return Confusion(self.matrix + other.matrix, self.labels, self.kind)
+
+    # -- of all rows -----------------------------------------------------------------------------
+
+    @cached_property
+    def weight(self) -> float:
+        return float(self.matrix.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows predicted rightly."""
+        return float(_ratio(self._right.sum(), self.weight))
+
+    @property
+    def error_rate(self) -> float:
+        return 1 - self.accuracy
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean sensitivity over the classes that have rows."""
+        there = self._true > 0
+        return float(np.mean(_ratio(self._right, self._true)[there])) if there.any() else np.nan
+
+    @property
+    def mcc(self) -> float:
+        """Matthews' correlation of truth and prediction; 0 where either is constant."""
+        w, t, p = self.weight, self._true, self._predicted
+        top = self._right.sum() * w - t @ p
+        below = np.sqrt(w * w - p @ p) * np.sqrt(w * w - t @ t)
+        return float(top / below) if below > 0 else 0.0
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa: agreement beyond what chance would give, 1 - observed / expected disagreement."""
+        by_chance = np.outer(self._true, self._predicted) / self.weight if self.weight else self.matrix
+        wrong = ~np.eye(len(self.labels), dtype=bool)
+        return float(1 - _ratio(self.matrix[wrong].sum(), by_chance[wrong].sum()))
+
+    # -- by class, one against the rest ----------------------------------------------------------
+
+    @property
+    def sensitivity(self) -> dict[Any, float]:
+        """Share of the rows of a class that were found (recall, recognition rate)."""
+        return self._by_label(_ratio(self._right, self._true))
+
+    recall = sensitivity
+
+    @property
+    def specificity(self) -> dict[Any, float]:
+        """Share of the rows of all other classes not taken for this one."""
+        others = self.weight - self._true
+        return self._by_label(_ratio(others - (self._predicted - self._right), others))
+
+    @property
+    def precision(self) -> dict[Any, float]:
+        """Share of the rows predicted as a class that are of it."""
+        return self._by_label(_ratio(self._right, self._predicted))
+
+    @property
+    def f1(self) -> dict[Any, float]:
+        """Harmonic mean of sensitivity and precision."""
+        return self._by_label(_ratio(2 * self._right, self._true + self._predicted))
+
+    def interval(self, rate: str, label: Any = None) -> Interval:
+        """Wilson's interval of a proportion: "accuracy", "error_rate", or of a label one of the other rates."""
+        if rate in ("accuracy", "error_rate"):
+            return wilson(getattr(self, rate), self.weight)
+        of = {"sensitivity": self._true, "specificity": self.weight - self._true, "precision": self._predicted}
+        if rate not in of or label not in self.labels.tolist():
+            raise InputError(f"no interval of {rate!r} for the label {label!r}; rates: accuracy, {', '.join(of)}")
+        return wilson(getattr(self, rate)[label], float(of[rate][self.labels.tolist().index(label)]))
+
+    def cost(self, costs: Any) -> float:
+        """Mean cost of a row when the predicted class is the action taken; negative costs are gains."""
+        costs = Costs.of(costs, self.labels.tolist())
+        actions = list(costs.actions)
+        unknown = [label for label in self.labels.tolist() if label not in actions]
+        if unknown:
+            raise InputError(f"the cost table has no action {unknown[0]!r} (actions: {', '.join(map(str, actions))})")
+        table = np.asarray(costs.matrix_for(self.labels))[:, [actions.index(c) for c in self.labels.tolist()]]
+        return float(_ratio((self.matrix * table).sum(), self.weight))
+
+    # -- showing ---------------------------------------------------------------------------------
+
+    def frame(self, kind: str | None = None) -> Any:
+        """One line for each class: its row of the matrix and its rates."""
+        columns: dict[str, Any] = {"class": self.labels}
+        columns |= {f"as {label}": self.matrix[:, j] for j, label in enumerate(self.labels.tolist())}
+        columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
+        return frame(columns, kind or self.kind)
+
+    def _title(self) -> str:
+        return f"accuracy {self.accuracy:.2%}"
+
+    def _lines(self) -> list[list[str]]:
+        head = ["true \\ predicted", *map(str, self.labels), *RATES]
+        rates = [getattr(self, rate) for rate in RATES]
+        body = [
+            [str(label), *(f"{w:.10g}" for w in row), *(_percent(rate[label]) for rate in rates)]
+            for label, row in zip(self.labels.tolist(), self.matrix, strict=True)
+        ]
+        return [head, *body]
+
+    @property
+    def _right(self) -> Float:
+        return np.diagonal(self.matrix)
+
+    @property
+    def _true(self) -> Float:
+        rows: Float = self.matrix.sum(axis=1)
+        return rows
+
+    @property
+    def _predicted(self) -> Float:
+        columns: Float = self.matrix.sum(axis=0)
+        return columns
+
+    def _by_label(self, values: Float) -> dict[Any, float]:
+        return dict(zip(self.labels.tolist(), values.tolist(), strict=True))
+
+
+def _ratio(part: Any, whole: Any) -> Any:
+    """part / whole, NaN where the whole is nothing."""
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{share:.2%}"

@@ -1,0 +1,252 @@
+"""Evaluation: how a model did on rows it had not learned, and how far to trust that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float
+from bayeskit.errors import InputError
+from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.intervals import Interval
+from bayeskit.evaluation.kept import Kept
+from bayeskit.evaluation.measures import Bootstrapped, Measures
+from bayeskit.evaluation.ranking import Curve, curve
+from bayeskit.evaluation.reliability import BINS
+from bayeskit.frame import Shown, frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
+    """Out-of-sample posteriors, and every measure of them with an interval.
+
+    ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
+    "refit". ``proba`` is NaN for rows never tested, and None for sources that were streamed.
+    """
+
+    classes: Array  # (K,)
+    measures: Measures | Bootstrapped
+    method: Any
+    computed: str
+    name: str = ""  # of the model
+    kind: str = "pyarrow"  # of frames
+    fit: Callable[[], Any] | None = None  # gives the model of all rows
+    X: Any = None  # the rows evaluated
+    y: Any = None
+
+    @cached_property
+    def model(self) -> Any:
+        """The model fitted to all rows, when first asked for."""
+        if self.fit is None:
+            raise InputError("these are predictions without a model; evaluate a model to have it fitted")
+        return self.fit()
+
+    @property
+    def proba(self) -> Float | None:
+        """P(class | row) by models that had not learned the row, the mean over repeats: (n, K)."""
+        kept = self._kept
+        return None if kept is None else kept.proba
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """Weights by true and predicted class; where rows were divided more than once, the mean over repeats."""
+        return Confusion(self.measures.total.confusion[0], self.classes, self.kind)
+
+    @property
+    def accuracy(self) -> float:
+        return self.measures.value("accuracy")
+
+    @property
+    def error_rate(self) -> float:
+        return self.measures.value("error_rate")
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log P(true class), probabilities of at least 1e-15."""
+        return self.measures.value("log_loss")
+
+    @property
+    def brier(self) -> float:
+        """Mean squared distance of the probabilities from the truth, summed over classes: 0 to 2."""
+        return self.measures.value("brier")
+
+    @property
+    def ece(self) -> float:
+        """Calibration error of the top probability, 15 cells of equal width."""
+        return self.measures.value("ece")
+
+    @property
+    def ece_mass(self) -> float:
+        """The same with 15 cells of equal mass."""
+        return self.measures.value("ece_mass")
+
+    @property
+    def ece_classwise(self) -> float:
+        """Calibration error of the probability of each class, averaged over the classes."""
+        return self.measures.value("ece_classwise")
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve of each class against the rest, averaged over the classes."""
+        return self.measures.value("auc")
+
+    @property
+    def auc_by_class(self) -> dict[Any, float]:
+        return dict(zip(self.classes.tolist(), self.measures.areas.tolist(), strict=True))
+
+    @property
+    def auc_bound(self) -> float:
+        """How far binning of scores may have moved an area at most; 0 where rows were kept."""
+        return self._rows_measured.area_bound
+
+    @property
+    def expected_cost(self) -> float:
+        """Mean over rows of what the best action was expected to cost."""
+        return self._costly("expected_cost")
+
+    @property
+    def realised_cost(self) -> float:
+        """Mean over rows of what the best action did cost."""
+        return self._costly("realised_cost")
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows that were decided, not rejected."""
+        return self._costly("coverage")
+
+    @property
+    def covered_accuracy(self) -> float:
+        """Accuracy among the rows that were decided."""
+        return self._costly("covered_accuracy")
+
+    def interval(self, name: str) -> Interval:
+        """Where a measure lies with 95 % confidence, and how that was found."""
+        if name not in self.measures.names:
+            raise InputError(f"no measure is named {name!r}; there are {', '.join(self.measures.names)}")
+        return self.measures.interval(name)
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def frame(self, kind: str | None = None, of: str = "measures") -> Any:
+        """A table of one kind of frame ("pandas", "polars", "pyarrow"; that of X unless asked).
+
+        ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
+        probabilities), "reliability" or "roc".
+        """
+        tables: Mapping[str, Callable[[], dict[str, Any]]] = {
+            "measures": self._measures,
+            "classes": self._classes,
+            "folds": self._folds,
+            "rows": self._rows,
+            "reliability": self._reliability,
+            "roc": self._roc,
+        }
+        if of not in tables:
+            raise InputError(f"frame(of={of!r}): choose one of {', '.join(tables)}")
+        return frame(tables[of](), kind or self.kind)
+
+    def _measures(self) -> dict[str, Any]:
+        names = list(self.measures.names)
+        found = [self.measures.interval(name) for name in names]
+        return {
+            "measure": names,
+            "value": [self.measures.value(name) for name in names],
+            "low": [interval.low for interval in found],
+            "high": [interval.high for interval in found],
+            "interval": [interval.how for interval in found],
+        }
+
+    def _classes(self) -> dict[str, Any]:
+        table, labels = self.confusion, self.classes.tolist()
+        columns: dict[str, Any] = {"class": self.classes, "weight": table.matrix.sum(axis=1)}
+        for rate in ("sensitivity", "specificity", "precision"):
+            ends = [table.interval(rate, label) for label in labels]
+            columns[rate] = list(getattr(table, rate).values())
+            columns[f"{rate}_low"], columns[f"{rate}_high"] = [e.low for e in ends], [e.high for e in ends]
+        return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas}
+
+    def _folds(self) -> dict[str, Any]:
+        names = ("accuracy", "log_loss", "brier", "ece")
+        each = {name: self.measures.by_fold(name) for name in names}
+        return {"fold": np.arange(len(each["accuracy"])), **each}
+
+    def _rows(self) -> dict[str, Any]:
+        kept = self._must_keep("rows")
+        labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
+        best = [None if np.isnan(p).any() else self.classes[int(np.argmax(p))] for p in kept.proba]
+        named = {f"P({label})": kept.proba[:, k] for k, label in enumerate(self.classes.tolist())}
+        return {"true": labels, "predicted": best, **named}
+
+    def _reliability(self) -> dict[str, Any]:
+        """Cells of the top probability: how sure the model was, and how often it was right."""
+        weight, said, right = self.measures.total.top[0]
+        there = weight > 0
+        return {
+            "from": (np.arange(BINS) / BINS)[there],
+            "to": (np.arange(1, BINS + 1) / BINS)[there],
+            "weight": weight[there],
+            "probability": said[there] / weight[there],
+            "right": right[there] / weight[there],
+        }
+
+    def _roc(self) -> dict[str, Any]:
+        curves = {label: self.roc(label) for label in self.classes.tolist()}
+        return {
+            "class": [label for label, c in curves.items() for _ in c.threshold],
+            "threshold": np.concatenate([c.threshold for c in curves.values()]),
+            "false_positive": np.concatenate([c.false_positive for c in curves.values()]),
+            "true_positive": np.concatenate([c.true_positive for c in curves.values()]),
+        }
+
+    def roc(self, label: Any) -> Curve:
+        """The ROC curve of one class against the rest, over the rows that were tested."""
+        kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
+        if label not in labels:
+            raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
+        some = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
+        k = labels.index(label)
+        return curve(kept.proba[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
+
+    # -- showing ---------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n\n{self.confusion}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{super()._repr_html_()}{self.confusion._repr_html_()}</div>"
+
+    def _title(self) -> str:
+        weight = f"{self.measures.total.weight[0]:.10g}"
+        return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}"
+
+    def _lines(self) -> list[list[str]]:
+        shown = ("accuracy", "log_loss", "brier", "ece", "auc", *(n for n in self.measures.names if "cost" in n))
+        lines = [["", "value", "95 % from", "to", "by"]]
+        for name in shown:
+            found = self.measures.interval(name)
+            ends = (f"{x:.4f}" for x in (self.measures.value(name), found.low, found.high))
+            lines.append([name.replace("_", " "), *ends, found.how])
+        return lines
+
+    @property
+    def _rows_measured(self) -> Measures:
+        return self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
+
+    @property
+    def _kept(self) -> Kept | None:
+        return self._rows_measured.kept
+
+    def _must_keep(self, what: str) -> Kept:
+        if self._kept is None:
+            raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
+        return self._kept
+
+    def _costly(self, name: str) -> float:
+        if name not in self.measures.names:
+            asked = "reject" if "cover" in name else "costs"
+            raise InputError(f"{name} is known after evaluate(..., {asked}=...)")
+        return self.measures.value(name)

@@ -1,0 +1,206 @@
+"""Scores: sums over rows from which every measure of a classifier follows, by group; they merge by adding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.reliability import BINS, FIELDS, gap, width_bins
+
+CLIP = 1e-15
+COST = 4  # expected, realised, weight that was decided, weight of it that was right
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """What actions cost, with rejection as one action more if it has a price."""
+
+    table: Float  # (K, actions) rows are true classes
+    reject: float | None = None
+
+    def tallied(self, codes: Int, proba: Float) -> Float:
+        """By row: expected cost of the best action, cost it turned out to have, decided, decided rightly: (COST, n)."""
+        expected = proba @ self.table
+        action = np.argmin(expected, axis=1)
+        row = np.arange(len(codes))
+        least, turned = expected[row, action], self.table[codes, action]
+        decided = np.ones(len(codes), dtype=bool)
+        if self.reject is not None:
+            decided = least <= self.reject
+            least, turned = np.where(decided, least, self.reject), np.where(decided, turned, self.reject)
+        right = decided & (np.argmax(proba, axis=1) == codes)
+        return np.stack([least, turned, decided.astype(np.float64), right.astype(np.float64)])
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Axis 0 of every array is the group, a fold for instance.
+
+    >>> rows = Scores.of(np.array([0, 1]), np.array([[0.8, 0.2], [0.6, 0.4]]))
+    >>> float(rows.accuracy[0]), round(float(rows.log_loss[0]), 4), round(float(rows.brier[0]), 2)
+    (0.5, 0.5697, 0.4)
+    """
+
+    confusion: Float  # (G, K, K) weight by true and predicted class
+    loss: Float  # (G,) sum of weight times -log of the probability of the true class, at least 1e-15
+    squares: Float  # (G,) sum of weight times the squared distance of the probabilities from the truth
+    top: Float  # (G, FIELDS, BINS) reliability of the top probability
+    each: Float  # (G, K, FIELDS, BINS) reliability of the probability of each class
+    cost: Float  # (G, COST); all zero without stakes
+
+    @classmethod
+    def empty(cls, groups: int, classes: int) -> Scores:
+        zeros = np.zeros
+        return cls(
+            zeros((groups, classes, classes)),
+            zeros(groups),
+            zeros(groups),
+            zeros((groups, FIELDS, BINS)),
+            zeros((groups, classes, FIELDS, BINS)),
+            zeros((groups, COST)),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        codes: Int,
+        proba: Float,
+        weights: Float | None = None,
+        group: Int | None = None,
+        groups: int = 1,
+        stakes: Stakes | None = None,
+    ) -> Scores:
+        """From the true classes (n,) and their probabilities (n, K); rows of group or class -1 do not count."""
+        n, k = proba.shape
+        w = np.ones(n) if weights is None else weights
+        g = np.zeros(n, dtype=np.int64) if group is None else group
+        used = (codes >= 0) & (g >= 0)
+        if not used.all():
+            codes, proba, w, g = codes[used], proba[used], w[used], g[used]
+        codes = codes.astype(np.int64, copy=False)
+        row, best = np.arange(len(codes)), np.argmax(proba, axis=1)
+        mine, top = proba[row, codes], proba[row, best]
+        square = np.einsum("ij,ij->i", proba, proba) - 2 * mine + 1
+
+        def summed(cell: Int, cells: int, value: Float) -> Float:
+            sums = np.bincount(g * cells + cell, value, minlength=groups * cells)
+            return sums.astype(np.float64, copy=False).reshape(groups, cells)
+
+        nothing = np.zeros(len(codes), dtype=np.int64)
+        each = np.empty((groups, k, FIELDS, BINS))
+        for c in range(k):
+            each[:, c] = _reliability(proba[:, c], codes == c, w, summed)
+        cost = np.zeros((groups, COST))
+        if stakes is not None:
+            tallied = stakes.tallied(codes, proba)
+            cost = np.concatenate([summed(nothing, 1, w * t) for t in tallied], axis=1)
+        return cls(
+            summed(codes * k + best, k * k, w).reshape(groups, k, k),
+            summed(nothing, 1, w * -np.log(np.clip(mine, CLIP, 1.0)))[:, 0],
+            summed(nothing, 1, w * square)[:, 0],
+            _reliability(top, best == codes, w, summed),
+            each,
+            cost,
+        )
+
+    def merge(self, other: Scores) -> Scores:
+        """The scores of both sets of rows, group by group."""
+        return Scores(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def total(self, times: Float) -> Scores:
+        """All groups as one, each counted so many times."""
+        return Scores(*(np.tensordot(times, getattr(self, f.name), 1)[None] for f in fields(self)))
+
+    def beside(self, other: Scores) -> Scores:
+        """The groups of both, one after the other."""
+        return Scores(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+
+    # -- by group: (G,) each ---------------------------------------------------------------------
+
+    @property
+    def weight(self) -> Float:
+        weight: Float = self.confusion.sum(axis=(1, 2))
+        return weight
+
+    @property
+    def accuracy(self) -> Float:
+        return self._mean(np.trace(self.confusion, axis1=1, axis2=2))
+
+    @property
+    def error_rate(self) -> Float:
+        return 1 - self.accuracy
+
+    @property
+    def balanced_accuracy(self) -> Float:
+        return self._of_confusion("balanced_accuracy")
+
+    @property
+    def mcc(self) -> Float:
+        return self._of_confusion("mcc")
+
+    @property
+    def kappa(self) -> Float:
+        return self._of_confusion("kappa")
+
+    @property
+    def log_loss(self) -> Float:
+        """Mean of -log P(true class), probabilities of at least 1e-15."""
+        return self._mean(self.loss)
+
+    @property
+    def brier(self) -> Float:
+        """Mean squared distance of the probabilities from the truth, summed over classes: 0 to 2."""
+        return self._mean(self.squares)
+
+    @property
+    def ece(self) -> Float:
+        """Calibration error of the top probability, 15 cells of equal width."""
+        return np.array([gap(table) for table in self.top])
+
+    @property
+    def ece_classwise(self) -> Float:
+        """Calibration error of the probability of each class, 15 cells of equal width, averaged over classes."""
+        return np.array([np.mean([gap(table) for table in group]) for group in self.each])
+
+    @property
+    def expected_cost(self) -> Float:
+        """Mean over rows of what the best action was expected to cost."""
+        return self._mean(self.cost[:, 0])
+
+    @property
+    def realised_cost(self) -> Float:
+        """Mean over rows of what the best action did cost."""
+        return self._mean(self.cost[:, 1])
+
+    @property
+    def coverage(self) -> Float:
+        """Share of rows that were decided, not rejected."""
+        return self._mean(self.cost[:, 2])
+
+    @property
+    def covered_accuracy(self) -> Float:
+        """Accuracy among the rows that were decided."""
+        return _over(self.cost[:, 3], self.cost[:, 2])
+
+    def _of_confusion(self, rate: str) -> Float:
+        labels = range(self.confusion.shape[1])
+        return np.array([getattr(Confusion(matrix, labels), rate) for matrix in self.confusion])
+
+    def _mean(self, sums: Float) -> Float:
+        return _over(sums, self.weight)
+
+
+def _reliability(p: Float, true: Bool, w: Float, summed: Callable[[Int, int, Float], Float]) -> Float:
+    """Weight, weight times probability and weight of what came true, by group and cell: (G, FIELDS, BINS)."""
+    cell = width_bins(p)
+    return np.stack([summed(cell, BINS, value) for value in (w, w * p, w * true)], axis=1)
+
+
+def _over(sums: Float, weight: Float) -> Float:
+    """Means, NaN without weight."""
+    means: Float = np.divide(sums, weight, out=np.full(len(sums), np.nan), where=weight > 0)
+    return means

@@ -1,0 +1,129 @@
+"""Log-linear weights: how much each piece of evidence counts, learned from rows that it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import logsumexp
+
+from bayeskit.arrays import Array, Float, Int
+
+LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
+STEPS = 60  # of L-BFGS
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Pieces of evidence for the classes of labelled rows, and what is known before them.
+
+    log P(c | x_i) = base_c + bias_c + sum over j of weight_j terms_ijc + constant.
+    """
+
+    terms: Float  # (n, K, J), the best class of each piece at 0
+    base: Float  # (K,) or (n, K)
+    label: Int  # (n,)
+    mass: Float  # (n,) weights of the rows
+
+    @classmethod
+    def of(cls, terms: Float, base: Float, label: Int, mass: Float | None = None) -> Evidence:
+        """From terms (n, J, K), which may hold -inf."""
+        best = terms.max(axis=2, keepdims=True)
+        relative = np.maximum(terms - np.where(np.isfinite(best), best, 0.0), LEAST)
+        aligned = np.ascontiguousarray(relative.transpose(0, 2, 1))
+        return cls(aligned, np.maximum(base, LEAST), label, np.ones(len(label)) if mass is None else mass)
+
+    def at(self, rows: Array) -> Evidence:
+        """That of some rows."""
+        base = self.base[rows] if self.base.ndim == 2 else self.base
+        return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
+
+    def log_posterior(self, weight: Float, bias: Float) -> Float:
+        """(n, K)"""
+        score = self.terms @ weight + self.base + bias
+        out: Float = score - logsumexp(score, axis=1, keepdims=True)
+        return out
+
+    def loss(self, weight: Float, bias: Float) -> float:
+        """Minus the sum of log P(label | row), in nats."""
+        return self._slope(weight, bias)[0]
+
+    def _slope(self, weight: Float, bias: Float) -> tuple[float, Float, Float]:
+        """The loss and its gradient by weight and by bias."""
+        n, k, j = self.terms.shape
+        flat = self.terms.reshape(n * k, j)
+        score = (flat @ weight).reshape(n, k) + self.base + bias
+        row = np.arange(n)
+        log_p = score - logsumexp(score, axis=1, keepdims=True)
+        rest = np.exp(log_p)
+        rest[row, self.label] -= 1.0
+        rest *= self.mass[:, None]
+        return -float(self.mass @ log_p[row, self.label]), flat.T @ rest.ravel(), rest.sum(axis=0)
+
+    def temperature(self) -> float:
+        """The one weight for all pieces with the least loss."""
+        together = Evidence(self.terms.sum(axis=2, keepdims=True), self.base, self.label, self.mass)
+        still = np.zeros(self.terms.shape[1])
+        best = minimize_scalar(
+            lambda log_t: together.loss(np.exp([log_t]), still), bounds=(-5.0, 2.0), method="bounded"
+        )
+        return float(np.exp(best.x))
+
+    def fitted(self, toward: Float, strength: float, bias_strength: float) -> tuple[Float, Float]:
+        """Weights >= 0, (J,), and biases, (K,), of the least loss + strength/2 |weight - toward|^2 + the like of bias.
+
+        >>> terms = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
+        >>> seen = Evidence.of(terms, np.log([0.5, 0.5]), np.array([0, 1]))
+        >>> seen.fitted(np.ones(2), 1.0, 1.0)[0].round(2)
+        array([1.31, 1.  ])
+        """
+        k, j = self.terms.shape[1:]
+        start = np.concatenate([np.broadcast_to(toward, j), np.zeros(k)])
+        return self.drawn(start, np.diag(np.repeat([strength, bias_strength], [j, k])))
+
+    def drawn(self, start: Float, pull: Float) -> tuple[Float, Float]:
+        """Weights >= 0 and biases of the least loss + (both - start)' pull (both - start) / 2."""
+        k, j = self.terms.shape[1:]
+
+        def objective(both: Float) -> tuple[float, Float]:
+            loss, by_weight, by_bias = self._slope(both[:j], both[j:])
+            gap = both - start
+            slope = pull @ gap
+            return loss + float(gap @ slope) / 2, np.concatenate([by_weight, by_bias]) + slope
+
+        bounds = [(0.0, None)] * j + [(None, None)] * k
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+        return found.x[:j], found.x[j:]
+
+    def curvature(self, weight: Float, bias: Float) -> Float:
+        """Second derivatives of the loss by weights and biases: (J + K, J + K)."""
+        n, k, j = self.terms.shape
+        p = np.exp(self.log_posterior(weight, bias))
+        design = np.concatenate([self.terms, np.broadcast_to(np.eye(k), (n, k, k))], axis=2)
+        mean = np.einsum("nk,nkj->nj", p, design)
+        spread = design * np.sqrt(p * self.mass[:, None])[:, :, None]
+        flat = spread.reshape(n * k, j + k)
+        middle = mean * np.sqrt(self.mass)[:, None]
+        out: Float = flat.T @ flat - middle.T @ middle
+        return out
+
+
+def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -> Float:
+    """Shares v of candidates with the largest sum of log sum over m of v_m p_m, by EM: (M,).
+
+    ``log_p`` is what each candidate gave the label of each row: (n, M).
+
+    >>> mixture_weights(np.log([[0.9, 0.5], [0.1, 0.5], [0.9, 0.5], [0.8, 0.5]])).round(2)
+    array([0.59, 0.41])
+    """
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    mass = np.ones(len(p)) if mass is None else mass
+    share = np.full(p.shape[1], 1 / p.shape[1])
+    for _ in range(steps):
+        part = p * share
+        new = mass @ (part / part.sum(axis=1, keepdims=True)) / mass.sum()
+        if np.abs(new - share).max() < 1e-7:
+            return np.asarray(new)
+        share = new
+    return share

@@ -1,0 +1,191 @@
+"""Search: a graph with a high score, by steps of one arc."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float
+from bayeskit.errors import NetworkError
+from bayeskit.networks.score import Scores, likelihood
+
+TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
+ADD, DROP, TURN = "add", "drop", "turn"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One arc added, dropped or turned, and the score after it."""
+
+    move: str
+    parent: int
+    child: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which graphs may be found."""
+
+    required: Bool  # (child, parent)
+    forbidden: Bool  # (child, parent)
+    most: int  # parents of a node
+
+    def __post_init__(self) -> None:
+        if (self.required & self.forbidden).any():
+            raise NetworkError("an arc is both required and forbidden; leave it out of one of them")
+        if reach(self.required).diagonal().any():
+            raise NetworkError("the required arcs form a cycle; leave one of them out")
+
+
+def reach(arcs: Bool) -> Bool:
+    """Which nodes can be reached from each by one arc or more, against their direction: (descendant, ancestor)."""
+    found = arcs
+    while True:
+        wider: Bool = found | (found.astype(np.float32) @ found.astype(np.float32) > 0)
+        if (wider == found).all():
+            return found
+        found = wider
+
+
+@dataclass
+class Climb:
+    """A graph under way: which arcs it has, and what each step of one arc would gain."""
+
+    scores: Scores
+    limits: Limits
+    arcs: Bool  # (child, parent)
+    callback: Callable[[Step], object] | None = None
+    own: Float = field(init=False)  # (nodes,) score of each family
+    gain: Float = field(init=False)  # (child, parent) of adding the arc where it is not, of dropping it where it is
+    path: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        d = len(self.arcs)
+        self.own, self.gain = np.zeros(d), np.full((d, d), -np.inf)
+        for node in range(d):
+            self._weigh(node)
+
+    def _weigh(self, node: int) -> None:
+        """What the steps at one node would gain, now that its parents have changed."""
+        parents = np.flatnonzero(self.arcs[node]).tolist()
+        self.own[node] = self.scores(node, parents)
+        open_ = ~self.arcs[node] & ~self.limits.forbidden[node]
+        open_[node] = False
+        others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most else []
+        self.gain[node] = -np.inf
+        if others:
+            self.gain[node, others] = np.array(self.scores.beside(node, parents, others)) - self.own[node]
+        for p in parents:
+            if not self.limits.required[node, p]:
+                self.gain[node, p] = self.scores(node, [q for q in parents if q != p]) - self.own[node]
+
+    @property
+    def score(self) -> float:
+        return float(self.own.sum())
+
+    def steps(self) -> Iterator[tuple[float, str, int, int]]:
+        """Every legal step with its gain, best first: gain, move, child, parent."""
+        above = reach(self.arcs)
+        addable = ~self.arcs & ~self.arcs.T & ~above.T & np.isfinite(self.gain)
+        found = [(float(self.gain[c, p]), ADD, int(c), int(p)) for c, p in zip(*np.nonzero(addable), strict=True)]
+        for c, p in zip(*(a.tolist() for a in np.nonzero(self.arcs)), strict=True):
+            drop = float(self.gain[c, p])
+            if np.isneginf(drop):
+                continue
+            found.append((drop, DROP, c, p))
+            detour = (self.arcs[:, p] & above[c]).any()  # another way from p down to c
+            full = self.arcs[p].sum() >= self.limits.most
+            if not detour and not full and not self.limits.forbidden[p, c]:
+                found.append(
+                    (
+                        drop + self.scores.beside(p, np.flatnonzero(self.arcs[p]).tolist(), [c])[0] - self.own[p],
+                        TURN,
+                        c,
+                        p,
+                    )
+                )
+        found.sort(key=lambda s: (-s[0], s[1], s[2], s[3]))
+        return iter(found)
+
+    def take(self, move: str, child: int, parent: int) -> None:
+        self.arcs[child, parent] = move == ADD
+        self._weigh(child)
+        if move == TURN:
+            self.arcs[parent, child] = True
+            self._weigh(parent)
+        step = Step(move, parent, child, self.score)
+        self.path.append(step)
+        if self.callback is not None:
+            self.callback(step)
+
+    def climb(self, patience: int = 0, memory: int = 0) -> Bool:
+        """The best arcs met: uphill to a peak, then ``patience`` steps more without undoing the last ``memory`` ones."""
+        best, top, left = self.arcs.copy(), self.score, patience
+        recent: deque[tuple[int, int]] = deque(maxlen=max(memory, 1))
+        while True:
+            here = self.score
+            slack = TOLERANCE * max(abs(here), 1.0)
+            for gain, move, child, parent in self.steps():
+                fresh = not patience or ((child, parent) not in recent and (parent, child) not in recent)
+                if gain > slack and (fresh or here + gain > top + slack):
+                    break
+                if left > 0 and fresh:
+                    break
+            else:
+                return best
+            self.take(move, child, parent)
+            recent.append((child, parent))
+            if self.score > top + slack:
+                best, top, left = self.arcs.copy(), self.score, patience
+            elif patience and (left := left - 1) < 0:
+                return best
+
+
+def shaken(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
+    """A copy with some arcs dropped or added at random, still legal."""
+    out = arcs.copy()
+    for _ in range(times):
+        child, parent = rng.integers(0, len(out), 2).tolist()
+        if out[child, parent]:
+            out[child, parent] = limits.required[child, parent]
+        elif child != parent and not limits.forbidden[child, parent] and out[child].sum() < limits.most:
+            out[child, parent] = True
+            if reach(out).diagonal().any():
+                out[child, parent] = False
+    return out
+
+
+def in_order(scores: Scores, limits: Limits) -> Bool:
+    """K2: each node takes the parents before it that raise its score, one at a time, best first."""
+    arcs = limits.required.copy()
+    for node in range(len(arcs)):
+        while arcs[node].sum() < limits.most:
+            parents = np.flatnonzero(arcs[node]).tolist()
+            others = [p for p in range(node) if not arcs[node, p] and not limits.forbidden[node, p]]
+            gains = np.array(scores.beside(node, parents, others)) - scores(node, parents) if others else np.empty(0)
+            if not len(gains) or gains.max() <= 0:
+                break
+            arcs[node, others[int(np.argmax(gains))]] = True
+    return arcs
+
+
+def chow_liu(scores: Scores) -> Bool:
+    """The tree of largest likelihood, away from the first node."""
+    plain = replace(scores, rule=likelihood, known={})
+    plain.pairs()
+    d = len(scores.sizes)
+    alone = np.array([plain(node, ()) for node in range(d)])
+    told = np.array([[plain(c, (p,)) - alone[c] if c != p else -np.inf for p in range(d)] for c in range(d)])
+    arcs = np.zeros((d, d), dtype=bool)
+    reached, source = told[:, 0].copy(), np.zeros(d, dtype=np.int64)
+    outside = np.arange(d) > 0
+    for _ in range(d - 1):
+        new = int(np.argmax(np.where(outside, reached, -np.inf)))
+        arcs[new, source[new]], outside[new] = True, False
+        nearer = outside & (told[:, new] > reached)
+        reached[nearer], source[nearer] = told[nearer, new], new
+    return arcs

@@ -1,0 +1,138 @@
+"""Sliced: tables over columns of levels and over numbers cut into intervals, all read as level codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from bayeskit.arrays import Array, Bool, Code, Int
+from bayeskit.data.block import Block, Columns
+from bayeskit.data.schema import Column, Schema
+from bayeskit.errors import SchemaError
+from bayeskit.statistics.cuts import cell_of
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.tables import Tables
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Columns as levels: those that have levels as they are, numbers by the right-closed interval they lie in.
+
+    Where a hole is a level of its own, it is one more interval of a column of numbers.
+    """
+
+    columns: tuple[str, ...]
+    cuts: Mapping[str, tuple[float, ...]]  # of the columns that are numbers, ascending
+    holes: frozenset[str] = frozenset()  # the columns of numbers whose holes are a level
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], cuts: Mapping[str, tuple[float, ...]]) -> Slices:
+        """Of the columns that are determined; numbers need cuts."""
+        known = [c for c in columns if c.numeric or c.coded]
+        for column in known:
+            if column.numeric and column.name not in cuts:
+                raise SchemaError(
+                    f"column {column.name!r} had no value when its numbers were to be cut into intervals, and has some "
+                    f"now; fit anew with rows that have them"
+                )
+        numeric = {c.name: cuts[c.name] for c in known if c.numeric}
+        holes = frozenset(c.name for c in known if c.numeric and c.missing == "level")
+        return cls(tuple(c.name for c in known), numeric, holes)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Levels of the columns of numbers."""
+        return {name: len(cuts) + 1 + (name in self.holes) for name, cuts in self.cuts.items()}
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(Column(name, "nominal", "", "as levels") for name in self.columns))
+
+    def codes(self, block: Block) -> Code:
+        """Level codes (columns, rows): -1 missing, -2 never seen."""
+        if not self.cuts and self.columns == block.schema.coded:
+            return block.codes
+        out = np.empty((len(self.columns), block.rows), dtype=np.int32)
+        for j, name in enumerate(self.columns):
+            if name in self.cuts:
+                cuts = self.cuts[name]
+                cell = cell_of(block.numeric.column(block.schema.numeric_index[name]), np.array(cuts))
+                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if name in self.holes else cell
+            else:
+                out[j] = block.codes[block.schema.coded_index[name]]
+        return out
+
+    def block(self, block: Block) -> Block:
+        """The same rows with level codes only."""
+        return replace(block, schema=self.schema, numeric=Columns((), block.rows), codes=self.codes(block))
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """Tables by name over sliced columns; cuts are given beforehand, so counting, merging and forgetting are exact."""
+
+    slices: Slices
+    parts: Product  # of Tables, in the codes of the slices
+    holes: Tables  # in the codes of the domain: which columns of numbers have holes and values
+
+    @classmethod
+    def empty(cls, slices: Slices, tables: Mapping[str, Sequence[Sequence[str]]], n_groups: int) -> Sliced:
+        sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
+        parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
+        holes = Tables.empty([(name,) for name in slices.columns if name in slices.holes], n_groups)
+        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes), holes)
+
+    def __getitem__(self, name: str) -> Tables:
+        return self.parts[name]  # type: ignore[return-value]
+
+    @property
+    def groups(self) -> int:
+        return self.parts.groups
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Levels of the columns that have some in the domain."""
+        every = {n: size for part in self.parts.parts.values() for n, size in part.sizes.items()}  # type: ignore[attr-defined]
+        return {n: size for n, size in every.items() if n not in self.slices.cuts} | dict(self.holes.sizes)
+
+    def update(self, block: Block, /) -> Self:
+        parts = self.parts.update(self.slices.block(block))
+        return replace(self, parts=parts, holes=self.holes.update(block) if self.holes.tables else self.holes)
+
+    def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
+        own = {name: moves for name, moves in levels.items() if name not in self.slices.cuts}
+        parts, holes = self.parts.place(groups, n_groups, own), self.holes.place(groups, n_groups, levels)
+        return replace(self, parts=parts, holes=holes)
+
+    def spread(self, like: Self, /) -> Self:
+        return replace(like, parts=self.parts.spread(like.parts), holes=self.holes.spread(like.holes))
+
+    def merge(self, other: Self, /) -> Self:
+        return replace(self, parts=self.parts.merge(other.parts), holes=self.holes.merge(other.holes))
+
+    def subtract(self, other: Self, /) -> Self:
+        return replace(self, parts=self.parts.subtract(other.parts), holes=self.holes.subtract(other.holes))
+
+    def occupied(self) -> tuple[Bool, dict[str, Bool]]:
+        groups, levels = self.parts.occupied()
+        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.holes.occupied()[1]
+
+    def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
+        return self.parts.column_weights()
+
+    def arrays(self) -> dict[str, Array]:
+        return {**self.parts.arrays(), **{f"holes/{name}": array for name, array in self.holes.arrays().items()}}
+
+    def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
+        holes = {name.removeprefix("holes/"): array for name, array in arrays.items() if name.startswith("holes/")}
+        back = replace(self, parts=self.parts.with_arrays(arrays), holes=self.holes.with_arrays(holes))
+        for part in back.parts.parts.values():
+            for name, size in self.slices.sizes.items():
+                if part.sizes.get(name, size) != size:  # type: ignore[attr-defined]
+                    raise ValueError(f"column {name!r} has other intervals than its cuts make")
+        return back

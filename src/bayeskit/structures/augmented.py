@@ -1,0 +1,202 @@
+"""Augmented: naive Bayes with arcs between columns; a tree, or up to k parents each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import KINDS
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Bounded, Context
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin, strides
+from bayeskit.structures.dependence import Dependence
+from bayeskit.structures.discrete import Discrete, positive
+
+CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
+
+
+@dataclass(frozen=True)
+class Augmented(Discrete):
+    """p(x | c) = product over columns of P(x_j | parents of j, c).
+
+    ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``
+    before it that tell most of it). An arc is kept only where the column is foretold better with it than by the class
+    alone, by ``toll`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
+
+    One parent can be read from the tables of all pairs, so the arcs are found anew after learning and forgetting.
+    More parents take a further pass over the rows, which counts what the arcs found call for; the arcs are then part of
+    the model, as cuts are.
+    """
+
+    arcs: str = "tree"
+    k: int = 1
+    toll: float | None = 2.0
+    strength: float | None = None
+    backoff: str = BOTH
+    parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
+
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+    leave_one_out: ClassVar[bool] = False  # labels chose the arcs
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.arcs not in ("tree", "order"):
+            raise InputError(f"arcs={self.arcs!r}: choose 'tree' or 'order'")
+        if self.backoff not in SHARES:
+            raise InputError(f"backoff={self.backoff!r}: choose one of {', '.join(map(repr, SHARES))}")
+        if self.strength is not None:
+            object.__setattr__(self, "strength", positive("strength", self.strength))
+
+    def first(self) -> Self:
+        return replace(super().first(), parents=None)
+
+    def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        levels = [(name,) for name in columns]
+        if self.parents is None:
+            return {"levels": levels, "pairs": list(combinations(columns, 2))}
+        found = dict(self.parents)
+        return {"levels": levels, "families": [(*found.get(name, ()), name) for name in columns]}
+
+    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+        """What to count next, now that this has been counted; None if nothing is left."""
+        if isinstance(statistic, Bins):
+            return self.cut(statistic)
+        if self.k > 1 and self.parents is None:
+            names = statistic.slices.columns
+            found = self._arcs(statistic)
+            return replace(self, parents=tuple((n, tuple(names[p] for p in found[j])) for j, n in enumerate(names)))
+        return None
+
+    def _arcs(self, statistic: Sliced) -> list[tuple[int, ...]]:
+        dependence = Dependence.of(statistic["levels"], statistic["pairs"])
+        if self.arcs == "tree":
+            return dependence.tree()
+        sizes = [statistic["levels"].sizes[name] + FRONT for name in statistic.slices.columns]
+        return dependence.order(self.k, sizes, CELLS // max(statistic.groups, 1))
+
+    def fit(self, statistic: Sliced, context: Context) -> AugmentedDensity:
+        levels = statistic["levels"]
+        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
+        tables, arcs, strengths = [], [], []
+        for child, (parents, counts) in zip(every, self._counts(statistic), strict=True):
+            found = Conditional.of(counts, child, self.strength, self.backoff, self.toll)
+            arcs.append(parents[: found.parents])
+            strengths.append(found.strength)
+            table = found.logs(child, [every[p] for p in arcs[-1]])
+            tables.append(table.reshape(-1, table.shape[-1]))
+        offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        sizes = tuple(margin.counts.shape[1] for margin in every)
+        whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
+        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(strengths))
+
+    def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
+        """The parents of each column, and the counts (K, parents..., m)."""
+        names = statistic.slices.columns
+        if self.parents is not None:
+            place, found = {name: j for j, name in enumerate(names)}, dict(self.parents)
+            for j, name in enumerate(names):
+                yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
+            return
+        pairs = statistic["pairs"]
+        number = {pair: t for t, pair in enumerate(pairs.tables)}
+        for j, parents in enumerate(self._arcs(statistic)):
+            if not parents:
+                yield (), statistic["levels"].table(j).rounded()
+            else:
+                low, high = sorted((j, *parents))
+                counts = pairs.table(number[names[low], names[high]]).rounded()
+                yield parents, counts if high == j else counts.swapaxes(1, 2)
+
+
+@dataclass(frozen=True)
+class AugmentedDensity(Bounded):
+    """Log-probabilities of every column given its parents and the class, one table after the other."""
+
+    slices: Slices
+    arcs: tuple[tuple[int, ...], ...]  # the parents of each column
+    sizes: tuple[int, ...]  # levels of each column
+    offset: Int  # (columns + 1,)
+    table: Float  # (cells, K)
+    strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
+    normalised: bool = True
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.slices.columns
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
+
+    @cached_property
+    def _members(self) -> list[tuple[tuple[int, ...], Int]]:
+        """The columns of each table, and how far apart their levels lie in it."""
+        members = [(*parents, j) for j, parents in enumerate(self.arcs)]
+        return [(m, strides([self.sizes[i] for i in m])) for m in members]
+
+    def _cells(self, codes: Code, j: int) -> Code:
+        """The cell of every row in the table of column j, from -2 on as the core has it."""
+        members, steps = self._members[j]
+        cell: Code = codes[j]
+        for i, step in zip(members[:-1], steps.tolist(), strict=False):
+            cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
+        return cell
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        _refuse(own)
+        codes = self.slices.codes(block)
+        cells = np.empty_like(codes)
+        for j in range(len(self.arcs)):
+            cells[j] = self._cells(codes, j)
+        every = np.arange(len(cells), dtype=np.int32)
+        _core.lookup(cells, every, self.offset[:-1], self.table, out)
+
+    def factors(self, block: Block) -> Float:
+        """log P(x_j | parents of j, c) of every column: (n, columns, K)."""
+        codes = self.slices.codes(block)
+        return np.stack([self._factor(codes, j) for j in range(len(self.arcs))], axis=1)
+
+    def weighted(self, weight: Float) -> AugmentedDensity:
+        """The same with the logarithms of each table multiplied: (columns,)."""
+        each = np.repeat(weight, np.diff(self.offset))
+        return replace(self, table=self.table * each[:, None], normalised=False)
+
+    def _factor(self, codes: Code, j: int) -> Float:
+        found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, j)]
+        return found
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        """What each column adds when revealed, in schema order: of its own factor and of those it is a parent in."""
+        _refuse(own)
+        codes = self.slices.codes(block)
+        out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))
+        for j, (members, _) in enumerate(self._members):
+            seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
+            for i in sorted(members):
+                seen[i] = codes[i]
+                after = self._factor(seen, j)
+                out[:, i] += after - before
+                before = after
+        return out
+
+    def named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each column and its parents."""
+        for name, parents in zip(self.parts, self.arcs, strict=True):
+            yield name, tuple(self.parts[p] for p in parents)
+
+
+def _refuse(own: bool) -> None:
+    if own:
+        raise InputError(
+            "arcs were found with the labels of all rows, so leaving a row out means to fit anew without it"
+        )

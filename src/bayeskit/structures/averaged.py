@@ -1,0 +1,158 @@
+"""Averaged: one-dependence estimators, one for each column as the parent of all others, averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import KINDS
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Bounded, Context, revealed
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.structures.conditional import FRONT, Margin
+from bayeskit.structures.dependence import relevance
+from bayeskit.structures.discrete import Discrete, positive
+
+
+@dataclass(frozen=True)
+class Averaged(Discrete):
+    """p(x | c) = mean over parents p of P(x_p | c) times the product over the others of P(x_j | x_p, c).
+
+    A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;
+    without any parent this is naive Bayes. Of more columns than ``parents`` those that tell most of the class are
+    parents. Tables have Laplace's correction. The mean of densities is one, but not the one a network would have:
+    evidence from it is approximate.
+    """
+
+    limit: float = 1.0
+    parents: int | None = None
+
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+    leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "limit", positive("limit", self.limit))
+        if self.parents is not None and (not isinstance(self.parents, Integral) or self.parents < 1):
+            raise InputError(f"parents={self.parents!r}: give a number of columns, or None for all")
+
+    def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        return {"levels": [(name,) for name in columns], "pairs": list(combinations(columns, 2))}
+
+    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+        """What to count next, now that this has been counted; None if nothing is left."""
+        return self.cut(statistic) if isinstance(statistic, Bins) else None
+
+    def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
+        levels = statistic["levels"]
+        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
+        told = np.array([relevance(margin.counts) for margin in every])
+        chosen = np.sort(np.argsort(-told, kind="stable")[: self.parents])
+        pairs = statistic["pairs"]
+        number = {pair: t for t, pair in enumerate(pairs.tables)}
+        names, tables = statistic.slices.columns, []
+        for p in chosen.tolist():
+            for j in range(len(names)):
+                if j == p:
+                    tables.append(_own(every[p]))
+                else:
+                    counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
+                    tables.append(_given(counts if p < j else counts.swapaxes(1, 2), every[j], self.smoothing))
+        known = tuple(np.concatenate([np.zeros(FRONT), m.counts.sum(axis=0)]) >= self.limit for m in every)
+        return AveragedDensity(statistic.slices, tuple(chosen.tolist()), tuple(every), tuple(tables), known)
+
+
+def _own(parent: Margin) -> Float:
+    """log P(x_p | c): (m + 2, K)."""
+    return np.log(parent.fronted.T)
+
+
+def _given(counts: Float, child: Margin, smoothing: float) -> Float:
+    """log P(x_j | x_p, c), Laplace's, for every level of the parent: (m_p, m_j + 2, K)."""
+    levels = counts.shape[2]
+    within = counts.sum(axis=2, keepdims=True)
+    share = (counts + smoothing) / (within + smoothing * levels)
+    front = np.ones((*counts.shape[:2], FRONT))
+    if child.unseen is not None:
+        front[..., 0] = (smoothing / (within + smoothing * (levels + 1)))[..., 0]
+    out: Float = np.log(np.moveaxis(np.concatenate([front, share], axis=2), 0, -1))
+    return out
+
+
+@dataclass(frozen=True)
+class AveragedDensity(Bounded):
+    """The estimators of all parents: tables by parent, then by column."""
+
+    slices: Slices
+    parents: tuple[int, ...]
+    margins: tuple[Margin, ...]  # of each column
+    tables: tuple[Float, ...]  # parent by parent, for each column (m_p, m_j + 2, K), or (m_p + 2, K) of itself
+    known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for holes in front
+
+    normalised: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.slices.columns
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for name, m in zip(self.parts, self.margins, strict=True) if m.counts.shape[1] < 2)
+
+    @cached_property
+    def _naive(self) -> tuple[Int, Float]:
+        """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
+        return _joined([_own(margin) for margin in self.margins])
+
+    @cached_property
+    def _given(self) -> list[tuple[Int, Float]]:
+        """The same of all columns given each parent."""
+        d = len(self.margins)
+        groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
+        return [_joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        if own:
+            raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")
+        codes = self.slices.codes(block)
+        every = np.arange(len(codes), dtype=np.int32)
+        width: Code = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
+        total, times = np.full_like(out, -np.inf), np.zeros(block.rows)
+        for p, (offset, table) in zip(self.parents, self._given, strict=True):
+            there = self.known[p][codes[p] + FRONT]
+            if not there.any():
+                continue
+            given: Code = np.where(there, codes[p], np.int32(0)).astype(np.int32)
+            cells = codes + given * width
+            cells[p] = codes[p]
+            one = np.zeros_like(out)
+            _core.lookup(cells, every, offset, table, one)
+            one[~there] = -np.inf
+            np.logaddexp(total, one, out=total)
+            times += there
+        alone = np.flatnonzero(times == 0)
+        if len(alone):
+            naive = out[alone]  # a copy, added to column by column as naive Bayes does
+            _core.lookup(np.ascontiguousarray(codes[:, alone]), every, *self._naive, naive)
+        out += total - np.log(np.maximum(times, 1.0))[:, None]
+        if len(alone):
+            out[alone] = naive
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        place = {name: j for j, name in enumerate(block.schema.names)}
+        return revealed(self, block, len(self.margins[0].counts), own)[:, [place[name] for name in self.parts]]
+
+
+def _joined(tables: Sequence[Float]) -> tuple[Int, Float]:
+    offset = np.cumsum([0, *map(len, tables[:-1])], dtype=np.int64)
+    return offset, np.ascontiguousarray(np.concatenate(tables))

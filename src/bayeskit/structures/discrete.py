@@ -1,0 +1,70 @@
+"""Discrete: what likelihoods over levels share; their first pass over the rows cuts numbers into intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Self
+
+import numpy as np
+
+from bayeskit.borders import Borders, few
+from bayeskit.data.schema import Column
+from bayeskit.errors import InputError
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.sliced import Sliced, Slices
+
+MDLP, FREQUENCY = "mdlp", "frequency"
+Grid = tuple[tuple[str, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """Numbers become the interval they lie in. The rows are read twice: the bins of the first pass give the cuts.
+
+    ``cuts`` is "mdlp" (Fayyad and Irani: where the class changes, by minimum description length) or "frequency"
+    (n^(1/3) intervals of equal weight, from 3 to 12: no label has a say). Cuts are part of the model from then on: rows
+    learned later, or forgotten, are counted between them. So partial_fit, forget and merge of models with the same
+    cuts are exact, and models whose own data were cut differently are not merged. A column in which "mdlp" finds no
+    cut has one interval, and says nothing.
+    """
+
+    cuts: str = FREQUENCY
+    smoothing: float = 1.0
+    grid: Grid | None = field(default=None, repr=False)  # cuts by column, once a first pass has made them
+
+    def __post_init__(self) -> None:
+        if self.cuts not in (MDLP, FREQUENCY):
+            raise InputError(f"cuts={self.cuts!r}: choose {MDLP!r} or {FREQUENCY!r}")
+        object.__setattr__(self, "smoothing", positive("smoothing", self.smoothing))
+
+    def first(self) -> Self:
+        """The same before any row was read."""
+        return replace(self, grid=None)
+
+    def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        """Which tables to count over the columns, by name."""
+        raise NotImplementedError
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Sliced:
+        if self.grid is None:
+            return Bins.empty([c.name for c in columns if c.numeric], n_groups)
+        slices = Slices.of(columns, dict(self.grid))
+        return Sliced.empty(slices, self.tables(slices.columns), n_groups)
+
+    def cut(self, bins: Bins) -> Self:
+        """The same with cuts made of the bins of a first pass."""
+        columns = [bins.column(j) for j in range(len(bins.columns))]
+        made = [
+            (c.name, Borders(c).mdlp() if self.cuts == MDLP else Borders(c).equal_frequency(few(float(c.pooled.sum()))))
+            for c in columns
+        ]
+        return replace(self, grid=tuple((name, tuple(np.unique(cuts).tolist())) for name, cuts in made))
+
+
+def positive(what: str, value: float) -> float:
+    """A setting as a plain number above 0: settings are compared and saved by what they print."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise InputError(f"{what}={value!r}: give a finite number above 0")
+    return float(value)

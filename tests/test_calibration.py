@@ -1,0 +1,150 @@
+"""Calibration: maps against scikit-learn's, and the calibrated classifier's promises."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+import bayeskit as bk
+from bayeskit.decision.calibration import calibration, log_odds
+from bayeskit.errors import BayeskitError
+
+METHODS = ["temperature", "sigmoid", "isotonic"]
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision function is its input: what scikit-learn's calibrators are fed with."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0] if X.shape[1] == 1 else X
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int) if X.shape[1] == 1 else X.argmax(axis=1)]
+
+
+def posteriors(classes, n=400, seed=0):
+    """Overconfident log posteriors and the labels they are about."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, classes))
+    label = np.array([rng.choice(classes, p=p) for p in np.exp(log_softmax(scores, axis=1))])
+    return log_softmax(3 * scores, axis=1), label
+
+
+def peer(method, scores, label):
+    inner = FrozenEstimator(Given().fit(scores, label))
+    return CalibratedClassifierCV(inner, method=method).fit(scores, label).predict_proba(scores)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_temperature_agrees_with_scikit_learn(classes):
+    logs, label = posteriors(classes)
+    scores = logs if classes > 2 else np.diff(logs)
+    np.testing.assert_allclose(
+        np.exp(calibration("temperature", logs, label)(logs)), peer("temperature", scores, label), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_sigmoid_agrees_with_scikit_learn_on_log_odds(classes):
+    logs, label = posteriors(classes)
+    odds = log_odds(logs)
+    scores = odds if classes > 2 else odds[:, 1:]
+    np.testing.assert_allclose(
+        np.exp(calibration("sigmoid", logs, label)(logs)), peer("sigmoid", scores, label), atol=1e-4
+    )
+
+
+def test_isotonic_blocks_are_those_of_pooling_adjacent_violators():
+    logs, label = posteriors(2)
+    odds = log_odds(logs)[:, 1]
+    block = IsotonicRegression().fit(odds, label).predict(odds)
+    found = np.exp(calibration("isotonic", logs, label)(logs))[:, 1]
+    for value in np.unique(block):
+        rows = block == value
+        k, n = label[rows].sum(), rows.sum()
+        share = found[rows]
+        assert np.ptp(share) < 1e-12
+        assert 0 < share[0] < 1
+        if n > 30:  # small blocks may be lifted by their neighbours so that the map keeps rising
+            assert share[0] == pytest.approx((k + 0.5) / (n + 1))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_repetitions(method):
+    logs, label = posteriors(3, 60)
+    weight = np.random.default_rng(1).integers(0, 4, 60)
+    some = calibration(method, logs, label, weight.astype(float))(logs)
+    again = calibration(method, np.repeat(logs, weight, axis=0), np.repeat(label, weight))(logs)
+    np.testing.assert_allclose(some, again, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_overconfident_probabilities_get_better(method, classes):
+    X, y = make_classification(3000, 12, n_informative=4, n_redundant=6, n_classes=classes, random_state=classes)
+    raw = bk.NaiveBayes().fit(X[:1500], y[:1500])
+    set_right = raw.calibrated(X[:1500], y[:1500], method)
+    before, after = (log_loss(y[1500:], m.predict_proba(X[1500:])) for m in (raw, set_right))
+    assert after < before - 0.02
+    np.testing.assert_allclose(set_right.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_explanations_add_up_to_the_calibrated_posterior(method):
+    X, y = load_iris(return_X_y=True)
+    model = bk.NaiveBayes().fit(X, y).calibrated(X, y, method)
+    for prior in (None, [0.2, 0.2, 0.6]):
+        explained = model.explain(X, prior=prior)
+        posterior = np.exp(log_softmax(explained.prior + explained.terms.sum(axis=1), axis=1))
+        np.testing.assert_allclose(posterior, model.predict_proba(X, prior=prior), atol=1e-12)
+
+
+def test_a_new_prior_acts_on_the_calibrated_posterior():
+    X, y = load_iris(return_X_y=True)
+    model = bk.NaiveBayes().fit(X, y).calibrated(X, y)
+    moved = model.predict_proba(X) * np.array([0.2, 0.2, 0.6]) * 3
+    np.testing.assert_allclose(model.predict_proba(X, prior=[0.2, 0.2, 0.6]), moved / moved.sum(axis=1, keepdims=True))
+
+
+def test_the_map_is_fitted_to_posteriors_no_row_helped_to_make():
+    """Noise alone: a model judged on its own rows looks right, judged out of sample it must be cooled."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.repeat([0, 1], 30)
+    assert bk.NaiveBayes().fit(X, y).calibrated(X, y).calibration_.weight < 0.2
+
+
+def test_it_is_an_estimator_of_its_own():
+    X, y = load_iris(return_X_y=True)
+    fitted = bk.Calibrated(bk.NaiveBayes(), "sigmoid").fit(X, y)
+    np.testing.assert_allclose(
+        fitted.predict_proba(X), bk.NaiveBayes().fit(X, y).calibrated(X, y, "sigmoid").predict_proba(X)
+    )
+    assert bk.evaluate(fitted, X, y, bk.CrossValidation(3)).computed == "refit"
+    np.testing.assert_allclose(fitted.log_evidence(X), bk.NaiveBayes().fit(X, y).log_evidence(X))
+
+
+def test_certain_posteriors_stay_numbers():
+    with np.errstate(divide="ignore"):
+        logs = np.log([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    for method in METHODS:
+        assert np.isfinite(calibration(method, logs, np.array([0, 1, 1, 0]))(logs)).all()
+
+
+def test_bad_input():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(BayeskitError, match="temperature, sigmoid, isotonic"):
+        bk.NaiveBayes().fit(X, y).calibrated(X, y, "magic")
+    with pytest.raises(BayeskitError, match="CalibratedClassifierCV"):
+        bk.Calibrated(LogisticRegression()).fit(X, y)
+    with pytest.raises(BayeskitError, match="classes"):
+        bk.NaiveBayes().fit(X, y).calibrated(X[:100], y[:100])
