@@ -38,9 +38,9 @@ def essential(nodes: Iterable[str], arcs: Arcs) -> Arcs:
             if (a, b) in fixed or (b, a) in fixed:
                 continue
             into_a = {x for x, y in fixed if y == a}
-            if any(frozenset((x, b)) not in joined for x in into_a):
-                new.add((a, b))
-            elif any((a, x) in fixed and (x, b) in fixed for x in parents):
+            if any(frozenset((x, b)) not in joined for x in into_a) or any(
+                (a, x) in fixed and (x, b) in fixed for x in parents
+            ):
                 new.add((a, b))
             else:
                 loose = [x for x in parents if frozenset((a, x)) in joined and (x, b) in fixed]

@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 import pandas as pd
-from duel import duel
 
 import bayeskit as bk
+from duel import duel
 
 
 def table(rows: int, columns: int, levels: int = 4, classes: int = 3) -> tuple[pd.DataFrame, np.ndarray]:
