@@ -110,7 +110,7 @@ def pooled_root(X, y):
 
 
 @pytest.mark.parametrize("metric", METRICS[:3])
-@pytest.mark.parametrize("k", [1, 4, 15, 500])
+@pytest.mark.parametrize("k", [1, 4, 500])
 @pytest.mark.parametrize("columns", [1, 3, 20])
 def test_counts_are_those_of_all_rows_as_far_as_the_kth(metric, k, columns):
     X, y = numbers(columns=columns)
@@ -120,11 +120,11 @@ def test_counts_are_those_of_all_rows_as_far_as_the_kth(metric, k, columns):
         model = bk.KNNBayes(k=k, metric=metric, prior="uniform").fit(X, y, sample_weight=weight)
         root = weighted_root(X, y, weight) if metric == "mahalanobis" else None
         distance = gap(metric, X, root)
-        radius = model.neighbors(asked).radius
+        radius, proba = model.neighbors(asked).radius, model.predict_proba(asked)
         for i, x in enumerate(asked):
             near, known = counted(distance, X, y, weight, x, k)
             share = np.array([near[c] / weight[y == c].sum() for c in range(3)])
-            assert model.predict_proba(asked[i : i + 1])[0] == pytest.approx(share / share.sum(), abs=1e-12)
+            assert proba[i] == pytest.approx(share / share.sum(), abs=1e-12)
             assert radius[i] == pytest.approx(known, rel=1e-9, abs=1e-12)
 
 
@@ -206,7 +206,7 @@ def test_leaving_a_row_out_is_a_refit_without_it(metric, settings, holes):
     learned = model.model_.counted.learned(table.to_batches()[0], Roles("y", "w"))
     found = model.model_.posterior(learned, own=True)
     ends = {int(np.nanargmax(X[n])) for n in ("x", "n")} | {int(np.nanargmin(X[n])) for n in ("x", "n")}
-    for i in sorted(set(range(0, 60, 3)) - ends):  # the ranges and deviations of the metric are held
+    for i in sorted(set(range(0, 60, 6)) - ends):  # the ranges and deviations of the metric are held
         kept = np.arange(60) != i
         less = copy.deepcopy(model).forget(X[~kept], y[~kept], sample_weight=w[~kept])
         assert found[i] == pytest.approx(less.predict_proba(X[~kept])[0], abs=1e-10)
