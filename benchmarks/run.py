@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import core
+import discretizing
 import memory
 import naive
+import neighbours
+import selecting
 import start
 import text
 
 if __name__ == "__main__":
-    for benchmark in (start, naive, text, memory, core):
+    for benchmark in (start, naive, text, neighbours, discretizing, selecting, memory, core):
         print(f"\n== {benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
         benchmark.main()

@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import bayeskit as bk
 from bayeskit.data.encode import Roles
 from bayeskit.errors import ForgetError, InputError, SchemaError
+from bayeskit.families import Histogram
 
 METRICS = ["euclidean", "manhattan", "mahalanobis", "gower"]
 
@@ -470,3 +471,34 @@ def test_levels_have_no_evidence():
 def test_bad_settings_are_named(settings):
     with pytest.raises(InputError, match=f"{next(iter(settings))}="):
         bk.KNNBayes(**settings).fit(*numbers())
+
+
+# -- evaluation -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "gower"])
+def test_folds_by_algebra_are_refits(metric):
+    X, y = mixed(90)
+    X = X if metric == "gower" else X[["x", "n"]]
+    fold = np.arange(90) % 4
+    found = bk.evaluate(bk.KNNBayes(metric=metric), X, y, bk.CrossValidation(folds=fold))
+    assert found.computed == "algebra"
+    for f in range(4):
+        alone = bk.KNNBayes(metric=metric).fit(X[fold != f], y[fold != f]).predict_proba(X[fold == f])
+        assert found.proba[fold == f] == pytest.approx(alone, abs=1e-12)
+
+
+def test_leave_one_out_by_self_exclusion_is_brute_force():
+    X, y = numbers(60, 2)
+    found = bk.evaluate(bk.KNNBayes(k=3), X, y, bk.LeaveOneOut())
+    assert found.computed == "algebra"
+    for i in range(60):
+        kept = np.arange(60) != i
+        alone = bk.KNNBayes(k=3).fit(X[kept], y[kept]).predict_proba(X[i : i + 1])
+        assert found.proba[i] == pytest.approx(alone[0], abs=1e-12)
+
+
+def test_a_histogram_with_mdlp_is_left_out_by_refits():
+    X, y = numbers(40, 2)
+    found = bk.evaluate(bk.NaiveBayes(families=Histogram("mdlp")), X, y, bk.LeaveOneOut())
+    assert found.computed == "refit"
