@@ -288,6 +288,15 @@ def test_learning_forgetting_and_merging_are_by_rows(metric):
         two.forget(X[half], y[half])
 
 
+@pytest.mark.parametrize("most", [None, 5])
+def test_columns_without_a_value_so_far_find_their_kind_later(most):
+    first = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "town": [None] * 4, "size": [None] * 4})
+    later = pd.DataFrame({"x": [5.0, 6.0, 7.0, 9.0], "town": list("abab"), "size": [1.0, 2.0, 3.0, 4.0]})
+    parts = bk.KNNBayes(metric="gower", max_rows=most).fit(first, [0, 0, 1, 1]).partial_fit(later, [0, 1, 0, 1])
+    whole = bk.KNNBayes(metric="gower", max_rows=most).fit(pd.concat([first, later]), [0, 0, 1, 1, 0, 1, 0, 1])
+    assert parts.model_.digest == whole.model_.digest
+
+
 def test_files_engines_and_threads(tmp_path):
     X, y = mixed(4000)
     whole = bk.KNNBayes(metric="gower", n_jobs=2).fit(X, y)
