@@ -29,8 +29,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "tan": lambda: bk.TAN(),
     "kdb": lambda: bk.KDB(),
     "aode": lambda: bk.AODE(),
+    "knn": lambda: bk.KNNBayes(k=10, metric="gower"),
+    "knn_weighted": lambda: bk.KNNBayes(
+        k=10, metric="gower", scale="mutual_information", weights="epanechnikov", pseudo=1.0
+    ),
 }
-PEERS = ("weka_nb_gauss", "weka_nb_kernel", "weka_nb_mdl", "weka_tan", "weka_aode_mdl", "logreg", "hgb")
+PEERS = ("weka_nb_gauss", "weka_nb_kernel", "weka_nb_mdl", "weka_tan", "weka_aode_mdl", "logreg", "knn10", "hgb")
 METRICS = ("accuracy", "log_loss", "brier", "ece15")
 
 
