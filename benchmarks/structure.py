@@ -71,8 +71,7 @@ def peers(table: pd.DataFrame, slow: bool) -> dict[str, Callable[[], Arcs]]:
             learner.useLocalSearchWithTabuList(100, 2)
         else:
             learner.useGreedyHillClimbing()
-        learned = learner.learnBN()
-        return {(learned.variable(a).name(), learned.variable(b).name()) for a, b in learned.arcs()}
+        return {(learner.nameFromId(a), learner.nameFromId(b)) for a, b in learner.learnDAG().arcs()}
 
     def pgm() -> Arcs:
         from pgmpy.estimators import HillClimbSearch

@@ -13,7 +13,7 @@ from bayeskit.errors import NetworkError
 from bayeskit.networks.score import Scores, likelihood
 
 TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
-ADD, DROP, TURN = "add", "drop", "turn"
+MOVES = ADD, DROP, TURN = "add", "drop", "turn"
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,18 @@ class Climb:
     def steps(self) -> Iterator[tuple[float, str, int, int]]:
         """Every legal step with its gain, best first: gain, move, child, parent."""
         above = reach(self.arcs)
-        addable = ~self.arcs & ~self.arcs.T & ~above.T & np.isfinite(self.gain)
-        found = [(float(self.gain[c, p]), ADD, int(c), int(p)) for c, p in zip(*np.nonzero(addable), strict=True)]
-        for c, p in zip(*(a.tolist() for a in np.nonzero(self.arcs)), strict=True):
-            drop = float(self.gain[c, p])
-            if np.isneginf(drop):
-                continue
-            found.append((drop, DROP, c, p))
-            detour = (self.arcs[:, p] & above[c]).any()  # another way from p down to c
-            full = self.arcs[p].sum() >= self.limits.most
-            if not detour and not full and not self.limits.forbidden[p, c]:
-                found.append((drop + self.scores.beside(p, np.flatnonzero(self.arcs[p]).tolist(), [c])[0] - self.own[p], TURN, c, p))
-        found.sort(key=lambda s: (-s[0], s[1], s[2], s[3]))
-        return iter(found)
+        detour = above.astype(np.float32) @ self.arcs.astype(np.float32) > 0  # another way down than the arc itself
+        found = np.array(
+            [
+                np.where(self.arcs | self.arcs.T | above.T, -np.inf, self.gain),
+                np.where(self.arcs, self.gain, -np.inf),
+                np.where(self.arcs & ~detour, self.gain + self.gain.T, -np.inf),
+            ]
+        )
+        order = np.argsort(-found, axis=None, kind="stable")
+        for place in order[: np.count_nonzero(np.isfinite(found))].tolist():
+            move, child, parent = np.unravel_index(place, found.shape)
+            yield float(found[move, child, parent]), MOVES[move], int(child), int(parent)
 
     def take(self, move: str, child: int, parent: int) -> None:
         self.arcs[child, parent] = move == ADD
@@ -182,4 +181,3 @@ def chow_liu(scores: Scores) -> Bool:
         nearer = outside & (told[:, new] > reached)
         reached[nearer], source[nearer] = told[nearer, new], new
     return arcs
-
