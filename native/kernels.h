@@ -17,6 +17,12 @@ struct Codes {
     int64_t rows;
 };
 
+// A matrix in any layout: row i, column k is at data[i * row + k * column].
+struct Grid {
+    double *data;
+    int64_t row, column;
+};
+
 // Exact sums: cell c is sum over l of limb[c * length + l] * 2^(32 * (low + l)).
 struct Sums {
     int64_t *limb;
@@ -86,7 +92,7 @@ struct Asked {
     double *belief;
 };
 
-enum class Status { fine, group, code, weight, window, memory };
+enum class Status { fine, group, code, weight, window, memory, infinite };
 
 struct Kernels {
     const char *name;
@@ -94,15 +100,18 @@ struct Kernels {
     Status (*moments)(Columns, const int32_t *groups, const double *weights, int64_t n_groups, Sums present,
                       Sums first, Sums second);
     Status (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
-                       const double *constant, int64_t classes, double *out);
+                       const double *constant, int64_t classes, Grid out);
     Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
     Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
     Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,
-                     const double *table, int64_t cells, int64_t classes, double *out);
-    int64_t (*softmax)(double *out, int64_t rows, int64_t classes, bool log, double *evidence);
+                     const double *table, int64_t cells, int64_t classes, Grid out);
+    int64_t (*softmax)(Grid joint, int64_t rows, int64_t classes, bool log, double *evidence, double *out);
     int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
     void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
-    Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
+    Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
     Status (*propagate)(Program, Evidence, Asked);
+    Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
+                        int64_t others, const double *truth, const double *weights, const int64_t *candidates,
+                        int64_t count, double *out);
 };

@@ -32,7 +32,7 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
             Input<double, 1> base, Input<double, 1> centre, Input<double, 1> log_weight, Input<int64_t, 1> offset, Input<int64_t, 1> real,
             Input<double, 1> precision, Input<double, 1> constant, Input<double, 1> steps, Input<int64_t, 1> stretch,
             Input<double, 1> low, Input<double, 1> high, Input<int64_t, 1> begin, Input<double, 2> curve,
-            Output<double, 2> out) {
+            Anywhere out) {
     Columns c = columns_of(address, stride, rows);
     size_t classes = out.shape(1), units = size_t(c.count) * classes, stretches = low.shape(0);
     require(int64_t(out.shape(0)) == rows && int64_t(scale.shape(0)) == c.count && base.shape(0) == scale.shape(0),
@@ -61,7 +61,7 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
     Status status;
     {
         nb::gil_scoped_release free;
-        status = kernels->curves(c, scale.data(), base.data(), t, int64_t(classes), out.data());
+        status = kernels->curves(c, scale.data(), base.data(), t, int64_t(classes), grid_of(out));
     }
     check(status);
 }

@@ -151,6 +151,12 @@ def test_a_small_file_cannot_unpack_to_a_huge_one(tmp_path: Path, monkeypatch: p
         bk.read_bif(path)
 
 
+def test_states_that_would_read_alike_are_refused(tmp_path: Path) -> None:
+    net = bk.Network([], {"a": {1: 0.5, "1": 0.5}})
+    with pytest.raises(NetworkError, match="'a' has states that read alike"):
+        bk.write_bif(net, tmp_path / "a.bif")
+
+
 def test_names_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
     net = bk.Network([], {'a"b': {"x": 1.0}})
     with pytest.raises(NetworkError, match="cannot stand in a BIF file"):

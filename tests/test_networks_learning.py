@@ -12,6 +12,7 @@ import pytest
 from scipy.special import logsumexp
 
 import bayeskit as bk
+from bayeskit import network_record, store
 from bayeskit.errors import ForgetError, InputError, KindError, MergeError, ModelFileError, NetworkError
 
 EDGES = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
@@ -48,11 +49,13 @@ def test_tables_are_smoothed_relative_frequencies(smoothing: object) -> None:
                 assert net.table("d").probabilities[i, j, k] == pytest.approx(float(wanted), rel=1e-15)
 
 
-def test_weights_are_repetitions() -> None:
-    X = drawn(60, 1)
+@pytest.mark.parametrize("method", ["counts", "em"])
+def test_weights_are_repetitions(method: str) -> None:
+    X = drawn(60, 1).astype(object)
+    X = X.mask(np.random.default_rng(1).random(X.shape) < 0.1)
     weight = np.random.default_rng(2).integers(0, 4, len(X))
-    one = bk.Network(EDGES).fit(X, sample_weight=weight)
-    two = bk.Network(EDGES).fit(X.loc[X.index.repeat(weight)])
+    one = bk.Network(EDGES).fit(X, method=method, sample_weight=weight)
+    two = bk.Network(EDGES).fit(X.loc[X.index.repeat(weight)], method=method)
     assert one.digest == two.digest
 
 
@@ -176,6 +179,18 @@ def test_a_hidden_class_is_found(method: str) -> None:
     assert net.learned_.log_likelihood == pytest.approx(net.log_likelihood(X), rel=1e-9)
 
 
+def test_given_tables_are_where_em_begins_and_keep_the_sense_of_hidden_states() -> None:
+    rng, n = np.random.default_rng(9), 4000
+    ill = rng.random(n) < 0.3
+    X = pd.DataFrame({f"s{j}": np.where(rng.random(n) < np.where(ill, 0.9, 0.2), "yes", "no") for j in range(3)})
+    guess: dict[str, object] = {"ill": {"no": 0.5, "yes": 0.5}}
+    guess |= {s: {"no": {"no": 0.6, "yes": 0.4}, "yes": {"no": 0.4, "yes": 0.6}} for s in X}
+    net = bk.Network([("ill", s) for s in X], guess).fit(X[:2000], method="em", random_state=0)
+    assert abs(net.query("ill")["yes"] - 0.3) < 0.06
+    assert abs(net.partial_fit(X[2000:]).query("ill")["yes"] - 0.3) < 0.04
+    assert net.query("ill", dict.fromkeys(X, "yes"))["yes"] > 0.9
+
+
 def test_a_second_fit_does_not_remember_the_first() -> None:
     X = drawn(200, 1).astype(object).mask(np.random.default_rng(1).random((200, 4)) < 0.2)
     once, twice = bk.Network(EDGES).fit(X, method="em"), bk.Network(EDGES).fit(X[:50], method="em").fit(X, method="em")
@@ -269,6 +284,32 @@ def test_beyond_the_cap_em_fits_but_keeps_no_rows(monkeypatch: pytest.MonkeyPatc
     for call in (net.partial_fit, net.forget):
         with pytest.raises(ForgetError, match="too many distinct rows"):
             call(X)
+
+
+def test_files_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
+    """Sealed as bayeskit seals its own, with content that no network can have."""
+    path = tmp_path / "net.bayes"
+    net = bk.Network([("a", "b")]).fit(
+        drawn(20, 0)[["a", "b"]].astype(object).mask(np.eye(20, 2, dtype=bool)), method="em"
+    )
+    net.save(path)
+    header, arrays = store.read(path, network_record._expected)
+    changes = {
+        "parents": np.array([1]),  # b its own parent
+        "parents.sizes": np.array([1, 1]),
+        "states.sizes": np.array([2, 3]),
+        "probabilities": arrays["probabilities"] + 0.1,
+        "rows.codes": arrays["rows.codes"] + 5,
+        "rows.weights": -arrays["rows.weights"],
+    }
+    for name, wrong in changes.items():
+        store.write(path, header, {**arrays, name: wrong})
+        with pytest.raises(ModelFileError, match=r"net\.bayes"):
+            bk.load(path)
+    for name, value in {"kept": "nothing", "recipe": None, "declared": [True], "shapes": {}, "digest": ""}.items():
+        store.write(path, {**header, name: value}, dict(arrays))
+        with pytest.raises(ModelFileError, match=r"net\.bayes"):
+            bk.load(path)
 
 
 @pytest.mark.parametrize("method", ["counts", "em", None])

@@ -10,7 +10,12 @@ from typing import Any
 _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
+    "AutoBayes": "bayeskit.estimators.auto",
+    "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
+    "KNNBayes": "bayeskit.estimators.knn",
+    "FeatureSelector": "bayeskit.estimators.selector",
+    "Discretizer": "bayeskit.estimators.discretizer",
     "Network": "bayeskit.estimators.network",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",

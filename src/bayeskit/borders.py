@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn
+
+
+def ascending(cuts: Sequence[float], where: str) -> tuple[float, ...]:
+    """Cuts as given from outside; refused unless they are finite numbers in ascending order."""
+    try:
+        found = tuple(float(c) for c in cuts)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: cuts are numbers") from error
+    if not found or not all(np.isfinite(found)) or any(a >= b for a, b in pairwise(found)):
+        raise InputError(f"{where}: give at least one cut, all finite and in ascending order")
+    return found
+
+
+def intervals(cuts: Sequence[float]) -> list[str]:
+    """The names of the right-closed cells between cuts, with as many digits as tell them apart.
+
+    >>> intervals([5.2, 6.1])
+    ['(-inf, 5.2]', '(5.2, 6.1]', '(6.1, inf)']
+    """
+    shown = next(
+        names for digits in (6, 9, 12, 17) if len(set(names := [f"{c:.{digits}g}" for c in cuts])) == len(cuts)
+    )
+    ends = ["-inf", *shown, "inf"]
+    return [f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in pairwise(ends)]
 
 
 def few(weight: float) -> int:

@@ -24,6 +24,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.naive import Naive, NaiveDensity
+from bayeskit.structures.weighted import Tuning
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Model:
     structure: Naive
     prior: Any = "empirical"
     unseen: str = "missing"
+    tuning: Tuning | None = None  # weights found by labels; not derived from the counts, so learning more leaves them
 
     @staticmethod
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:
@@ -62,11 +64,12 @@ class Model:
 
     @property
     def _context(self) -> Context:
-        return Context(self.weights, self.unseen, self._exact_weights)
+        return Context(self.weights, self.unseen, self._exact_weights, self.classes)
 
     @cached_property
     def density(self) -> NaiveDensity:
-        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        plain = self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        return plain if self.tuning is None else plain.weighted(self.tuning.weight)
 
     def further(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
@@ -97,6 +100,14 @@ class Model:
         weights = self.weights if own is None else self._weights_without(own)
         return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
 
+    def log_base(self, prior: Any = None) -> Float:
+        """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
+        return self.log_prior(prior) + self._bias
+
+    @property
+    def _bias(self) -> Float | float:
+        return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
+
     def _weights_without(self, block: Block) -> Float:
         """Weight of the rows of each class without each row: (n, K)."""
         weights = np.tile(self.weights, (block.rows, 1))
@@ -122,7 +133,7 @@ class Model:
         return rule.posterior(self.density, self._prior(block, prior, own), block, log, own, out)
 
     def _prior(self, block: Block, prior: Float | None, own: bool) -> Float:
-        return self.log_prior(own=block if own else None) if prior is None else prior
+        return self.log_prior(own=block if own else None) + self._bias if prior is None else prior
 
     def terms(self, block: Block, own: bool = False) -> Float:
         """log p of each column given the class, in schema order: (n, columns, K)."""
@@ -139,10 +150,13 @@ class Model:
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
     def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
+        if self.tuning is not None:
+            raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
             raise InputError(
                 "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
-                "nor have Multinomial and Complement, which leave out what all classes have in common"
+                "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
+                "between levels, which have no volume"
             )
         return rule.evidence(self.density, self._prior(block, prior, own), block, own)
 
@@ -173,4 +187,8 @@ class Model:
             "classes": keys_of(domain.classes),
             "levels": {name: keys_of(levels) for name, levels in domain.levels.items()},
         }
-        return store.fingerprint(identity, self.counted.statistic.arrays())
+        arrays = self.counted.statistic.arrays()
+        if self.tuning is not None:
+            bias = self.tuning.bias_of(domain.classes)
+            arrays = {**arrays, "tuning.weight": self.tuning.weight, "tuning.bias": bias}
+        return store.fingerprint(identity, arrays)

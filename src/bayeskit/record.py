@@ -21,6 +21,7 @@ from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.weighted import Tuning
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
@@ -46,8 +47,11 @@ def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> Non
     position = {name: j for j, name in enumerate(schema.names)}
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    if model.tuning is not None:
+        arrays["tuning.weight"], arrays["tuning.bias"] = model.tuning.weight, model.tuning.bias_of(domain.classes)
     header = {
         "model": kind,
+        "tuned": model.tuning is not None,
         "families": [[describe(family), len(owned)] for family, owned in model.structure.parts],
         "named": schema.named,
         "target": schema.target,
@@ -85,7 +89,8 @@ def _expected(header: Mapping[str, Any]) -> store.Spec:
         empty = Model.statistic(Naive((), owned), Schema(blank))(0)
         counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
         whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
-        spec = {**whole, **counts}
+        tuned = ("tuning.weight", "tuning.bias") if header["tuned"] else ()
+        spec = {**whole, **counts, **dict.fromkeys(tuned, np.dtype(np.float64))}
         for name in TEXTS:
             spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
         return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
@@ -112,11 +117,20 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
-    model = Model(counted, structure, build(header["prior"]), header["unseen"])
+    tuning = _tuning(arrays, schema, domain) if header["tuned"] else None
+    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning)
     if model.digest != header["digest"]:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior()
     return model
+
+
+def _tuning(arrays: Mapping[str, Array], schema: Schema, domain: Domain) -> Tuning:
+    weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
+    fits = weight.shape == (len(schema.names),) and bias.shape == (len(domain.classes),)
+    if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
+        raise ModelFileError("its weights do not fit its columns and classes")
+    return Tuning(weight, bias, domain.classes)
 
 
 def _agree(counted: Counted) -> None:

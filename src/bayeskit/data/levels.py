@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayeskit.arrays import Bool, Code, Int
 from bayeskit.errors import InputError
@@ -51,6 +53,11 @@ def show(key: Key) -> str:
     return f"({value})" if family == MARK else str(value)
 
 
+def word(value: Any) -> NDArray[np.uint64]:
+    """A hash of a name or a key that is the same on every machine: (1,)."""
+    return np.frombuffer(hashlib.blake2b(repr(value).encode(), digest_size=8).digest(), dtype="<u8").astype(np.uint64)
+
+
 @dataclass(frozen=True)
 class Levels:
     """Distinct values by code: the position in ``keys`` is the code, private to this object."""
@@ -80,6 +87,11 @@ class Levels:
                     table[value - low] = code
             tables[family] = (low, table)
         return tables
+
+    @cached_property
+    def words(self) -> NDArray[np.uint64]:
+        """Hashes of the levels, whatever their codes: (n,)."""
+        return np.concatenate([np.empty(0, dtype=np.uint64), *map(word, self.keys)])
 
     @property
     def values(self) -> list[Any]:

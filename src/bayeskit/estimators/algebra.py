@@ -35,7 +35,7 @@ class Algebra:
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels, which leave-one-out would hold."""
         table = self._table()
-        schema = table.schema(self.classifier.kinds, self.classifier.missing, ())
+        schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
     def foretold(self, split: Split) -> Float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
@@ -18,10 +18,16 @@ from bayeskit.structures.naive import Naive
 class Dependent(BayesClassifier):
     """What the three share: one likelihood over all columns as levels."""
 
+    weights: str | None = None
+
     _algebra: ClassVar[bool] = False  # cuts and arcs are chosen in passes of their own
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = self._likelihood()
@@ -57,6 +63,7 @@ class TAN(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.cuts = cuts
@@ -68,6 +75,7 @@ class TAN(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
@@ -90,6 +98,7 @@ class KDB(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
@@ -102,6 +111,7 @@ class KDB(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
 from bayeskit.likelihood import shown
@@ -45,6 +45,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
 
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
+
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
@@ -60,7 +70,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._learned(X, y, sample_weight, ()))
+        model = self._learned(X, y, sample_weight, ())
+        if self._weighs and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -118,7 +133,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         ``resumed`` is a structure whose choices are kept.
         """
-        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
         further: Naive | None = structure if resumed is None else structure.resumed(resumed)
         while further is not None:  # what to count may depend on what was counted before
             structure = further
@@ -200,8 +215,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior."""
         table = self._asked(X)
-        names = self.schema_.names
+        names = self.model_.density.parts
         which = np.arange(len(names))
+        by_column = names == self.model_.schema.names
         if top is not None and check_top(top) < len(names):
             spreads = self._steps(table, prior, lambda model, block, *_: model.density.spread(block))
             which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -209,13 +225,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
             terms = model.some_terms(block, which) if rest else model.terms(block)
-            values = [(*row, *(None for _ in rest)) for row in _values(batch, model.schema, which)]
+            shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+            values = [(*row, *(None for _ in rest)) for row in shown]
             return terms, model.posterior(block, p), values
 
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
-            self.model_.log_prior(prior),
+            self.model_.log_base(prior),
             (*(names[j] for j in which.tolist()), *rest),
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
@@ -242,17 +259,23 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
-        parts = list(self._steps(table, prior, one))
+        parts = list(self._steps(table, prior, one, self.model_.density.guards))
         return np.concatenate(parts) if whole is None else whole
 
-    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any, int], Any]) -> Iterator[Any]:
+    def _steps(
+        self,
+        table: Intake,
+        prior: Any,
+        step: Callable[[Model, Block, Float, Any, int], Any],
+        guarded: Collection[str] = (),
+    ) -> Iterator[Any]:
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have."""
+        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
         model = self.model_
-        known = model.log_prior(prior)
+        known = model.log_base(prior)
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.counted.block(batch)
+            block = model.counted.block(batch, guarded)
             if model.unseen == "error":
                 error_on_unseen(block, batch, model.counted.domain)
             return step(model, block, known, batch, start), model.density.outside(block)
@@ -264,9 +287,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             outside.update(strange)
             yield result
         if empty:
-            raise InputError(
-                f"Found array with 0 sample(s) (shape=(0, {len(model.schema.names)})) while a minimum of 1 is required"
-            )
+            raise no_rows(model.schema)
         if outside:
             schema = self.schema_
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
@@ -314,6 +335,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights is not None
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

@@ -67,8 +67,9 @@ class Intake:
         return [n for n in self.fields.names if n not in self.source.roles.names]
 
     def columns(self, schema: Schema) -> list[str]:
-        """The columns to read for learning."""
-        return [*schema.names, *self.source.roles.names]
+        """The columns to read for learning; a matrix is read whole, and only what stands beside it is named."""
+        named = [] if isinstance(self.source.rows, Matrix) else schema.names
+        return [*named, *self.source.roles.names]
 
     def rows(self, sparse: bool) -> Any:
         """What the engine reads; ``sparse`` if a sparse matrix need not be written out."""
@@ -132,12 +133,16 @@ class Intake:
         )
 
 
+def no_rows(schema: Schema) -> InputError:
+    """The refusal of a table without rows."""
+    return InputError(f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required")
+
+
 def check_rows(counted: Counted) -> None:
     """Refuse a table without a usable row; say what was left out or rounded."""
     tally = counted.tally
     if not tally.rows:
-        shape = f"(0, {len(counted.schema.names)})"
-        raise InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required")
+        raise no_rows(counted.schema)
     if tally.unlabelled == tally.rows:
         raise InputError("Input y contains NaN only: no row has a label")
     if not counted.statistic.occupied()[0].any():

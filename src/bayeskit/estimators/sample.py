@@ -34,7 +34,7 @@ class Sample:
     beside: Mapping[str, pa.Array]  # labels and weights by the names of their roles
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Sample:
+    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> Sample:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
         if is_stream(X):
@@ -52,7 +52,7 @@ class Sample:
         heavy = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels)) > 0
         classes = levels.canonical(heavy)
         codes = np.append(levels.codes_in(classes), -1)[codes]
-        if len(classes) < 2:
+        if len(classes) < least:
             raise InputError(
                 f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"

@@ -110,13 +110,19 @@ class GaussianDensity(Located):
         whole: Float = (height / 2 - ((mean[:, None] - mean[None]) / both) ** 2 / 4).sum(axis=2)
         return whole
 
+    @cached_property
+    def guards(self) -> tuple[str, ...]:
+        """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
+        return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         if own:
             for _, x, sums in self._each(block, own):
                 out += self._term(x, sums)
             return
-        columns, _ = block.numbers(tuple(np.array(self.parts, dtype=object)[self.sums.varying]))
-        _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out)
+        columns = block.columns(self.guards)
+        if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
+            columns.refuse_infinite(self.guards)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = self._zeros(block)

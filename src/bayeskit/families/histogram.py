@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
-from bayeskit.borders import Borders
+from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
@@ -51,7 +50,7 @@ class Histogram:
 
     def __post_init__(self) -> None:
         if isinstance(self.bins, Sequence | np.ndarray) and not isinstance(self.bins, str):
-            object.__setattr__(self, "bins", _checked(self.bins))
+            object.__setattr__(self, "bins", ascending(self.bins, f"Histogram(bins={self.bins!r})"))
         elif self.bins not in ("auto", "mdlp") and (
             not isinstance(self.bins, Integral) or isinstance(self.bins, bool) or not 1 <= self.bins <= 10**6
         ):
@@ -268,13 +267,3 @@ class HistogramDensity:
 def _shift(largest: float) -> int:
     """The power of two that makes ordinary numbers of a column's."""
     return 1000 if largest < 2.0**-900 else -200 if largest > 2.0**900 else 0
-
-
-def _checked(cuts: Sequence[float]) -> tuple[float, ...]:
-    try:
-        found = tuple(float(c) for c in cuts)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Histogram(bins={cuts!r}): cuts are numbers") from error
-    if not found or not all(np.isfinite(found)) or any(a >= b for a, b in pairwise(found)):
-        raise InputError(f"Histogram(bins={cuts!r}): give at least one cut, all finite and in ascending order")
-    return found

@@ -51,7 +51,7 @@ def read_bif(path: Any) -> Network:
 
 
 def write_bif(network: Network, path: Any) -> None:
-    """Write a network as BIF (gzipped if the name ends in .gz): whole or not at all; ``read_bif`` gives it back."""
+    """Write a network as BIF, states as texts, gzipped if the name ends in .gz: whole or not at all."""
     data = "".join(_lines(network)).encode()
     if os.fspath(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)
@@ -193,6 +193,8 @@ def _lines(network: Network) -> Iterator[str]:
     names = {node: [_quoted(str(state)) for state in network.states(node)] for node in network.nodes}
     yield "network unknown {\n}\n"
     for node, states in names.items():
+        if len(set(states)) < len(states):
+            raise NetworkError(f"{node!r} has states that read alike as text: {', '.join(states)}; rename them")
         yield f"variable {_quoted(node)} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
     for node in names:
         table = network.tables[node]

@@ -24,6 +24,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 
 COUNTS = "counts"
+RESTARTS = 5  # where a node is hidden and nothing says how to begin
 
 
 @dataclass(frozen=True)
@@ -99,17 +100,20 @@ class Fitted:
 
     @classmethod
     def from_rows(cls, graph: Graph, rows: DistinctRows, recipe: Recipe, begin: Network | None) -> Fitted:
-        """By EM or gradient, from the tables of ``begin`` where they fit."""
+        """By EM or gradient, from the tables of ``begin`` where they fit: hidden states then keep their sense."""
         if not len(rows.weights):
             raise InputError("no row with a weight is left to learn from")
         _check_states(rows.levels)
         sizes = {node: len(some) for node, some in rows.levels.items()}
+        restarts = recipe.restarts or 1
         if begin is None or dict(begin.levels) != dict(rows.levels):
             shapes = {node: cells_of(node, sizes, graph.family(node)) for node in graph.nodes}
             begin = _network(graph, rows.levels, {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()})
+            hidden = (rows.codes < 0).all(axis=1).any()
+            restarts = recipe.restarts or (RESTARTS if hidden else 1)
         learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
         rng = np.random.default_rng(recipe.random_state)
-        learned = learning.learn(recipe.method, recipe.restarts, rng, recipe.tolerance, recipe.iterations)
+        learned = learning.learn(recipe.method, restarts, rng, recipe.tolerance, recipe.iterations)
         if not learned.converged:
             warnings.warn(
                 f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "

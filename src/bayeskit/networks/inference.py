@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from bayeskit.networks.plan import Numbered, Pattern, Plan
 
 PLANS = 512  # kept in the cache
 COMPILING = 40_000  # what compiling costs for every node, counted in products of one row
+FEW_NODES = 128
 SAMPLE = 512
 LOG2 = float(np.log(2.0))
 
@@ -150,7 +151,8 @@ class Inference:
         if not codes.shape[1]:
             return
         if not mixed.any():
-            yield slice(None), self._pattern(always, mixed, targets, likelihoods, hidden, folded)
+            pattern = self._pattern(always, mixed, targets, likelihoods, hidden, folded)
+            yield slice(None), self._thrifty(pattern, codes.shape[1])
             return
         shared = self._pattern(always, mixed, targets, likelihoods, hidden, folded)
         try:
@@ -170,6 +172,18 @@ class Inference:
         for i, row in enumerate(first.tolist()):
             places = order[ends[i] : ends[i + 1]]
             yield places, self._pattern(seen[:, row], none, targets, likelihoods, hidden, folded)
+
+    def _thrifty(self, pattern: Pattern, rows: int) -> Pattern:
+        """For few rows, the pattern that takes any evidence: its plan serves the next question too."""
+        nodes = len(self.numbered.sizes)
+        if pattern in self.plans or nodes > FEW_NODES:
+            return pattern
+        anything = replace(pattern, observed=frozenset(), mixed=frozenset(range(nodes)))
+        try:
+            work = self.plan(anything).elimination.work
+        except NetworkError:
+            return pattern
+        return anything if work * rows <= COMPILING * nodes else pattern
 
     def _pattern(
         self,

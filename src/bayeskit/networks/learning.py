@@ -152,13 +152,11 @@ class Learning:
 
         return climb
 
-    def learn(
-        self, method: str, restarts: int | None, rng: np.random.Generator, tolerance: float, iterations: int
-    ) -> Learned:
+    def learn(self, method: str, restarts: int, rng: np.random.Generator, tolerance: float, iterations: int) -> Learned:
         """The best of several climbs: the first from the start, the others from chance where something is hidden."""
         climb = METHODS[method](self, tolerance, iterations)
         best: tuple[Float, list[float], bool] | None = None
-        for attempt in range(restarts or (5 if self.hidden else 1)):
+        for attempt in range(restarts):
             found = climb(self._beginning(rng, attempt))
             if best is None or found[1][-1] > best[1][-1]:
                 best = found
@@ -167,7 +165,7 @@ class Learning:
         return Learned(self.network(tables), tuple(path), self.climbed(tables)[2], converged)
 
     def _beginning(self, rng: np.random.Generator, attempt: int) -> Float:
-        """The start, with tables of hidden nodes and their children by chance: equal ones would stay equal for ever."""
+        """The start; uniform tables at hidden nodes by chance, or their states would stay alike for ever."""
         tables = self.inference.numbered.tables.copy()
         by_chance = self.tables(rng.exponential(size=len(tables)))
         begin = self.inference.numbered.begin
@@ -175,7 +173,7 @@ class Learning:
             touched = not {node, *self.start.graph.parents[node]}.isdisjoint(self.hidden)
             part = slice(begin[v], begin[v + 1])
             flat = tables[part].reshape(-1, self.start.sizes[node])
-            if attempt or (touched and (flat == flat[0]).all()):
+            if attempt or (touched and (flat == flat[0, 0]).all()):
                 tables[part] = by_chance[part] if touched else 0.9 * tables[part] + 0.1 * by_chance[part]
         return np.where(tables > 0, tables, 0.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -58,9 +58,10 @@ class Counted:
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
         return replace(self, statistic=self.statistic.place(nowhere, self.statistic.groups, {}), tally=Tally())
 
-    def block(self, batch: pa.RecordBatch | Matrix) -> Block:
-        """A batch in the codes of this domain, which stays as it is; the label is not looked at."""
-        return encode(batch, self.schema, self.domain, grow=False)[0]
+    def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
+        """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
+        ``encode``."""
+        return encode(batch, self.schema, self.domain, grow=False, guarded=guarded)[0]
 
     def learned(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
         """A batch of rows that have been counted, with their classes and weights, for leave-one-out."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -129,7 +130,12 @@ class ExactSum:
 
     def total(self) -> ExactSum:
         """The sum over axis 0, kept as an axis of one."""
-        return self.placed(np.zeros(self.shape[0], dtype=np.int64), 1)
+        return ExactSum(self.limbs.sum(axis=0, keepdims=True), self.low).carried()
+
+    @cached_property
+    def across(self) -> ExactSum:
+        """The sum over the second of two axes: (G,) of (G, d)."""
+        return ExactSum(_core.sparse_across(self.limbs), self.low).carried()
 
     def rounded(self) -> Float:
         """Each sum rounded once to a double."""

@@ -128,8 +128,7 @@ class AugmentedDensity(Bounded):
     offset: Int  # (columns + 1,)
     table: Float  # (cells, K)
     strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
-
-    normalised: ClassVar[bool] = True
+    normalised: bool = True
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -166,6 +165,11 @@ class AugmentedDensity(Bounded):
         """log P(x_j | parents of j, c) of every column: (n, columns, K)."""
         codes = self.slices.codes(block)
         return np.stack([self._factor(codes, j) for j in range(len(self.arcs))], axis=1)
+
+    def weighted(self, weight: Float) -> AugmentedDensity:
+        """The same with the logarithms of each table multiplied: (columns,)."""
+        each = np.repeat(weight, np.diff(self.offset))
+        return replace(self, table=self.table * each[:, None], normalised=False)
 
     def _factor(self, codes: Code, j: int) -> Float:
         found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, j)]

@@ -1,0 +1,106 @@
+// Nearest rows: distances over the columns that two rows share, and the smallest of many numbers.
+#include <cmath>
+#include <limits>
+#include "bindings.h"
+
+namespace {
+
+// For a query and all points, in tiles of points that stay in the cache: sum of w_j |x_j - y_j|^power over the number
+// columns both have, plus w_j for each level that differs; and the weight of the columns both have.
+constexpr size_t TILE = 1024;
+
+template <bool SQUARE>
+void numbers_apart(double x, double w, const double *y, size_t n, double *sum, double *mass) {
+    for (size_t t = 0; t < n; ++t) {
+        double d = x - y[t], gap = SQUARE ? d * d : std::fabs(d);
+        bool there = d == d;
+        sum[t] += there ? w * gap : 0.0;
+        mass[t] += there ? w : 0.0;
+    }
+}
+
+void levels_apart(int32_t x, double w, const int32_t *y, size_t n, double *sum, double *mass) {
+    for (size_t t = 0; t < n; ++t) {
+        double here = y[t] >= 0 ? w : 0.0;
+        sum[t] += y[t] == x ? 0.0 : here;
+        mass[t] += here;
+    }
+}
+
+void apart(Input<double, 2> asked, Input<double, 2> points, Input<double, 1> weight, bool square,
+           Input<int32_t, 2> asked_codes, Input<int32_t, 2> codes, Input<double, 1> code_weight, Output<double, 2> sum,
+           Output<double, 2> mass) {
+    size_t rows = sum.shape(0), n = sum.shape(1), d = weight.shape(0), c = code_weight.shape(0);
+    require(asked.shape(0) == rows && asked.shape(1) == d && points.shape(0) == d && points.shape(1) == n,
+            "numbers do not fit");
+    require(asked_codes.shape(0) == rows && asked_codes.shape(1) == c && codes.shape(0) == c && codes.shape(1) == n,
+            "codes do not fit");
+    require(mass.shape(0) == rows && mass.shape(1) == n, "mass does not fit sum");
+    nb::gil_scoped_release free;
+    std::fill(sum.data(), sum.data() + rows * n, 0.0);
+    std::fill(mass.data(), mass.data() + rows * n, 0.0);
+    for (size_t from = 0; from < n; from += TILE) {
+        size_t size = n - from < TILE ? n - from : TILE;
+        for (size_t i = 0; i < rows; ++i) {
+            double *s = sum.data() + i * n + from, *m = mass.data() + i * n + from;
+            for (size_t j = 0; j < d; ++j) {
+                double x = asked.data()[i * d + j], w = weight.data()[j];
+                const double *y = points.data() + j * n + from;
+                if (x != x) continue;
+                if (square) numbers_apart<true>(x, w, y, size, s, m);
+                else numbers_apart<false>(x, w, y, size, s, m);
+            }
+            for (size_t j = 0; j < c; ++j) {
+                int32_t x = asked_codes.data()[i * c + j];
+                if (x != -1) levels_apart(x, code_weight.data()[j], codes.data() + j * n + from, size, s, m);
+            }
+        }
+    }
+}
+
+// Keeps the smallest values of each row seen so far, ascending, with their numbers; the first of equal ones.
+template <typename T>
+void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64_t, 2> index) {
+    size_t rows = values.shape(0), n = values.shape(1), k = best.shape(1);
+    require(best.shape(0) == rows && index.shape(0) == rows && index.shape(1) == k && k >= 1, "best does not fit values");
+    nb::gil_scoped_release free;
+    for (size_t i = 0; i < rows; ++i) {
+        const T *v = values.data() + i * n;
+        T *b = best.data() + i * k;
+        int64_t *id = index.data() + i * k;
+        constexpr size_t STEP = 32;
+        for (size_t from = 0; from < n; from += STEP) {
+            size_t size = n - from < STEP ? n - from : STEP;
+            if (size == STEP) {
+                T least = v[from];
+                for (size_t t = 1; t < STEP; ++t) least = v[from + t] < least ? v[from + t] : least;
+                if (!(least < b[k - 1])) continue;
+            }
+            for (size_t t = from; t < from + size; ++t) {
+                if (!(v[t] < b[k - 1])) continue;
+                size_t at = k - 1;
+                for (; at > 0 && v[t] < b[at - 1]; --at) {
+                    b[at] = b[at - 1];
+                    id[at] = id[at - 1];
+                }
+                b[at] = v[t];
+                id[at] = start + int64_t(t);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void bind_nearest(nb::module_ &m) {
+    m.def("apart", &apart, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(), "square"_a,
+          "asked_codes"_a.noconvert(), "codes"_a.noconvert(), "code_weight"_a.noconvert(), "sum"_a.noconvert(),
+          "mass"_a.noconvert(),
+          "Gaps between rows asked (rows, columns) and points (columns, points) over the columns both have: their "
+          "weighted sum, and the weight of these columns. NaN and -1 are missing, -2 is a level no point has.");
+    m.def("smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+          "index"_a.noconvert(),
+          "Merges the values of each row, numbered from start on, into the smallest ones so far, kept ascending.");
+    m.def("smallest", &smallest<double>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+          "index"_a.noconvert());
+}

@@ -1,0 +1,97 @@
+"""KNNBayes: the rows around a row decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError, SchemaError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.explain.neighbors import Neighbors
+from bayeskit.structures.naive import Naive
+from bayeskit.structures.neighbours import Neighbours
+
+
+class KNNBayes(BayesClassifier):
+    """Nearest neighbours as densities, so that priors count: p(x | c) = K_c / (n_c V).
+
+    The ball around x that holds its k nearest rows has volume V and K_c rows of class c, out of n_c. With the empirical
+    prior P(c | x) is K_c / K; with another prior it is not. All rows as far as the k-th count (distances that agree to
+    ten digits are ties), so K may exceed k, and order never decides; with fewer than k rows all of them count.
+
+    ``metric`` is "euclidean", "manhattan", "mahalanobis" (by the covariance pooled within classes) or, for any columns,
+    "gower": the mean over the columns that both rows have of |x - y| / range for numbers and ordered levels, and of
+    [x differs from y] for other levels. Missing values: distances run over the columns both rows have, scaled up to
+    those the asked row has; "mahalanobis" compares with the rows that have all columns the asked row has. A row without
+    any value gets the prior.
+
+    ``scale`` multiplies number columns first: by 1 / "deviation", or also by the root of their "mutual_information"
+    with the class; "gower" has a scale of its own, and that weights all its columns. ``weights="epanechnikov"`` lets
+    nearer rows count more, 1 - (d / d')^2 with d' the first distance beyond the k-th. ``pseudo`` adds so many rows
+    spread as the classes are, so that no class is impossible. ``max_rows`` keeps a random sample of distinct rows, the
+    same for any order and split of the table (``random_state`` chooses which); forgetting is then exact only for what
+    the sample kept. ``log_evidence`` takes the next distance for a ball of radius 0; levels have no volume and so no
+    evidence.
+
+    >>> import bayeskit as bk
+    >>> model = bk.KNNBayes(k=3).fit([[1.0], [2.0], [2.5], [7.0], [8.0]], ["a", "a", "b", "b", "b"])
+    >>> model.predict_proba([[2.2]])
+    array([[0.66666667, 0.33333333]])
+    >>> model.predict_proba([[2.2]], prior="uniform")
+    array([[0.75, 0.25]])
+    >>> model.neighbors([[2.2]]).radius.round(3)
+    array([1.2])
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int = 5,
+        metric: str = "euclidean",
+        scale: str | None = None,
+        weights: str = "uniform",
+        pseudo: float = 0.0,
+        max_rows: int | None = None,
+        random_state: int = 0,
+        kinds: Any = None,
+        prior: Any = "empirical",
+        unseen: str = "missing",
+        missing: Any = "skip",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.scale = scale
+        self.weights = weights
+        self.pseudo = pseudo
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.kinds = kinds
+        self.prior = prior
+        self.unseen = unseen
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise InputError(f"random_state={seed!r}: give a whole number of at least 0")
+        likelihood = Neighbours(
+            self.k, self.metric, self.scale, self.weights, float(self.pseudo), self.max_rows, int(seed)
+        )
+        if self.metric != "gower" and schema.coded:
+            column = schema[schema.coded[0]]
+            what = 'has missing="level"' if column.numeric else f"is {column.kind} ({column.why})"
+            raise SchemaError(
+                f"column {column.name!r} {what}, and metric={self.metric!r} compares numbers only; "
+                f'choose metric="gower", or leave the column out'
+            )
+        return self._together(likelihood, schema, f"the {self.k} nearest rows")
+
+    def neighbors(self, X: Any) -> Neighbors:
+        """The rows that decide about each row of X, nearest first, with their distances, and the radius around it."""
+        parts = self._steps(self._asked(X), None, lambda model, block, *_: model.density.densities[0].neighbours(block))
+        density: Any = self.model_.density.densities[0]
+        return Neighbors.of(list(parts), density.statistic, self.model_)

@@ -1,0 +1,188 @@
+"""FeatureSelector: which columns to keep."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array, Bool
+from bayeskit.data.block import Block
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError
+from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.evaluation.selection import CRITERIA, Odds, best
+from bayeskit.information import of_levels, of_numbers
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.tables import Tables
+
+METHODS = ("information", "forward", "backward")
+
+
+class FeatureSelector(TransformerMixin, BaseEstimator):
+    """Keeps the columns that tell the classes apart.
+
+    ``method`` is "information" (ranks columns by their mutual information with the class, less what chance shows; one
+    pass, so a stream will do), "forward" or "backward": from no column, or from all, the one that serves naive Bayes
+    best is added or taken away, step by step. How well a set of columns serves is the ``criterion``, "log_score" (mean
+    log P of the true class) or "error", with each row foretold by the model of all others, exactly. ``n_features`` is
+    how many to keep, "auto" for the best set of the path, or for all columns with some information. ``estimator`` is
+    the ``NaiveBayes`` to serve, by default a plain one; families it chooses by the data stay as they are.
+
+    After fitting ``ranking_`` has the columns from the best on; ``information_`` has theirs in nats, or ``path_`` the
+    steps with their scores.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> X = np.column_stack([rng.normal(size=200), y + rng.normal(size=200)])
+    >>> chosen = FeatureSelector(method="forward").fit(X, y)
+    >>> chosen.get_feature_names_out().tolist(), chosen.transform(X).shape
+    (['x1'], (200, 1))
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = "information",
+        criterion: str = "log_score",
+        n_features: int | str = "auto",
+        estimator: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.method = method
+        self.criterion = criterion
+        self.n_features = n_features
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose columns by a table; ``y`` holds the labels or names a column of X."""
+        self._check_settings()
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
+        model = NaiveBayes(n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
+        schema, kept = (self._ranked if self.method == "information" else self._walked)(X, y, sample_weight, model)
+        self.support_ = np.array([name in kept for name in schema.names], dtype=bool)
+        self.schema_ = schema
+        self.n_features_in_ = len(schema.names)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        return self
+
+    def _ranked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+        """Counts every column by class and reads its information from its table or bins; which columns to keep."""
+        table = Intake.of(X, y, weight, self.n_jobs)
+        schema = table.schema(model.kinds, model.missing, ())
+        most = self._most(schema)
+
+        def statistic(groups: int) -> Product:
+            levels = Tables.empty([(name,) for name in schema.coded], groups)
+            rows, numbers = Tables.empty([()], groups), Bins.empty(schema.numeric, groups)
+            return Product({"classes": rows, "numbers": numbers, "levels": levels}, groups)
+
+        empty = Counted.empty(schema, statistic, table.source.roles)
+        counted = table.engine.reduce(table.rows(False), table.columns(schema), empty).canonical()
+        check_rows(counted)
+        bins, tables = counted.statistic["numbers"], counted.statistic["levels"]
+        assert isinstance(bins, Bins)
+        assert isinstance(tables, Tables)
+        told = of_numbers(bins)
+        for name, more in of_levels(tables).items():
+            told[name] = told.get(name, 0.0) + more  # a number whose absence is a level tells both
+        self.information_ = {name: told.get(name, 0.0) for name in schema.names}
+        self.ranking_ = tuple(sorted(schema.names, key=lambda name: -self.information_[name]))
+        some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
+        return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
+
+    def _walked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+        """Goes the path; which columns to keep."""
+        model.fit(X, y, sample_weight=weight)
+        if len(model.classes_) < 2:
+            raise InputError("one class only: no column can tell it from another; give rows of two classes or more")
+        schema, counted = model.model_.schema, model.model_.counted
+        most, names = self._most(schema), schema.names
+        table = model._opened(X, y, weight, schema)
+        roles = table.source.roles
+
+        def learned(batch: Any, _: int) -> Block:
+            return counted.learned(batch, roles)
+
+        blocks = list(table.engine.map(table.rows(False), table.columns(schema), learned))
+        forward, given = self.method == "forward", self.n_features != "auto"
+        steps = most if forward else len(names) - (most if given else 0)
+        self.path_ = Odds.of(model.model_, blocks).path(forward, self.criterion, steps)
+        walked = [names[step.column] for step in self.path_[1:]]
+        self.ranking_ = tuple(walked if forward else [*(n for n in names if n not in walked), *reversed(walked)])
+        found = [step for step in self.path_ if step.columns]
+        chosen = self.path_[-1] if given else best(found, self.criterion)
+        return schema, {names[j] for j in chosen.columns}
+
+    def _most(self, schema: Schema) -> int:
+        """How many columns to keep at most."""
+        if self.n_features != "auto" and int(self.n_features) > len(schema.names):
+            raise InputError(f"n_features={self.n_features} is more than the {len(schema.names)} columns there are")
+        return len(schema.names) if self.n_features == "auto" else int(self.n_features)
+
+    def get_support(self, indices: bool = False) -> Array:
+        """Which columns are kept: a mask, or their positions."""
+        check_is_fitted(self, "support_")
+        mask: Bool = self.support_
+        return np.asarray(np.flatnonzero(mask) if indices else mask)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the columns kept."""
+        check_is_fitted(self, "support_")
+        names = np.array(self.schema_.names, dtype=object)
+        if input_features is not None:
+            if self.schema_.named and list(input_features) != names.tolist():
+                raise InputError("input_features is not equal to feature_names_in_")
+            if len(input_features) != len(names):
+                raise InputError("input_features should have length equal to number of features")
+            names = np.asarray(input_features, dtype=object)
+        return np.asarray(names[self.support_])
+
+    def transform(self, X: Any) -> Any:
+        """The columns kept, as the kind of table X is."""
+        check_is_fitted(self, "support_")
+        table = Intake.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
+        if isinstance(X, pa.Table | pa.RecordBatch) or type(X).__module__.split(".")[0] == "polars":
+            return X.select(self.get_feature_names_out().tolist())
+        if hasattr(X, "iloc"):
+            names = [str(name) for name in X.columns]
+            return X.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
+        if table.source.named:
+            raise InputError(
+                f"{type(X).__name__} cannot be narrowed; read the columns {', '.join(self.get_feature_names_out())}"
+            )
+        if hasattr(X, "tocsr"):
+            return X.tocsr()[:, self.get_support(indices=True)]
+        return np.asarray(X)[:, self.support_]
+
+    def _check_settings(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.criterion not in CRITERIA:
+            raise InputError(f"criterion={self.criterion!r}: choose one of {', '.join(CRITERIA)}")
+        whole = isinstance(self.n_features, Integral) and not isinstance(self.n_features, bool)
+        if self.n_features != "auto" and not (whole and int(self.n_features) >= 1):
+            raise InputError(f"n_features={self.n_features!r}: give a number of columns of at least 1, or 'auto'")
+        if self.estimator is not None and not isinstance(self.estimator, NaiveBayes):
+            raise InputError(f"estimator={self.estimator!r}: only NaiveBayes has terms by column; give one, or None")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,47 @@
+"""Information: what a column tells of the class, from its tables and bins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.borders import Borders, few
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.tables import Tables
+
+
+def mutual_information(table: Float) -> float:
+    """I(class; column) = sum over cells of p(c, x) log p(c, x) / (p(c) p(x)) in nats, from weights (K, m).
+
+    Less (K - 1)(m - 1) / (2 n), what independent columns show by chance (Miller 1955), and never below 0.
+
+    >>> round(mutual_information(np.array([[50.0, 0.0], [0.0, 50.0]])), 4)
+    0.6881
+    """
+    total = table.sum()
+    if not total > 0:
+        return 0.0
+    joint = table / total
+    chance = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    seen = joint > 0
+    found = float(np.sum(joint[seen] * np.log(joint[seen] / chance[seen])))
+    classes, cells = np.count_nonzero(joint.sum(axis=1)), np.count_nonzero(joint.sum(axis=0))
+    return max(0.0, found - float((classes - 1) * (cells - 1)) / (2 * float(total)))
+
+
+def of_levels(tables: Tables) -> dict[str, float]:
+    """Of each coded column."""
+    return {names[0]: mutual_information(tables.table(t).rounded()) for t, names in enumerate(tables.tables)}
+
+
+def of_numbers(bins: Bins) -> dict[str, float]:
+    """Of each number column, cut into a few cells of equal weight."""
+    return {name: _of_column(bins, j) for j, name in enumerate(bins.columns)}
+
+
+def _of_column(bins: Bins, j: int) -> float:
+    column = bins.column(j)
+    cuts = Borders(column).equal_frequency(few(float(column.pooled.sum())))
+    table = np.zeros((bins.groups, len(cuts) + 1))
+    np.add.at(table.T, np.searchsorted(cuts, column.edges, side="left"), column.weights.T)
+    return mutual_information(table)

@@ -1,0 +1,94 @@
+"""Batch: rows as they were counted, told apart by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayeskit.arrays import Array, Bool, Code, Float, Int
+from bayeskit.statistics.exact import ExactSum
+
+Word = NDArray[np.uint64]
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows as they were counted."""
+
+    numbers: Float  # (n, d) NaN where missing
+    codes: Code  # (n, c) -1 where missing
+    group: Int  # (n,)
+    weight: ExactSum  # (n,)
+    keys: Word  # (n,) what a cap chooses by
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def at(self, rows: Int | Bool) -> Batch:
+        weight = ExactSum(np.ascontiguousarray(self.weight.limbs[rows]), self.weight.low)
+        return Batch(self.numbers[rows], self.codes[rows], self.group[rows], weight, self.keys[rows])
+
+    @staticmethod
+    def joined(parts: Sequence[Batch]) -> Batch:
+        if len(parts) == 1:
+            return parts[0]
+        low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
+        limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
+        names = ("numbers", "codes", "group", "keys")
+        numbers, codes, group, keys = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+        return Batch(numbers, codes, group, ExactSum(limbs, low), keys)
+
+    @cached_property
+    def fingerprint(self) -> Word:
+        """Of what a row holds: equal rows have equal ones, and other rows hardly ever: (n,)."""
+        seen = mixed(np.zeros(len(self), dtype=np.uint64), self.group)
+        for column in (*bits(self.numbers).T, *self.codes.T):
+            seen = mixed(seen, column)
+        return seen
+
+    def same(self, mine: Int, other: Batch, theirs: Int) -> Bool:
+        """Whether some rows here hold what some rows there hold."""
+        one, two = bits(self.numbers[mine]), bits(other.numbers[theirs])
+        equal: Bool = (one == two).all(axis=1) & (self.codes[mine] == other.codes[theirs]).all(axis=1)
+        equal &= self.group[mine] == other.group[theirs]
+        return equal
+
+    def sorted(self) -> tuple[Batch, Int]:
+        """In the one order that does not depend on how rows came, and where stretches of equal rows begin."""
+        order = np.argsort(self.fingerprint, kind="stable")
+        alike = self.fingerprint[order[1:]] == self.fingerprint[order[:-1]]
+        equal = alike.copy()
+        equal[alike] = self.same(order[1:][alike], self, order[:-1][alike])
+        if not np.array_equal(alike, equal):  # two different rows with one fingerprint
+            columns = (*bits(self.numbers).T, *self.codes.T, self.group, self.fingerprint)
+            order = np.lexsort(columns)
+            equal = self.same(order[1:], self, order[:-1])
+        return self.at(order), np.flatnonzero(np.append(True, ~equal))[: len(order)]
+
+    def canonical(self) -> Batch:
+        """Sorted, equal rows as one."""
+        rows, begin = self.sorted()
+        if len(begin) == len(rows):
+            return rows
+        limbs = np.add.reduceat(rows.weight.limbs, begin, axis=0)
+        keys = np.minimum.reduceat(rows.keys, begin)
+        return replace(rows.at(begin), weight=ExactSum(limbs, rows.weight.low).carried(), keys=keys)
+
+
+def bits(numbers: Float) -> Int:
+    """Numbers as whole ones, all missing ones alike."""
+    return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.int64)
+
+
+def mixed(seen: Word, column: Array) -> Word:
+    """A hash of what was seen and one column more (a round of splitmix64)."""
+    z = (seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    out: Word = z ^ (z >> np.uint64(31))
+    return out

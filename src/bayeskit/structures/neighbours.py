@@ -1,0 +1,233 @@
+"""Neighbours: a density from the rows around a point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import KINDS, Column
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Context, Limit
+from bayeskit.metric import METRICS, SCALES, Metric
+from bayeskit.search import Asked, Near, Search, near
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.rows import Rows
+
+WEIGHTINGS = ("uniform", "epanechnikov")
+PART = "neighbours"
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """p(x | c) = K_c / (n_c V): of the K rows in the ball of volume V around x that holds the k nearest, those of c.
+
+    All rows at the distance of the k-th count, so K may be more than k; a row of weight w counts as w rows.
+    """
+
+    k: int = 5
+    metric: str = "euclidean"
+    scale: str | None = None
+    weights: str = "uniform"
+    pseudo: float = 0.0
+    most: int | None = None
+    seed: int = 0
+
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("metric", self.metric, METRICS),
+            ("scale", self.scale, SCALES),
+            ("weights", self.weights, WEIGHTINGS),
+        ):
+            if value not in known:
+                raise InputError(f"{what}={value!r}: choose one of {', '.join(map(repr, known))}")
+        for what, size in (("k", self.k), ("max_rows", 1 if self.most is None else self.most)):
+            if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+                raise InputError(f"{what}={size!r}: give a number of rows of at least 1")
+        if not (isinstance(self.pseudo, Real) and np.isfinite(self.pseudo) and self.pseudo >= 0):
+            raise InputError(f"pseudo={self.pseudo!r}: give a number of pseudo-rows of at least 0")
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Rows:
+        return Rows.empty(columns, n_groups, self.most, self.seed)
+
+    def fit(self, statistic: Rows, context: Context) -> NeighbourDensity:
+        return NeighbourDensity(self, statistic, Metric.of(statistic, self.metric, self.scale), context.unseen)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The rows that can be compared over some columns, and their search."""
+
+    search: Search
+    root: Float | None  # what numbers are multiplied with first
+    numeric: Bool  # (d,) the number columns compared
+    rows: Int  # which of all rows
+    totals: ExactSum  # (K,) weight of their classes
+
+
+@dataclass(frozen=True)
+class NeighbourDensity:
+    """Densities around rows, by class."""
+
+    likelihood: Neighbours
+    statistic: Rows
+    metric: Metric
+    unseen: str
+    _spaces: dict[bytes, Space] = field(default_factory=dict, compare=False, repr=False)
+
+    parts: ClassVar[tuple[str, ...]] = (PART,)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether a ball has a volume."""
+        return self.metric.has_volume
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Number columns with a single value, which say nothing."""
+        return tuple(n for n, s in zip(self.statistic.schema.numeric, self.metric.scale, strict=False) if not s)
+
+    @cached_property
+    def _points(self) -> Asked:
+        return self.metric.read(self.statistic.rows.numbers, self.statistic.rows.codes)
+
+    @cached_property
+    def _weights(self) -> Float:
+        return self.statistic.rows.weight.rounded()
+
+    def _space(self, pattern: Bool) -> Space:
+        """The search over the columns that a row has: (d + c,)."""
+        if pattern.tobytes() in self._spaces:
+            return self._spaces[pattern.tobytes()]
+        points, d = self._points, len(self.metric.scale)
+        there = np.hstack([~np.isnan(points.numbers), points.codes >= 0])[:, pattern]
+        alike = there.all if self.metric.covariance is not None else there.any
+        usable: Bool = np.asarray(alike(axis=1))
+        rows = np.flatnonzero(usable)
+        often = bool(pattern[self.metric.used].all())
+        search, root = self.metric.search(points.at(rows), pattern[:d], often)
+        space = Space(search, root, pattern[:d], rows, self.statistic.weights(usable))
+        if often:
+            self._spaces[pattern.tobytes()] = space
+        return space
+
+    def _groups(self, block: Block) -> Iterator[tuple[Int, Asked, Space]]:
+        """Rows that have the same columns, as the search wants them; without those that have none."""
+        numbers, codes = self.statistic.read(block)
+        if self.unseen != "smooth":
+            codes = np.maximum(codes, -1)
+        asked, d = self.metric.read(numbers, codes), len(self.metric.scale)
+        patterns = np.hstack([~np.isnan(asked.numbers), asked.codes != -1]) & self.metric.used
+        distinct, member = np.unique(patterns, axis=0, return_inverse=True)
+        for g, pattern in enumerate(distinct):
+            rows = np.flatnonzero(member.ravel() == g)
+            if not pattern.any():
+                continue
+            space, mine = self._space(pattern), asked.at(rows)
+            numbers = mine.numbers[:, pattern[:d]]
+            yield rows, Asked(numbers if space.root is None else numbers @ space.root, mine.codes), space
+
+    def _near(self, block: Block, own: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
+        """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
+        itself = self.statistic.find(block) if own else np.full(block.rows, -1, dtype=np.int64)
+        if own:
+            row, group, mass = block.own()
+            if self.likelihood.most is None and (itself[row] < 0).any():
+                raise InputError("leave-one-out asks for rows that were learned; one of these was not")
+        for rows, asked, space in self._groups(block):
+            place = np.full(len(self._weights) + 1, -1, dtype=np.int64)
+            place[space.rows] = np.arange(len(space.rows))
+            mine, left = place[itself[rows]], np.zeros(len(rows))
+            totals = np.tile(space.totals.rounded(), (len(rows), 1))
+            if own:
+                at = np.full(block.rows, -1, dtype=np.int64)
+                at[row] = np.arange(len(row))
+                known = np.flatnonzero(mine >= 0)
+                which = at[rows[known]]
+                left[known] = self.statistic.rows.weight.without(itself[rows[known]], mass[which])
+                totals[known, group[which]] = space.totals.without(group[which], mass[which])
+            around = near(space.search, asked, self.likelihood.k, self._weights[space.rows], mine, left)
+            yield rows, space, around, totals
+
+    def _counts(self, space: Space, around: Near) -> Float:
+        """Weight of each class around each row: (n, K)."""
+        mass = around.weight
+        if self.likelihood.weights == "epanechnikov":
+            reach = np.where(np.isfinite(around.beyond), around.beyond, 2 * around.radius)[around.row]
+            share = np.divide(around.distance, reach, out=np.zeros_like(mass), where=reach > 0)
+            mass = mass * (1 - share**2)
+        classes = self.statistic.groups
+        cell = around.row * classes + self.statistic.rows.group[space.rows[around.index]]
+        counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)
+        return counts.reshape(around.rows, classes)
+
+    def _shares(self, block: Block, own: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
+        """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
+        for rows, space, around, totals in self._near(block, own):
+            counts = self._counts(space, around)
+            whole = totals.sum(axis=1, keepdims=True)
+            some = counts.sum(axis=1) > 0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = counts / totals + self.likelihood.pseudo / whole
+                pooled = (counts.sum(axis=1, keepdims=True) + self.likelihood.pseudo) / whole
+            share = np.where(totals > 0, share, pooled)  # a class without rows is taken to be like the others
+            volume = self._log_volume(space, around)[:, None]
+            yield rows[some], share[some], totals[some], volume[some]
+
+    def _log_volume(self, space: Space, around: Near) -> Float:
+        """Of the balls; one of no radius takes the next distance, so that it has a volume: (n,)."""
+        if not self.normalised:
+            return np.zeros(around.rows)
+        radius = np.where(around.radius > 0, around.radius, around.beyond)
+        known = np.isfinite(radius) & (radius > 0)
+        size = self.metric.log_volume(np.where(known, radius, 1.0), space.numeric, space.root)
+        return np.where(known, size, 0.0)
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        for rows, share, _, volume in self._shares(block, own):
+            with np.errstate(divide="ignore"):
+                out[rows] += np.log(share) - volume
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        out = np.zeros((block.rows, self.statistic.groups))
+        self.add(block, out, own)
+        return out[:, None, :]
+
+    def spread(self, block: Block) -> Float:
+        """How far apart the classes are, summed over the rows: (1,)."""
+        terms = self.terms(block)
+        apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
+        return apart
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return np.zeros(block.rows)
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
+        for rows, share, totals, volume in self._shares(block, own):
+            zeros[rows] = share == 0
+            rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
+        return Limit(zeros, np.zeros_like(zeros), rest)
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {}
+
+    def neighbours(self, block: Block) -> Near:
+        """The rows around each row, by their place among all rows; distances in units of the table."""
+        unit = self.metric.unit
+        found, radius, beyond = [], np.full(block.rows, np.nan), np.full(block.rows, np.inf)
+        for rows, space, around, _ in self._near(block, False):
+            found.append((rows[around.row], space.rows[around.index], around.distance * unit, around.weight))
+            radius[rows], beyond[rows] = around.radius * unit, around.beyond * unit
+        none = (np.empty(0, dtype=np.int64),) * 2 + (np.empty(0),) * 2
+        row, index, distance, weight = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
+        order = np.lexsort((index, distance, row))
+        return Near(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)
