@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.arrays import Code, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
@@ -176,8 +176,8 @@ class Scores:
 
     @cached_property
     def _holes(self) -> list[bool]:
-        missing: Bool = (self.codes < 0).any(axis=1)
-        return missing.tolist()
+        missing: list[bool] = (self.codes < 0).any(axis=1).tolist()
+        return missing
 
     @cached_property
     def _buffer(self) -> Code:
