@@ -120,13 +120,13 @@ template <int R> inline void rescale(const Step &s, double *arena, double *expon
         for (int r = 0; r < R; ++r) out[cell * R + r] *= factor[r];
 }
 
-struct Tile {
+struct Span {
     int64_t first, rows;
     double *arena, *exponent;
 };
 
 // The likelihood of each state: 1 for the observed one, or for all; times what the caller gives.
-template <int R> inline bool indicate(const int64_t *w, const Evidence &e, const Tile &t) {
+template <int R> inline bool indicate(const int64_t *w, const Evidence &e, const Span &t) {
     int64_t size = w[4];
     double *out = t.arena + w[2] * R;
     const int32_t *code = w[3] < 0 ? nullptr : e.codes.data + w[3] * e.codes.rows + t.first;
@@ -145,7 +145,7 @@ template <int R> inline bool indicate(const int64_t *w, const Evidence &e, const
 }
 
 // Where the observed states of each row lead in a table.
-template <int R> inline bool bases(const int64_t *w, const Evidence &e, const Tile &t, int64_t *base) {
+template <int R> inline bool bases(const int64_t *w, const Evidence &e, const Span &t, int64_t *base) {
     int64_t known = w[5];
     const int64_t *column = w + 6, *stride = column + known, *size = stride + known;
     for (int r = 0; r < R; ++r) base[r] = w[3];
@@ -175,7 +175,7 @@ template <typename Visit> inline void each_open(const int64_t *w, Visit visit) {
     }
 }
 
-template <int R> inline bool gather(const int64_t *w, const Evidence &e, const double *tables, const Tile &t) {
+template <int R> inline bool gather(const int64_t *w, const Evidence &e, const double *tables, const Span &t) {
     int64_t base[R];
     if (!bases<R>(w, e, t, base)) return false;
     double *out = t.arena + w[2] * R;
@@ -185,7 +185,7 @@ template <int R> inline bool gather(const int64_t *w, const Evidence &e, const d
     return true;
 }
 
-template <int R, bool LARGEST> inline bool forward(const Program &p, const Evidence &e, const Tile &t) {
+template <int R, bool LARGEST> inline bool forward(const Program &p, const Evidence &e, const Span &t) {
     for (int r = 0; r < R; ++r) t.exponent[r] = 0;
     for (const int64_t *w = p.words, *end = w + p.length; w < end; w += w[0]) {
         if (w[1] == INDICATE) {
@@ -210,7 +210,7 @@ template <int R, bool LARGEST> inline bool forward(const Program &p, const Evide
 
 // What a change of every message does to the logarithm of the result, from the last step to the first; the parts of
 // the tables are multiplied by their entries, which makes them expected counts.
-template <int R> inline void backward(const Program &p, const Evidence &e, const Tile &t, double *slope, double *counts) {
+template <int R> inline void backward(const Program &p, const Evidence &e, const Span &t, double *slope, double *counts) {
     const int64_t *begin = p.words;
     for (int64_t i = p.ops - 1; i >= 0; --i) {
         const int64_t *w = begin + p.start[i];
@@ -264,7 +264,7 @@ inline double uniform(uint64_t seed, uint64_t row, uint64_t variable) {
 
 // States of the eliminated variables, last first: the most probable, or drawn in proportion.
 template <int R, bool LARGEST>
-inline void trace(const Program &p, const Tile &t, uint64_t seed, int64_t rows, int32_t *chosen) {
+inline void trace(const Program &p, const Span &t, uint64_t seed, int64_t rows, int32_t *chosen) {
     for (int64_t i = p.ops - 1; i >= 0; --i) {
         const int64_t *w = p.words + p.start[i];
         if (w[1] != STEP || w[5] < 0) continue;
@@ -308,7 +308,7 @@ template <int R> inline Status propagate_tiles(const Program &p, const Evidence 
     double *arena = room.as<double>(), *exponent = scale.as<double>(), *slope = slopes.as<double>();
     int64_t rows = e.codes.rows;
     for (int64_t first = 0; first < rows; first += R) {
-        Tile t = {first, least(R, rows - first), arena, exponent};
+        Span t = {first, least(R, rows - first), arena, exponent};
         bool fine = a.largest ? forward<R, true>(p, e, t) : forward<R, false>(p, e, t);
         if (!fine) return Status::code;
         for (int64_t k = 0; k < a.states; ++k)

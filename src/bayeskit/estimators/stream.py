@@ -33,12 +33,14 @@ RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB eac
 Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
 
 
-@dataclass(frozen=True)
+@dataclass
 class Divided:
     """An engine whose batches come with the fold of each row."""
 
     engine: Engine
     division: Division
+
+    outside: bool = True
 
     @staticmethod
     def takes(source: Any) -> bool:
