@@ -24,6 +24,8 @@ import bayeskit as bk
 MODELS: dict[str, Callable[[], Any]] = {
     "naive": lambda: bk.NaiveBayes(),
     "naive_auto": lambda: bk.NaiveBayes(families="auto"),
+    "full": lambda: bk.FullBayes(),
+    "full_tied": lambda: bk.FullBayes(covariance="tied"),
     "tan": lambda: bk.TAN(),
     "kdb": lambda: bk.KDB(),
     "aode": lambda: bk.AODE(),

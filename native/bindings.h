@@ -19,6 +19,7 @@ using namespace nb::literals;
 template <typename T, int N> using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <typename T, int N> using Input = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <typename T, int N> using Output = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Anywhere = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // a matrix in any layout
 using Weights = std::optional<Input<double, 1>>;
 
 // The clone in use: the one piece of global state.
@@ -36,6 +37,7 @@ inline void check(Status s) {
     case Status::code: refuse("a level code is below -2 or not below the size of its column");
     case Status::weight: refuse("a weight is negative or not finite");
     case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see window)");
+    case Status::infinite: refuse("a value is infinite");
     case Status::memory: throw std::bad_alloc();
     }
 }
@@ -59,6 +61,8 @@ inline Columns columns_of(const Input<uint64_t, 1> &address, const Input<int64_t
     return {address.data(), stride.data(), int64_t(address.shape(0)), rows};
 }
 
+inline Grid grid_of(Anywhere &m) { return {m.data(), m.stride(0), m.stride(1)}; }
+
 inline const double *weights_of(const Weights &w, int64_t rows) {
     if (!w) return nullptr;
     require(int64_t(w->shape(0)) == rows, "weights differ in length from rows");
@@ -75,10 +79,14 @@ template <typename S> Sums sums_of(S &limbs, int64_t low) {
 void bind_sums(nb::module_ &);
 void bind_finish(nb::module_ &);
 void bind_columns(nb::module_ &);
+void bind_leave(nb::module_ &);
 void bind_levels(nb::module_ &);
 void bind_sparse(nb::module_ &);
+void bind_foretell(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
 void bind_nearest(nb::module_ &);
+void bind_networks(nb::module_ &);
+void bind_products(nb::module_ &);
 void bind_selection(nb::module_ &);

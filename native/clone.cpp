@@ -20,6 +20,8 @@ struct Scratch {
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+inline double &cell(Grid g, int64_t i, int64_t k) { return g.data[i * g.row + k * g.column]; }
+
 inline double number_at(uint64_t address, int64_t offset) {
     double x;
     __builtin_memcpy(&x, (const char *) address + offset, 8);
@@ -36,8 +38,12 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "lookup.inl"
 #include "softmax.inl"
 #include "mixture.inl"
+#include "around.inl"
+#include "gauss.inl"
+#include "leave.inl"
 #include "selection.inl"
 #include "integers.inl"
+#include "propagate.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -45,5 +51,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 #define JOIN(a, b) JOIN_OF(a, b)
 
 extern const Kernels JOIN(kernels_, CLONE);
-const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
-                                       softmax,     integers, mixture, curves,   selection};
+const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
+                                       softmax, integers, mixture, around, gauss, curves, propagate, selection};

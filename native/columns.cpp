@@ -31,32 +31,45 @@ void moments(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
     check(status);
 }
 
-void gaussian(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<double, 1> scale,
-              Input<double, 2> mean, Input<double, 2> precision, Input<double, 2> constant, Output<double, 2> out) {
+bool gaussian(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<double, 1> scale,
+              Input<double, 2> mean, Input<double, 2> precision, Input<double, 2> constant, Anywhere out) {
     Columns c = columns_of(address, stride, rows);
     size_t d = size_t(c.count), k = out.shape(1);
     require(scale.shape(0) == d && mean.shape(0) == d && precision.shape(0) == d && constant.shape(0) == d,
             "scale, mean, precision and constant need one row per column");
     require(mean.shape(1) == k && precision.shape(1) == k && constant.shape(1) == k, "classes differ");
     require(int64_t(out.shape(0)) == rows, "out differs from rows");
-    for (size_t j = 0; j < d; ++j) require(std::isfinite(scale.data()[j]), "a scale is not finite");
+    for (size_t j = 0; j < d; ++j) require(std::isfinite(scale.data()[j]) && scale.data()[j] > 0, "a scale is not above 0");
+    for (size_t u = 0; u < d * k; ++u) {
+        require(std::isfinite(mean.data()[u]) && std::isfinite(constant.data()[u]), "a mean or constant is not finite");
+        require(!std::isnan(precision.data()[u]), "a precision is NaN");
+    }
     Status status;
     {
         nb::gil_scoped_release free;
         status = kernels->gaussian(c, scale.data(), mean.data(), precision.data(), constant.data(), int64_t(k),
-                                   out.data());
+                                   grid_of(out));
     }
+    if (status == Status::infinite) return true;
     check(status);
+    return false;
 }
 
-int64_t softmax(Output<double, 2> out, bool log, std::optional<Output<double, 1>> evidence) {
-    int64_t rows = int64_t(out.shape(0)), classes = int64_t(out.shape(1));
+int64_t softmax(Anywhere joint, bool log, std::optional<Output<double, 1>> evidence,
+                std::optional<Output<double, 2>> out) {
+    int64_t rows = int64_t(joint.shape(0)), classes = int64_t(joint.shape(1));
     require(classes >= 1, "softmax needs a class");
     require(!evidence || int64_t(evidence->shape(0)) == rows, "evidence differs from rows");
+    Grid from = grid_of(joint);
+    if (out)
+        require(int64_t(out->shape(0)) == rows && int64_t(out->shape(1)) == classes, "out differs from joint");
+    else
+        require(rows < 2 || (from.row == classes && (classes < 2 || from.column == 1)), "in place only in C order");
     int64_t impossible;
     {
         nb::gil_scoped_release free;
-        impossible = kernels->softmax(out.data(), rows, classes, log, evidence ? evidence->data() : nullptr);
+        impossible = kernels->softmax(from, rows, classes, log, evidence ? evidence->data() : nullptr,
+                                      out ? out->data() : from.data);
     }
     if (impossible < 0) throw std::bad_alloc();
     return impossible;
@@ -72,7 +85,9 @@ void bind_columns(nb::module_ &m) {
           "second"_a.noconvert(), "low2"_a, "Adds w, w x and w x^2 of every value that is not NaN, exactly.");
     m.def("gaussian", &gaussian, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
           "mean"_a.noconvert(), "precision"_a.noconvert(), "constant"_a.noconvert(), "out"_a.noconvert(),
-          "Adds constant - z^2/2, z = (x * scale - mean) * precision, of every column to out (rows, classes).");
-    m.def("softmax", &softmax, "out"_a.noconvert(), "log"_a, "evidence"_a.noconvert().none() = nb::none(),
-          "Posteriors (or their logs) of joint log densities, in place; returns how many rows were impossible.");
+          "Adds constant - z^2/2, z = (x * scale - mean) * precision, of every column to out (rows, classes); returns "
+          "whether a value was infinite.");
+    m.def("softmax", &softmax, "joint"_a.noconvert(), "log"_a, "evidence"_a.noconvert().none() = nb::none(),
+          "out"_a.noconvert().none() = nb::none(),
+          "Posteriors (or their logs) of joint log densities, to out or in place; returns how many rows were impossible.");
 }

@@ -12,11 +12,10 @@ extern const Kernels kernels_avx512;
 namespace {
 
 #ifdef HAVE_avx512
-// The widest registers, but for the two kernels that measured slower with them: the bits are the same.
+// The widest registers, but for the kernel that measured slower with them: the bits are the same.
 const Kernels &wide() {
     static const Kernels mixed = [] {
         Kernels k = kernels_avx512;
-        k.integers = kernels_avx2.integers;
         k.gaussian = kernels_avx2.gaussian;
         return k;
     }();
@@ -65,11 +64,15 @@ NB_MODULE(_core, m) {
     bind_sums(m);
     bind_finish(m);
     bind_columns(m);
+    bind_leave(m);
     bind_levels(m);
     bind_sparse(m);
     bind_bins(m);
+    bind_foretell(m);
     bind_mixture(m);
     bind_functions(m);
     bind_nearest(m);
+    bind_networks(m);
+    bind_products(m);
     bind_selection(m);
 }

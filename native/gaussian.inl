@@ -1,141 +1,200 @@
-// Log densities of independent normal columns.
+// Log densities of independent normal columns: with r = precision / sqrt(2),
 //
-// A tile of rows is worked on with rows in the lanes: out and the columns are turned once on the way in, and out
-// once on the way back. Each (row, class) sees the same operations in the same order whatever the tile is.
+//   out + sum of constant_j  -  sum of ((x_j - mean_j) r_j)^2,   each sum over the columns that are not missing.
+//
+// A tile of rows is worked on with rows in the lanes, the columns turned once on the way in. Each (row, class) sees the
+// same operations in the same order whatever the tile is: a tile without holes takes the sum of all constants, which
+// is the same number.
 namespace {
 
-constexpr int64_t TILE = 128;   // rows: 128 * (16 classes + LANES columns) doubles stay in the nearest cache
-constexpr int64_t ABREAST = 16; // classes
+constexpr int64_t TILE = 64;     // rows: TILE * (WIDE columns + 2 * ABREAST classes) doubles stay in the nearest cache
+constexpr int64_t WIDE = 32;     // columns
+constexpr int64_t ABREAST = 16;  // classes
+constexpr int TOGETHER_ROWS = 4; // vectors of rows, so that no sum waits for itself
+static_assert(TILE % (TOGETHER_ROWS * LANES) == 0, "a tile is worked on in whole vectors");
 
-// x * scale of columns [j, j + w) of rows [at, at + rows) into out, column k from out + k * TILE on; w <= LANES.
-// The scale is finite, so what is NaN here is missing; returns whether there are such holes.
+// x * scale of columns [j, j + w) of rows [at, at + rows) into out, column j + k from out + k * TILE on; w <= WIDE.
+// The scale is finite, so what is NaN here is missing; returns whether something is not finite. SCALED: not all are 1.
+template <bool SCALED>
 inline bool unpack(Columns c, int64_t j, int64_t w, int64_t at, int64_t rows, const double *scale, double *out) {
-    int64_t back = least(j, LANES - w), i = 0;  // a narrow last panel reads over columns before it
-    bool holes = false;
-    if (LANES > 1 && back + w == LANES && adjacent(c, j - back) == LANES) {
-        Real by[LANES];
-        Whole missing = splat(int64_t(0));
-        for (int k = 0; k < LANES; ++k) by[k] = splat(scale[j - back + k]);
+    int64_t stride = c.stride[j], i = 0;
+    Whole broken = splat(int64_t(0));  // bits of x - x: 0 only where x is finite
+    auto put = [&](double *to, Real x, int64_t k) {
+        broken |= as<Whole>(x - x);
+        store(to, SCALED ? x * splat(scale[j + k]) : x);
+    };
+    if (LANES > 1 && w >= LANES && adjacent(c, j, w) == w)
         for (; i + LANES <= rows; i += LANES) {
-            Real v[LANES];
-            const char *from = (const char *) c.address[j - back] + (at + i) * c.stride[j];
-            for (int k = 0; k < LANES; ++k) {
-                v[k] = load(from + k * c.stride[j]);
-                __builtin_prefetch(from + (k + TILE) * c.stride[j], 0, 2);  // the next tile, whoever comes for it
-            }
-            transpose(v);
-            for (int k = 0; k < LANES; ++k) {
-                missing |= differs(v[k], v[k]);
-                if (k >= back) store(out + (k - back) * TILE + i, v[k] * by[k]);
+            const char *from = (const char *) c.address[j] + (at + i) * stride;
+            for (int64_t r = 0; r < LANES; ++r)  // the next tile, whoever comes for it
+                for (int64_t b = 0; b < 8 * w; b += 64) __builtin_prefetch(from + (TILE + r) * stride + b, 0, 2);
+            for (int64_t l = 0; l < w; l += LANES) {
+                int64_t first = least(l, w - LANES);  // a narrow last panel takes columns before it once more
+                Real v[LANES];
+                for (int r = 0; r < LANES; ++r) v[r] = load(from + r * stride + 8 * first);
+                transpose(v);
+                for (int k = 0; k < LANES; ++k) put(out + (first + k) * TILE + i, v[k], first + k);
             }
         }
-        holes = any(missing);
-    }
     for (int64_t k = 0; k < w; ++k) {
-        int64_t r = i;
-        Real by = splat(scale[j + k]);
-        Whole missing = splat(int64_t(0));
+        int64_t r = i, step = c.stride[j + k];
         for (; r + LANES <= rows; r += LANES) {
-            const char *from = (const char *) c.address[j + k] + c.stride[j + k] * (at + r);
-            Real v = c.stride[j + k] == 8 ? load(from) : load_apart(from, c.stride[j + k]);
-            __builtin_prefetch(from + c.stride[j + k] * TILE, 0, 2);
-            missing |= differs(v, v);
-            store(out + k * TILE + r, v * by);
+            const char *from = (const char *) c.address[j + k] + step * (at + r);
+            __builtin_prefetch(from + step * TILE, 0, 2);
+            put(out + k * TILE + r, step == 8 ? load(from) : load_apart(from, step), k);
         }
-        holes |= any(missing);
         for (; r < rows; ++r) {
-            double v = number_at(c.address[j + k], (at + r) * c.stride[j + k]);
-            holes |= v != v;
-            out[k * TILE + r] = v * scale[j + k];
+            double x = number_at(c.address[j + k], (at + r) * step);
+            broken |= as<Whole>(splat(x - x));
+            out[k * TILE + r] = x * scale[j + k];
         }
     }
-    return holes;
+    return any(broken);
 }
 
+inline bool has_infinite(Columns c, int64_t j, int64_t w, int64_t at, int64_t rows) {
+    bool found = false;
+    for (int64_t k = j; k < j + w; ++k)
+        for (int64_t i = at; i < at + rows; ++i)
+            found |= __builtin_fabs(number_at(c.address[k], i * c.stride[k])) == INFINITE;
+    return found;
+}
+
+// root is r, which is 0 where precision is: 0 * inf then has no value, and the density is 0.
 struct Normal {
-    double mean, precision, constant;
-    // Parameters under which a finite x can give NaN: 0 * inf, inf - inf.
-    bool odd() const { return !(precision > 0 && mean - mean == 0 && constant - constant == 0); }
+    double mean, root, constant;
 };
 
-// constant - z^2 / 2. CAREFUL: NaN gives -0.0, which changes nothing when added, and where the formula itself has
-// no value the density is 0.
-template <bool CAREFUL> inline Real log_density(Real x, Normal p) {
-    Real z = (x - splat(p.mean)) * splat(p.precision), term = splat(p.constant) - splat(0.5) * z * z;
-    if (!CAREFUL) return term;
-    Real none = select(differs(x, x), splat(-0.0), splat(-INFINITE));
-    return select(differs(term, term), none, term);
-}
-
-// Adds W columns to one class, two vectors of rows at a time; what lies beyond the last row is never looked at.
-template <bool CAREFUL, int W> inline void add_normals(const double *x, const Normal *p, double *total, int64_t rows) {
-    for (int64_t i = 0; i < rows; i += 2 * LANES) {
-        Real a = load(total + i), b = load(total + i + LANES);
-        for (int l = 0; l < W; ++l) {
-            a += log_density<CAREFUL>(load(x + l * TILE + i), p[l]);
-            b += log_density<CAREFUL>(load(x + l * TILE + i + LANES), p[l]);
+// Adds the squares of w columns for one class; CAREFUL also their constants, and passes over what is missing; ODD where
+// a square may have no value. What lies beyond the last row is never looked at.
+template <bool CAREFUL, bool ODD>
+inline void add_squares(const double *x, const Normal *p, int64_t w, int64_t rows, double *square, double *constant) {
+    for (int64_t i = 0; i < rows; i += TOGETHER_ROWS * LANES) {
+        Real sum[TOGETHER_ROWS], known[TOGETHER_ROWS];
+        for (int v = 0; v < TOGETHER_ROWS; ++v) {
+            sum[v] = load(square + i + v * LANES);
+            if (CAREFUL) known[v] = load(constant + i + v * LANES);
         }
-        store(total + i, a);
-        store(total + i + LANES, b);
-    }
-}
-
-// The parameters of some classes by panel of LANES columns, then class, then column; odd by panel.
-struct Normals {
-    Normal *at;
-    bool *odd;
-
-    void read(int64_t columns, const double *mean, const double *precision, const double *constant, int64_t classes,
-              int64_t first, int64_t n) {
-        for (int64_t j = 0; j < columns; ++j) {
-            if (j % LANES == 0) odd[j / LANES] = false;
-            for (int64_t k = 0; k < n; ++k) {
-                int64_t i = j * classes + first + k;
-                Normal p = {mean[i], precision[i] < HUGE_NUMBER ? precision[i] : HUGE_NUMBER, constant[i]};
-                of(j, k)[j % LANES] = p;
-                odd[j / LANES] |= p.odd();
+        for (int64_t l = 0; l < w; ++l) {
+            Real mean = splat(p[l].mean), root = splat(p[l].root), fixed = splat(p[l].constant);
+            for (int v = 0; v < TOGETHER_ROWS; ++v) {
+                Real a = load(x + l * TILE + i + v * LANES), z = (a - mean) * root, more = z * z;
+                if (CAREFUL) {
+                    Whole there = equal(a, a);
+                    if (ODD) more = select(equal(more, more), more, splat(INFINITE));
+                    more = keep(there, more);
+                    known[v] += select(there, fixed, splat(-0.0));
+                }
+                sum[v] += more;
             }
         }
+        for (int v = 0; v < TOGETHER_ROWS; ++v) {
+            store(square + i + v * LANES, sum[v]);
+            if (CAREFUL) store(constant + i + v * LANES, known[v]);
+        }
     }
-    // Columns [j, j + w) to n classes. Two columns at a time: half the traffic of totals, and registers enough.
-    template <bool CAREFUL>
-    inline void add(const double *x, int64_t j, int64_t w, int64_t n, double *total, int64_t rows) const {
-        for (int64_t l = 0; l + 2 <= w; l += 2)
-            for (int64_t k = 0; k < n; ++k)
-                add_normals<CAREFUL, 2>(x + l * TILE, of(j, k) + l, total + k * TILE, rows);
-        if (w % 2)
-            for (int64_t k = 0; k < n; ++k)
-                add_normals<CAREFUL, 1>(x + (w - 1) * TILE, of(j, k) + w - 1, total + k * TILE, rows);
+}
+
+// The parameters of up to ABREAST classes, class by class.
+struct Normals {
+    Normal *at;
+    int64_t columns;
+
+    Normal *of(int64_t k) const { return at + k * columns; }
+
+    // Returns whether a finite x can give NaN: 0 * inf.
+    bool read(const double *mean, const double *precision, const double *constant, int64_t classes, int64_t first,
+              int64_t n) {
+        bool odd = false;
+        for (int64_t j = 0; j < columns; ++j)
+            for (int64_t k = 0; k < n; ++k) {
+                int64_t u = j * classes + first + k;
+                double p = precision[u] < HUGE_NUMBER ? precision[u] : HUGE_NUMBER;
+                of(k)[j] = {mean[u], p * ROOT_HALF, constant[u]};
+                odd |= of(k)[j].root == 0;
+            }
+        return odd;
     }
-    Normal *of(int64_t j, int64_t k) const { return at + (j / LANES * ABREAST + k) * LANES; }
+    // The constants of the columns before j, added up in their order.
+    double before(int64_t k, int64_t j) const {
+        double sum = -0.0;
+        for (int64_t l = 0; l < j; ++l) sum += of(k)[l].constant;
+        return sum;
+    }
+
+    static constexpr double ROOT_HALF = 0x1.6a09e667f3bcdp-1;
+};
+
+// One tile: the sums of constants and squares by class.
+struct Tile {
+    alignas(64) double x[WIDE * TILE], constant[ABREAST * TILE], square[ABREAST * TILE];
+
+    // Adds up all columns; returns whether a value was infinite. whole has the sum of all constants of each class.
+    bool fill(Columns c, const double *scale, const Normals &normals, bool odd, const double *whole, int64_t n,
+              int64_t at, int64_t rows) {
+        bool careful = false, infinite = false;
+        for (int64_t i = 0; i < n * TILE; ++i) square[i] = 0.0;
+        for (int64_t j = 0, w; j < c.count; j += w) {
+            w = least(WIDE, c.count - j);
+            bool scaled = false;
+            for (int64_t l = 0; l < w; ++l) scaled |= scale[j + l] != 1;
+            bool broken = (scaled ? unpack<true> : unpack<false>)(c, j, w, at, rows, scale, x);
+            infinite = infinite || (broken && beyond(w) && has_infinite(c, j, w, at, rows));
+            if (!careful && (broken || odd)) {  // from here on to the end of the tile
+                careful = true;
+                for (int64_t k = 0; k < n; ++k) spread(normals.before(k, j), k);
+            }
+            for (int64_t k = 0; k < n; ++k) {
+                auto add = odd ? add_squares<true, true> : careful ? add_squares<true, false> : add_squares<false, false>;
+                add(x, normals.of(k) + j, w, rows, square + k * TILE, constant + k * TILE);
+            }
+        }
+        for (int64_t k = 0; k < n && !careful; ++k) spread(whole[k], k);
+        return infinite;
+    }
+    // Whether a scaled value is infinite: it need not have been so before.
+    bool beyond(int64_t w) const {
+        Whole found = splat(int64_t(0));
+        for (int64_t i = 0; i < w * TILE; i += LANES) found |= equal(magnitude(load(x + i)), splat(INFINITE));
+        return any(found);
+    }
+    void spread(double value, int64_t k) {
+        for (int64_t i = 0; i < TILE; ++i) constant[k * TILE + i] = value;
+    }
+    void add_to(Grid out, int64_t at, int64_t rows, int64_t first, int64_t n) const {
+        for (int64_t k = 0; k < n; ++k) {
+            const double *c = constant + k * TILE, *q = square + k * TILE;
+            if (out.row == 1) {
+                double *to = &cell(out, at, first + k);
+                for (int64_t i = 0; i < rows; ++i) to[i] = (to[i] + c[i]) - q[i];
+            } else
+                for (int64_t i = 0; i < rows; ++i) {
+                    double &to = cell(out, at + i, first + k);
+                    to = (to + c[i]) - q[i];
+                }
+        }
+    }
 };
 
 Status gaussian(Columns c, const double *scale, const double *mean, const double *precision, const double *constant,
-                int64_t classes, double *out) {
-    int64_t panels = (c.count + LANES - 1) / LANES;
-    Scratch parameters(panels * ABREAST * LANES * int64_t(sizeof(Normal))), flags(panels);
-    if (!parameters.data || !flags.data) return Status::memory;
-    Normals normals = {parameters.as<Normal>(), flags.as<bool>()};
-    alignas(64) double x[LANES * TILE] = {}, total[ABREAST * TILE] = {};
+                int64_t classes, Grid out) {
+    Scratch parameters(c.count * ABREAST * int64_t(sizeof(Normal)));
+    if (!parameters.data) return Status::memory;
+    Normals normals = {parameters.as<Normal>(), c.count};
+    Tile tile = {};
+    bool infinite = false;
     for (int64_t first = 0; first < classes; first += ABREAST) {
         int64_t n = least(ABREAST, classes - first);
-        normals.read(c.count, mean, precision, constant, classes, first, n);
+        bool odd = normals.read(mean, precision, constant, classes, first, n);
+        double whole[ABREAST];
+        for (int64_t k = 0; k < n; ++k) whole[k] = normals.before(k, c.count);
         for (int64_t at = 0; at < c.rows; at += TILE) {
             int64_t rows = least(TILE, c.rows - at);
-            double *block = out + at * classes + first;
-            turn_in(block, classes, n, rows, total, TILE);
-            for (int64_t j = 0; j < c.count; j += LANES) {
-                int64_t w = least(LANES, c.count - j);
-                bool careful = unpack(c, j, w, at, rows, scale, x) || normals.odd[j / LANES];
-                if (careful)
-                    normals.add<true>(x, j, w, n, total, rows);
-                else
-                    normals.add<false>(x, j, w, n, total, rows);
-            }
-            turn_out(block, classes, n, rows, total, TILE);
+            infinite |= tile.fill(c, scale, normals, odd, whole, n, at, rows);
+            tile.add_to(out, at, rows, first, n);
         }
     }
-    return Status::fine;
+    return infinite ? Status::infinite : Status::fine;
 }
 
 }  // namespace

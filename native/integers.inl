@@ -54,30 +54,95 @@ inline void strip_codes(const char *data, int64_t stride, int64_t rows, int from
         }
 }
 
+#if defined(SCALAR)
+inline void store_narrow(int32_t *p, Whole v) { *p = int32_t(v); }
+#else
+typedef int32_t Half __attribute__((vector_size(4 * LANES)));
+inline void store_narrow(int32_t *p, Whole v) {
+    Half h = __builtin_convertvector(v, Half);
+    __builtin_memcpy(p, &h, sizeof h);
+}
+#endif
+
+// Whether the table of column j says no more than v - base: levels in order, without gaps.
+inline bool counts_up(const int64_t *start, const int32_t *table, int64_t j) {
+    int64_t size = start[j + 1] - start[j], wrong = 0;
+    for (int64_t d = 0; d < size; ++d) wrong += table[start[j] + d] != int32_t(d);
+    return !wrong;
+}
+
+// w >= LANES adjacent columns from j on whose tables count up; false if a value is in none of them.
+inline bool strip_differences(const char *data, int64_t stride, int64_t rows, const int64_t *base, const uint64_t *size,
+                              int64_t w, int32_t *out, int64_t step) {
+    Whole known = splat(int64_t(-1));
+    int64_t i = 0;
+    for (; i + LANES <= rows; i += LANES) {
+        const char *from = data + i * stride;
+        for (int64_t r = 0; r < LANES; ++r)  // the next strip
+            for (int64_t b = 0; b < 8 * w; b += 64) __builtin_prefetch(from + (STRIP + r) * stride + b, 0, 2);
+        for (int64_t l = 0; l < w; l += LANES) {
+            int64_t first = least(l, w - LANES);  // a narrow last panel takes columns before it once more
+            Bits lowest = as<Bits>(load(base + first)), most = as<Bits>(load(size + first));
+            Real v[LANES];  // moved about, never computed with
+            for (int64_t r = 0; r < LANES; ++r) {
+                Bits d = as<Bits>(load(from + r * stride + 8 * first)) - lowest;
+                known &= below(d, most);
+                v[r] = as<Real>(d);
+            }
+            transpose(v);
+            for (int k = 0; k < LANES; ++k) store_narrow(out + (first + k) * step + i, as<Whole>(v[k]));
+        }
+    }
+    bool every = !any(~known);
+    for (; i < rows; ++i)
+        for (int64_t l = 0; l < w; ++l) {
+            uint64_t v;
+            __builtin_memcpy(&v, data + i * stride + 8 * l, 8);
+            uint64_t d = v - uint64_t(base[l]);
+            every &= d < size[l];
+            out[l * step + i] = int32_t(d);
+        }
+    return every;
+}
+
 int64_t integers(Columns c, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out) {
     int64_t unseen = 0;
+    Scratch sizes(8 * c.count), runs(8 * c.count);
+    if (!sizes.data || !runs.data) return -1;
+    uint64_t *size = sizes.as<uint64_t>();
+    int64_t *run = runs.as<int64_t>();  // how many columns from here on can be taken together
+    for (int64_t j = c.count - 1; j >= 0; --j) {
+        size[j] = table_size(base, start, j);
+        bool plain = LANES > 1 && start[j + 1] - start[j] <= c.rows && counts_up(start, table, j);
+        run[j] = !plain ? 0 : j + 1 < c.count && adjacent(c, j, 2) == 2 ? 1 + run[j + 1] : 1;
+    }
     for (int64_t at = 0; at < c.rows; at += STRIP) {
         int64_t rows = least(STRIP, c.rows - at);
         for (int64_t j = 0; j < c.count;) {
-            int64_t w = adjacent(c, j), first = j + w - LANES;
+            int32_t *to = out + j * c.rows + at;
+            const char *data = (const char *) c.address[j] + at * c.stride[j];
+            if (run[j] >= LANES && strip_differences(data, c.stride[j], rows, base + j, size + j, run[j], to, c.rows)) {
+                j += run[j];
+                continue;
+            }
+            int64_t w = adjacent(c, j), first = j + w - LANES, done = j;
             if (LANES > 1 && first >= 0 && adjacent(c, first) == LANES) {
                 strip_codes((const char *) c.address[first] + at * c.stride[j], c.stride[j], rows, int(j - first), base,
                             start, table, out + first * c.rows + at, c.rows, first);
                 j += w;
-                continue;
+            } else {
+                for (int64_t i = 0; i < rows; ++i) {
+                    uint64_t v;
+                    __builtin_memcpy(&v, data + i * c.stride[j], 8);
+                    to[i] = code_of(v, base[j], size[j], table + start[j]);
+                }
+                ++j;
             }
-            uint64_t size = table_size(base, start, j);
-            for (int64_t i = 0; i < rows; ++i) {
-                uint64_t v;
-                __builtin_memcpy(&v, (const char *) c.address[j] + (at + i) * c.stride[j], 8);
-                out[j * c.rows + at + i] = code_of(v, base[j], size, table + start[j]);
+            for (; done < j; ++done) {
+                int32_t missed = 0;
+                for (int64_t i = 0; i < rows; ++i) missed += out[done * c.rows + at + i] == -2;
+                unseen += missed;
             }
-            ++j;
-        }
-        for (int64_t j = 0; j < c.count; ++j) {
-            int32_t missed = 0;
-            for (int64_t i = 0; i < rows; ++i) missed += out[j * c.rows + at + i] == -2;
-            unseen += missed;
         }
     }
     return unseen;

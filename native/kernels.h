@@ -17,6 +17,12 @@ struct Codes {
     int64_t rows;
 };
 
+// A matrix in any layout: row i, column k is at data[i * row + k * column].
+struct Grid {
+    double *data;
+    int64_t row, column;
+};
+
 // Exact sums: cell c is sum over l of limb[c * length + l] * 2^(32 * (low + l)).
 struct Sums {
     int64_t *limb;
@@ -48,7 +54,57 @@ struct Curves {
     int64_t longest;
 };
 
-enum class Status { fine, group, code, weight, window, memory };
+// Normal columns from which each row's own value is taken out. (classes, columns): weight, mean, what its rounding lost, the
+// mean, precision and constant of the plain density, the variance as a share of the column's, and whether floors or the
+// lack of values may move the density when another class loses a row. (columns): scale of the values, weight, mean, what
+// its rounding lost, deviation and pooled variance of the whole column, constant of a density of its deviation. Rows
+// heavier than `most` are in doubt.
+struct Leaving {
+    const double *weight, *mean, *low, *normal, *precision, *constant, *share;
+    const bool *delicate;
+    const double *scale, *whole, *middle, *middle_low, *spread, *within, *base;
+    double most;
+};
+
+// A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
+//   INDICATE  out, column (-1 none), states, likelihood (-1 none)
+//   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
+//   STEP      out, dims, states, variable (-1 none), scaled, inputs; size, variable of the dims; inputs as
+//             (message or table, offset, stride of the variable, strides of the dims)
+// Offsets count cells: of ``tables``, or of the arena, which has a value for every row of a tile in each.
+constexpr int INDICATE = 0, GATHER = 1, STEP = 2;
+constexpr int MOST_INPUTS = 16, MOST_DIMS = 64;
+
+struct Program {
+    const int64_t *words;
+    int64_t length;
+    const int64_t *start;  // (ops,)
+    int64_t ops;
+    const double *tables;
+    int64_t cells, result;  // of the arena; where the result stands
+};
+
+// What is known of each row: codes (variables, rows), -1 not observed, and likelihoods (cells, rows).
+struct Evidence {
+    Codes codes;
+    const double *likelihood;
+};
+
+// What is asked: the result (states, rows) over 2^exponent; states of all variables; expected counts.
+struct Asked {
+    int64_t tile;
+    bool largest;
+    int64_t states;
+    double *out, *exponent;
+    int32_t *chosen;  // (variables, rows), or null
+    uint64_t seed;
+    double *counts;  // like tables, or null
+    const double *weights;
+    int64_t belief_from, beliefs;  // arena cells whose posterior goes to belief (beliefs, rows)
+    double *belief;
+};
+
+enum class Status { fine, group, code, weight, window, memory, infinite };
 
 struct Kernels {
     const char *name;
@@ -56,16 +112,24 @@ struct Kernels {
     Status (*moments)(Columns, const int32_t *groups, const double *weights, int64_t n_groups, Sums present,
                       Sums first, Sums second);
     Status (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
-                       const double *constant, int64_t classes, double *out);
+                       const double *constant, int64_t classes, Grid out);
+    Status (*leave)(Columns, const int32_t *groups, const double *weights, Leaving, int64_t classes, Grid out,
+                    int64_t *doubtful, int64_t *found);
     Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
     Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
     Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,
-                     const double *table, int64_t cells, int64_t classes, double *out);
-    int64_t (*softmax)(double *out, int64_t rows, int64_t classes, bool log, double *evidence);
+                     const double *table, int64_t cells, int64_t classes, Grid out);
+    int64_t (*softmax)(Grid joint, int64_t rows, int64_t classes, bool log, double *evidence, double *out);
     int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
     void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
-    Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, double *out);
+    void (*around)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
+                   double depth, const double *place, int64_t places, int64_t terms, double *scale, double *moments,
+                   double *scratch);
+    Status (*gauss)(const double *centre, const double *weight, int64_t count, double precision, const double *place,
+                    int64_t places, double *out);
+    Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
+    Status (*propagate)(Program, Evidence, Asked);
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
                         int64_t others, const double *truth, const double *weights, const int64_t *candidates,
                         int64_t count, double *out);

@@ -84,10 +84,17 @@ inline Real magnitude(Real a) { return as<Real>(as<Whole>(a) & splat(INT64_MAX))
 inline Real smaller(Real a, Real b) { return select(less(a, b), a, b); }
 inline Real larger(Real a, Real b) { return select(less(b, a), a, b); }
 
+// Whether a bit is set in any lane.
 inline bool any(Whole mask) {
+#if defined(__AVX512F__) && !defined(SCALAR)
+    return _mm512_test_epi64_mask((__m512i) mask, (__m512i) mask) != 0;
+#elif defined(__AVX2__) && !defined(SCALAR)
+    return !_mm256_testz_si256((__m256i) mask, (__m256i) mask);
+#else
     int64_t found = 0;
     for (int i = 0; i < LANES; ++i) found |= lane(mask, i);
     return found != 0;
+#endif
 }
 
 #if defined(__FMA__) && !defined(SCALAR)

@@ -78,7 +78,7 @@ void pairs(Input<int32_t, 2> codes, Input<int32_t, 1> groups, Input<int32_t, 2> 
 }
 
 void lookup(Input<int32_t, 2> codes, Input<int32_t, 1> columns, Input<int64_t, 1> offset, Input<double, 2> table,
-            Output<double, 2> out) {
+            Anywhere out) {
     Codes c = codes_of(codes);
     size_t tables = columns.shape(0);
     int64_t cells = int64_t(table.shape(0));
@@ -98,7 +98,7 @@ void lookup(Input<int32_t, 2> codes, Input<int32_t, 1> columns, Input<int64_t, 1
     {
         nb::gil_scoped_release free;
         status = kernels->lookup(c, columns.data(), offset.data(), size.data(), int64_t(tables), table.data(), cells,
-                                 int64_t(table.shape(1)), out.data());
+                                 int64_t(table.shape(1)), grid_of(out));
     }
     check(status);
 }
@@ -111,8 +111,13 @@ int64_t integers(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t r
     const int64_t *s = start.data();
     require(s[0] >= 0 && s[c.count] <= int64_t(table.shape(0)), "start leaves the table");
     for (int64_t j = 0; j < c.count; ++j) require(s[j] <= s[j + 1], "start must not decrease");
-    nb::gil_scoped_release free;
-    return kernels->integers(c, base.data(), s, table.data(), out.data());
+    int64_t unseen;
+    {
+        nb::gil_scoped_release free;
+        unseen = kernels->integers(c, base.data(), s, table.data(), out.data());
+    }
+    if (unseen < 0) throw std::bad_alloc();
+    return unseen;
 }
 
 }  // namespace

@@ -40,11 +40,11 @@ template <int V> inline void add_one(double *total, int64_t n, int64_t step, con
 // Rows of the table are padded to whole vectors (step doubles), so that a row of out is a few vectors too.
 template <int V>
 inline void add_tables(Codes codes, const int32_t *columns, const int64_t *offset, int64_t tables, const double *padded,
-                       int64_t step, int64_t classes, double *out, double *total, int64_t tile) {
+                       int64_t step, int64_t classes, Grid out, double *total, int64_t tile) {
     for (int64_t at = 0; at < codes.rows; at += tile) {
         int64_t n = least(tile, codes.rows - at), t = 0;
         for (int64_t i = 0; i < n; ++i)
-            for (int64_t k = 0; k < classes; ++k) total[i * step + k] = out[(at + i) * classes + k];
+            for (int64_t k = 0; k < classes; ++k) total[i * step + k] = cell(out, at + i, k);
         auto code = [&](int64_t u) { return codes.data + columns[u] * codes.rows + at; };
         auto from = [&](int64_t u) { return padded + (offset[u] + 2) * step; };
         for (; t + 4 <= tables; t += 4) {
@@ -54,19 +54,19 @@ inline void add_tables(Codes codes, const int32_t *columns, const int64_t *offse
         }
         for (; t < tables; ++t) add_one<V>(total, n, step, code(t), from(t));
         for (int64_t i = 0; i < n; ++i)
-            for (int64_t k = 0; k < classes; ++k) out[(at + i) * classes + k] = total[i * step + k];
+            for (int64_t k = 0; k < classes; ++k) cell(out, at + i, k) = total[i * step + k];
     }
 }
 
 Status lookup(Codes codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,
-              const double *table, int64_t cells, int64_t classes, double *out) {
+              const double *table, int64_t cells, int64_t classes, Grid out) {
     if (!codes_fit(codes, columns, size, tables)) return Status::code;
     int64_t step = (classes + LANES - 1) / LANES * LANES, tile = most(1, 2048 / step);
     if (codes.rows < cells / 8 + 4) {  // few rows: padding the table would cost more than it saves
         for (int64_t i = 0; i < codes.rows; ++i)
             for (int64_t t = 0; t < tables; ++t) {
                 const double *from = table + (offset[t] + codes.data[columns[t] * codes.rows + i] + 2) * classes;
-                for (int64_t k = 0; k < classes; ++k) out[i * classes + k] += from[k];
+                for (int64_t k = 0; k < classes; ++k) cell(out, i, k) += from[k];
             }
         return Status::fine;
     }

@@ -79,7 +79,7 @@ constexpr int64_t CURVE_ROWS = 1024;
 
 // Adds constant + the curve of every (column, class) at its value; see Curves. Values in no stretch of a curve, or where
 // the curve is not good enough (NaN), are summed directly.
-Status curves(Columns c, const double *scale, const double *base, Curves t, int64_t classes, double *out) {
+Status curves(Columns c, const double *scale, const double *base, Curves t, int64_t classes, Grid out) {
     Scratch room(8 * t.longest + 8 * CURVE_ROWS);
     if (!room.data) return Status::memory;
     double *x = room.as<double>(), *scratch = x + CURVE_ROWS;
@@ -92,7 +92,7 @@ Status curves(Columns c, const double *scale, const double *base, Curves t, int6
                 int64_t first = t.stretch[u], stretches = t.stretch[u + 1] - first;
                 Mixture m = {t.centre + t.offset[u], t.log_weight + t.offset[u], t.offset[u + 1] - t.offset[u],
                              t.real[u], t.precision[u]};
-                double *to = out + from * classes + k, constant = t.constant[u], steps = t.steps[u];
+                double constant = t.constant[u], steps = t.steps[u];
                 for (int64_t i = 0; i < n; ++i) {
                     double v = x[i], value = __builtin_nan("");
                     if (v != v) continue;
@@ -112,7 +112,7 @@ Status curves(Columns c, const double *scale, const double *base, Curves t, int6
                         double slope;
                         value = m.real ? log_mixture(m, v, 40.0, scratch, &slope) : 0.0;
                     }
-                    to[i * classes] += constant + value;
+                    cell(out, from + i, k) += constant + value;
                 }
             }
         }

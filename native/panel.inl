@@ -50,16 +50,4 @@ inline bool adjacent_panel(Columns c, int64_t j, const Panel &p) {
            c.address[j] == c.address[last] + 8 && adjacent(c, p.first) == LANES;
 }
 
-// Some columns of a C-order matrix to rows of a tile and back: column k to tile + k * step. Columns outermost: they
-// may be few, and short inner loops are slow.
-inline void turn_in(const double *from, int64_t width, int64_t columns, int64_t rows, double *tile, int64_t step) {
-    for (int64_t k = 0; k < columns; ++k)
-        for (int64_t i = 0; i < rows; ++i) tile[k * step + i] = from[i * width + k];
-}
-
-inline void turn_out(double *to, int64_t width, int64_t columns, int64_t rows, const double *tile, int64_t step) {
-    for (int64_t k = 0; k < columns; ++k)
-        for (int64_t i = 0; i < rows; ++i) to[i * width + k] = tile[k * step + i];
-}
-
 }  // namespace

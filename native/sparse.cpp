@@ -2,6 +2,7 @@
 #include <cmath>
 #include "bindings.h"
 #include "lanes.h"
+#include "wide.h"
 #include "words.h"
 
 namespace {
@@ -31,6 +32,32 @@ Rows rows_of(const Starts &indptr, const Places &indices, const Numbers &values,
     }
     require(least >= 0 && most < width, "an index lies outside the columns");
     return {start, indices.data(), values.data(), n};
+}
+
+// Whether no row names a column twice.
+bool distinct(Starts indptr, Places indices, int64_t width) {
+    require(indptr.shape(0) >= 1 && width >= 0, "indptr is empty, or the width negative");
+    int64_t n = int64_t(indptr.shape(0)) - 1;
+    const int64_t *start = indptr.data();
+    require(start[0] >= 0 && start[n] <= int64_t(indices.shape(0)), "indptr does not fit the indices");
+    for (int64_t i = 0; i < n; ++i) require(start[i] <= start[i + 1], "indptr falls");
+    std::vector<int64_t> last(size_t(width), -1);  // the row that named a column last
+    bool good = true, once = true;
+    {
+        nb::gil_scoped_release free;
+        for (int64_t i = 0; i < n && good; ++i)
+            for (int64_t k = start[i]; k < start[i + 1]; ++k) {
+                int64_t j = indices.data()[k];
+                if (j < 0 || j >= width) {
+                    good = false;
+                    break;
+                }
+                once &= last[size_t(j)] != i;
+                last[size_t(j)] = i;
+            }
+    }
+    require(good, "an index lies outside the columns");
+    return once;
 }
 
 // Smallest and largest above zero, whether all values are whole, how many are NaN, how many are below zero.
@@ -99,7 +126,36 @@ void add_whole(Rows r, const int32_t *groups, const double *w, bool presence, in
     }
 }
 
-void totals(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, Weights weights, bool presence,
+// Doubles of any kind, group by group. False if one does not fit the limbs.
+bool add_fractions(Rows r, const int32_t *groups, int64_t n_groups, int64_t width, Sums s, bool &carried) {
+    std::vector<int64_t> begin(size_t(n_groups) + 1), order(size_t(r.count));  // rows by group, those of none left out
+    for (int64_t i = 0; i < r.count; ++i)
+        if (groups[i] >= 0) ++begin[size_t(groups[i]) + 1];
+    for (size_t g = 0; g < size_t(n_groups); ++g) begin[g + 1] += begin[g];
+    std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+    for (int64_t i = 0; i < r.count; ++i)
+        if (groups[i] >= 0) order[size_t(next[size_t(groups[i])]++)] = i;
+    constexpr int64_t AHEAD = 3;
+    bool good = true;
+    WideSums sums(s, width, r.start[r.count]);
+    for (int64_t g = 0; g < n_groups; ++g) {
+        for (int64_t at = begin[size_t(g)]; at < begin[size_t(g) + 1]; ++at) {
+            int64_t i = order[size_t(at)];
+            if (at + AHEAD < begin[size_t(g) + 1]) {  // rows of a group lie anywhere
+                int64_t soon = order[size_t(at + AHEAD)];
+                for (int64_t k = r.start[soon]; k < r.start[soon + 1]; k += 8) __builtin_prefetch(r.value + k);
+                for (int64_t k = r.start[soon]; k < r.start[soon + 1]; k += 16) __builtin_prefetch(r.column + k);
+            }
+            good &= sums.add(g, r.column + r.start[i], r.value + r.start[i], r.start[i + 1] - r.start[i]);
+        }
+        sums.empty_into(g);
+    }
+    carried = sums.carried();
+    return good;
+}
+
+// Returns whether limbs that were all zero are carried afterwards; if in doubt they are not.
+bool totals(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, Weights weights, bool presence,
             bool whole, Output<int64_t, 3> limbs, int64_t low) {
     Sums s = sums_of(limbs, low);
     int64_t width = int64_t(limbs.shape(1)), n_groups = int64_t(limbs.shape(0));
@@ -107,12 +163,14 @@ void totals(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> gro
     require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
     const double *w = weights_of(weights, r.count);
     require(!whole || (-low >= 0 && -low < s.length), "the limbs do not reach 2^0");
-    bool good = true;
+    bool good = true, carried = false;
     {
         nb::gil_scoped_release free;
         for (int64_t i = 0; i < r.count; ++i) good &= groups.data()[i] >= -1 && groups.data()[i] < n_groups;
         if (good && whole)
             add_whole(r, groups.data(), w, presence, width, s);
+        else if (good && !w && !presence)
+            good = add_fractions(r, groups.data(), n_groups, width, s, carried);
         else if (good)
             for (int64_t i = 0; i < r.count; ++i) {
                 int64_t g = groups.data()[i];
@@ -120,13 +178,12 @@ void totals(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> gro
                 if (g < 0 || !(mass > 0)) continue;
                 for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
                     double x = counted(r.value[k], presence);
-                    if (x > 0)
-                        good &= w ? add_product(s, g * width + r.column[k], x, mass, false)
-                                  : add(s, g * width + r.column[k], x);
+                    if (x > 0) good &= add_product(s, g * width + r.column[k], x, mass, false);
                 }
             }
     }
     require(good, "a group lies outside the sums, or a value does not fit the limbs; widen them (see window)");
+    return carried;
 }
 
 // A carried cell of at least 0 to the nearest double: its top 64 bits, the last of them sticky, rounded once.
@@ -145,7 +202,34 @@ inline double rounded_cell(const int64_t *limb, int64_t length, int64_t low, Mag
     uint64_t top = z ? high << z | rest >> (64 - z) : high;
     bool sticky = (rest << z) != 0;
     for (int64_t i = t - 4; i >= 0; --i) sticky |= limb[i] != 0;
-    return std::ldexp(double(top | uint64_t(sticky)), int(32 * (t - 1 + low) - z));
+    // a power of two among the normal doubles, so that nothing is rounded twice
+    return double(top | uint64_t(sticky)) * double_of(uint64_t(32 * (t - 1 + low) - z + 1023) << 52);
+}
+
+constexpr int64_t KNOWN = 1024;  // logarithms of small counts, which most are
+
+// Cells of LENGTH limbs (of any number where it is 0), some columns at a time.
+template <int64_t LENGTH>
+void logs_of(Sums s, int64_t groups, int64_t width, const double *known, double smoothing, const double *size, double *out) {
+    constexpr int64_t STRETCH = 1024;
+    int64_t length = LENGTH ? LENGTH : s.length;
+    Magnitude m;
+    std::vector<int64_t> work;
+    for (int64_t from = 0; from < width; from += STRETCH) {
+        int64_t to = from + STRETCH < width ? from + STRETCH : width;
+        for (int64_t g = 0; g < groups; ++g)
+            for (int64_t j = from; j < to; ++j) {
+                const int64_t *cell = s.limb + (g * width + j) * length;
+                int64_t any = 0;
+                for (int64_t l = 0; l < length; ++l) any |= cell[l];
+                double value;
+                if (!any || (LENGTH == 1 && s.low == 0 && cell[0] >= 0 && cell[0] < KNOWN))
+                    value = known[any];
+                else
+                    value = std::log(rounded_cell(cell, length, s.low, m, work) + smoothing);
+                out[j * groups + g] = value - size[g];
+            }
+    }
 }
 
 // out (columns, groups) = log(sum + smoothing) - size[group].
@@ -155,26 +239,18 @@ void logs(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 
     require(int64_t(out.shape(0)) == width && int64_t(out.shape(1)) == groups, "out must be (columns, groups)");
     require(int64_t(size.shape(0)) == groups, "size needs one number per group");
     nb::gil_scoped_release free;
-    constexpr int64_t KNOWN = 1024, STRETCH = 64;
-    std::vector<double> known(KNOWN);  // most counts are small
+    std::vector<double> known(KNOWN);
     for (int64_t v = 0; v < KNOWN; ++v) known[size_t(v)] = std::log(double(v) + smoothing);
-    Magnitude m;
-    std::vector<int64_t> work;
-    for (int64_t from = 0; from < width; from += STRETCH) {
-        int64_t to = from + STRETCH < width ? from + STRETCH : width;
-        for (int64_t g = 0; g < groups; ++g)
-            for (int64_t j = from; j < to; ++j) {
-                const int64_t *cell = s.limb + (g * width + j) * s.length;
-                double value;
-                if (s.length == 1 && low == 0 && cell[0] >= 0 && cell[0] < KNOWN)
-                    value = known[size_t(cell[0])];
-                else {
-                    double sum = rounded_cell(cell, s.length, low, m, work);
-                    value = sum == 0 ? known[0] : std::log(sum + smoothing);
-                }
-                out.data()[j * groups + g] = value - size.data()[g];
-            }
-    }
+    auto run = s.length == 1 ? logs_of<1> : s.length == 3 ? logs_of<3> : s.length == 4 ? logs_of<4> : logs_of<0>;
+    run(s, groups, width, known.data(), smoothing, size.data(), out.data());
+}
+
+// Sums of cells of so many limbs, limb by limb.
+template <size_t LENGTH> void add_cells(const int64_t *from, size_t cells, int64_t *to) {
+    int64_t sum[LENGTH] = {};
+    for (size_t j = 0; j < cells * LENGTH; j += LENGTH)
+        for (size_t l = 0; l < LENGTH; ++l) sum[l] += from[j + l];
+    for (size_t l = 0; l < LENGTH; ++l) to[l] += sum[l];
 }
 
 // The sum over the columns of each group, limb by limb.
@@ -185,13 +261,15 @@ Array<int64_t, 2> across(Input<int64_t, 3> limbs) {
     for (size_t g = 0; g < groups; ++g) {
         const int64_t *from = limbs.data() + g * width * length;
         int64_t *to = out.data + g * length;
-        if (length == 1) {
-            int64_t sum = 0;
-            for (size_t j = 0; j < width; ++j) sum += from[j];
-            to[0] = sum;
-        } else
+        switch (length) {
+        case 1: add_cells<1>(from, width, to); break;
+        case 2: add_cells<2>(from, width, to); break;
+        case 3: add_cells<3>(from, width, to); break;
+        case 4: add_cells<4>(from, width, to); break;
+        default:
             for (size_t j = 0; j < width * length; j += length)
                 for (size_t l = 0; l < length; ++l) to[l] += from[j + l];
+        }
     }
     return out.array;
 }
@@ -231,10 +309,13 @@ Array<double, 1> without(Starts start, Numbers values, Weights weights, Input<in
 }
 
 template <int K>
-void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, double *out) {
+void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, Grid out) {
     int64_t n = K ? K : classes;
+    std::vector<double> sums(static_cast<size_t>(n));
+    double *row = sums.data();
     for (int64_t i = 0; i < r.count; ++i) {
-        double *row = out + i * n;
+        double *to = out.data + i * out.row;
+        for (int64_t c = 0; c < n; ++c) row[c] = to[c * out.column];
         for (int64_t k = r.start[i]; k < r.start[i + 1]; ++k) {
             double x = counted(r.value[k], presence);
             const double *weight = table + r.column[k] * n;
@@ -242,30 +323,34 @@ void weigh_rows(Rows r, const double *table, int64_t classes, bool presence, dou
             if (!(x > 0)) continue;  // zero times a log of zero would be NaN
             for (int64_t c = 0; c < n; ++c) row[c] += x * weight[c];
         }
+        for (int64_t c = 0; c < n; ++c) to[c * out.column] = row[c];
     }
 }
 
-void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<double, 2> table, Output<double, 2> out) {
+void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<double, 2> table, Anywhere out) {
     Rows r = rows_of(indptr, indices, values, int64_t(table.shape(0)));
     int64_t classes = int64_t(table.shape(1));
     require(int64_t(out.shape(0)) == r.count && int64_t(out.shape(1)) == classes, "out must be (rows, classes)");
     nb::gil_scoped_release free;
     switch (classes) {
-    case 2: return weigh_rows<2>(r, table.data(), classes, presence, out.data());
-    case 3: return weigh_rows<3>(r, table.data(), classes, presence, out.data());
-    case 4: return weigh_rows<4>(r, table.data(), classes, presence, out.data());
-    default: return weigh_rows<0>(r, table.data(), classes, presence, out.data());
+    case 2: return weigh_rows<2>(r, table.data(), classes, presence, grid_of(out));
+    case 3: return weigh_rows<3>(r, table.data(), classes, presence, grid_of(out));
+    case 4: return weigh_rows<4>(r, table.data(), classes, presence, grid_of(out));
+    default: return weigh_rows<0>(r, table.data(), classes, presence, grid_of(out));
     }
 }
 
 }  // namespace
 
 void bind_sparse(nb::module_ &m) {
+    m.def("sparse_distinct", &distinct, "indptr"_a.noconvert(), "indices"_a.noconvert(), "width"_a,
+          "Whether no row names a column twice.");
     m.def("sparse_bounds", &bounds, "values"_a.noconvert(),
           "Smallest and largest value above 0, whether all are whole, the number of NaN and of values below 0.");
     m.def("sparse_totals", &totals, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.noconvert().none(), "presence"_a, "whole"_a, "limbs"_a.noconvert(),
-          "low"_a, "Adds w x (or w where x > 0) of the stored values to (groups, columns), exactly.");
+          "low"_a, "Adds w x (or w where x > 0) of the stored values to (groups, columns), exactly; returns whether limbs "
+          "that were all zero are carried now.");
     m.def("sparse_logs", &logs, "limbs"_a.noconvert(), "low"_a, "smoothing"_a, "size"_a.noconvert(),
           "out"_a.noconvert(), "log(sum + smoothing) - size of every cell (groups, columns), as (columns, groups).");
     m.def("sparse_across", &across, "limbs"_a.noconvert(), "Sums of the limbs over the columns: (groups, limbs).");

@@ -87,6 +87,44 @@ inline void count_local(Codes codes, const int32_t *groups, Tables t, int64_t u,
         }
 }
 
+// The two cells in front of a column's own are for codes -2 and -1, the group in front of the first for rows of none.
+inline int64_t cells_of_two(Tables t, int64_t u, int64_t n_groups) {
+    return (n_groups + 1) * (t.size[t.columns[t.start[u]]] + int64_t(2)) * (t.size[t.columns[t.start[u + 1]]] + int64_t(2));
+}
+
+// Tables u and u + 1, of one column each, counted as one of both columns, whose margins they are: half the additions.
+// False if a code is not one of its column.
+inline bool count_two(Codes codes, const int32_t *groups, Tables t, int64_t u, int64_t n_groups, Sums s,
+                      uint32_t *counter) {
+    int64_t first = t.columns[t.start[u]], second = t.columns[t.start[u + 1]], all = cells_of_two(t, u, n_groups);
+    uint32_t m = uint32_t(t.size[first]) + 2, n = uint32_t(t.size[second]) + 2;
+    for (int64_t i = 0; i < all * COPIES; ++i) counter[i] = 0;
+    uint32_t cell[STRETCH];
+    for (int64_t at = 0; at < codes.rows; at += STRETCH) {
+        int64_t rows = least(STRETCH, codes.rows - at), i = 0;
+        const int32_t *a = codes.data + first * codes.rows + at, *b = codes.data + second * codes.rows + at;
+        uint32_t wrong = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+            uint32_t x = uint32_t(a[r]) + 2, y = uint32_t(b[r]) + 2;
+            wrong |= uint32_t(x >= m) | uint32_t(y >= n);
+            cell[r] = (uint32_t(groups[at + r] + 1) * m + x) * n + y;
+        }
+        if (wrong) return false;
+        for (; i + COPIES <= rows; i += COPIES)
+            for (int64_t copy = 0; copy < COPIES; ++copy) ++counter[cell[i + copy] + copy * all];
+        for (; i < rows; ++i) ++counter[cell[i]];
+    }
+    for (int64_t g = 0; g < n_groups; ++g)
+        for (uint32_t x = 0; x < m; ++x)
+            for (uint32_t y = 0; y < n; ++y) {
+                int64_t sum = 0, at = ((g + 1) * m + x) * n + y;
+                for (int64_t copy = 0; copy < COPIES; ++copy) sum += counter[copy * all + at];
+                if (x >= 2) s.limb[(g * t.cells + t.offset[u] + x - 2) * s.length - s.low] += sum;
+                if (y >= 2) s.limb[(g * t.cells + t.offset[u + 1] + y - 2) * s.length - s.low] += sum;
+            }
+    return true;
+}
+
 // One table straight into the limbs: many cells, or weights.
 inline bool count_direct(Codes codes, const int32_t *groups, const double *weights, Tables t, int64_t u, Sums s) {
     bool good = true;
@@ -121,7 +159,13 @@ Status count(Codes codes, const int32_t *groups, const double *weights, int64_t 
     Scratch scratch(4 * most(LOCAL + 1, SMALL * COPIES));
     if (!scratch.data) return Status::memory;
     bool good = true;
+    auto single = [&](int64_t u) { return u < t.count && t.start[u + 1] == t.start[u] + 1; };
     for (int64_t u = 0; u < t.count; ++u) {
+        if (!weights && single(u) && single(u + 1) && cells_of_two(t, u, n_groups) <= least(SMALL, codes.rows)) {
+            if (!count_two(codes, groups, t, u, n_groups, s, scratch.as<uint32_t>())) return Status::code;
+            ++u;
+            continue;
+        }
         // right before they are counted, while they are read anyway: what was counted so far is discarded
         for (int64_t a = t.start[u]; a < t.start[u + 1]; ++a)
             if (!good_codes(codes, t, t.columns[a])) return Status::code;

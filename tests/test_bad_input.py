@@ -120,6 +120,18 @@ def test_infinite_values_of_a_matrix_are_refused(dtype):
         bk.NaiveBayes().fit(x, Y)
 
 
+@pytest.mark.parametrize("j", [0, 1], ids=["a column that varies", "a constant column"])
+@pytest.mark.parametrize("family", [None, "Gaussian", "Kernel"])
+def test_infinite_values_of_any_column_are_refused_in_predict(j, family):
+    rng = np.random.default_rng(4)
+    x = np.column_stack([rng.normal(size=500), np.full(500, 3.0)])
+    model = bk.NaiveBayes(families=family).fit(x, np.arange(500) % 2)
+    x[77, j] = -np.inf
+    for ask in (model.predict, model.predict_proba, model.predict_joint_log_proba, model.log_evidence, model.explain):
+        with pytest.raises(InputError, match=says(f"'x{j}'", "-inf", "row 77")):
+            ask(x)
+
+
 def test_an_infinite_level_is_refused_by_the_name_of_its_column():
     with pytest.raises(InputError, match=says("'grade'", "inf")):
         bk.NaiveBayes(kinds={"grade": "nominal"}).fit({"grade": [1.0, 2.0, np.inf, 1.0]}, Y)

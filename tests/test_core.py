@@ -459,12 +459,16 @@ def gaussian_reference(
     x: np.ndarray, scale: np.ndarray, mean: np.ndarray, precision: np.ndarray, constant: np.ndarray, out: np.ndarray
 ) -> None:
     """The formula by NumPy, column by column: every operation rounds the same way."""
+    constants, squares = np.full_like(out, -0.0), np.zeros_like(out)
     with np.errstate(all="ignore"):
         for j in range(x.shape[1]):
-            z = ((x[:, j] * scale[j])[:, None] - mean[j]) * np.minimum(precision[j], np.finfo(float).max)
-            term = constant[j] - (0.5 * z) * z
-            term = np.where(np.isnan(term), -INF, term)
-            out += np.where(np.isnan(x[:, j])[:, None], -0.0, term)
+            root = np.minimum(precision[j], np.finfo(float).max) * math.sqrt(0.5)
+            square = (((x[:, j] * scale[j])[:, None] - mean[j]) * root) ** 2
+            missing = np.isnan(x[:, j])[:, None]
+            constants += np.where(missing, -0.0, constant[j])
+            squares += np.where(missing, 0.0, np.where(np.isnan(square), INF, square))
+    out += constants
+    out -= squares
 
 
 @pytest.mark.parametrize("classes", [1, 2, 5, 8, 33, 70])
@@ -480,12 +484,29 @@ def test_gaussian(clone: str, classes: int, d: int) -> None:
     gaussian_reference(x, scale, mean, precision, constant, expected)
     for y in layouts(x).values():
         out = start.copy()
-        core.gaussian(*columns(y), scale, mean, precision, constant, out)
+        assert not core.gaussian(*columns(y), scale, mean, precision, constant, out)
         assert out.tobytes() == expected.tobytes()
+        by_class = np.array(start, order="F")
+        core.gaussian(*columns(y), scale, mean, precision, constant, by_class)
+        assert by_class.tobytes() == expected.tobytes()
     for i in (0, 5, 776):
         out = start[i : i + 1].copy()
         core.gaussian(*columns(x[i : i + 1]), scale, mean, precision, constant, out)
         assert out.tobytes() == expected[i : i + 1].tobytes()
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (64, 20), (777, 40)])
+def test_gaussian_sees_infinity(clone: str, n: int, d: int) -> None:
+    rng = np.random.default_rng(8)
+    parameters = [np.ones(d), *rng.normal(size=(3, d, 2))]
+    for i, j in [(0, 0), (n - 1, d - 1), (n // 2, d // 2)]:
+        for bad in (INF, -INF):
+            x = rng.normal(size=(n, d))
+            x[rng.random(x.shape) < 0.1] = NAN
+            assert not core.gaussian(*columns(x), *parameters, np.zeros((n, 2)))
+            x[i, j] = bad
+            for y in layouts(x).values():
+                assert core.gaussian(*columns(y), *parameters, np.zeros((n, 2)))
 
 
 def test_gaussian_never_makes_nan(clone: str) -> None:
@@ -642,6 +663,9 @@ def test_lookup(clone: str, classes: int) -> None:
     out = start.copy()
     core.lookup(codes, order, offset[order].astype(np.int64), table, out)
     assert out.tobytes() == expected.tobytes()
+    by_class = np.array(start, order="F")
+    core.lookup(codes, order, offset[order].astype(np.int64), table, by_class)
+    assert by_class.tobytes() == expected.tobytes()
     for i in (0, 700):
         row = start[i : i + 1].copy()
         core.lookup(np.ascontiguousarray(codes[:, i : i + 1]), order, offset[order].astype(np.int64), table, row)
@@ -672,6 +696,9 @@ def softmax_all(joint: np.ndarray, log: bool) -> tuple[np.ndarray, np.ndarray, i
         again = joint.copy()
         assert core.softmax(again, log, None) == n
         assert again.tobytes() == out.tobytes()
+        beside = np.empty_like(joint)
+        assert core.softmax(np.asfortranarray(joint), log, None, beside) == n
+        assert beside.tobytes() == out.tobytes()
         found.append((out.tobytes(), evidence.tobytes(), n))
     core.use(BEST)
     assert all(f == found[0] for f in found)
@@ -752,6 +779,23 @@ def test_integers(clone: str, d: int) -> None:
     for y in layouts(x.view(float)).values():
         out = np.empty((d, n), np.int32)
         found = core.integers(*columns(y), base, start, table, out)
+        assert (out == expected).all()
+        assert found == (expected == -2).sum()
+
+
+@pytest.mark.parametrize("d", [1, 3, 8, 12, 20])
+@pytest.mark.parametrize("unseen", ["no", "last", "first", "all"])
+def test_integers_of_levels_that_count_up(clone: str, d: int, unseen: str) -> None:
+    rng = np.random.default_rng(15)
+    n, levels = 1003, np.full(d, 10)
+    levels[{"no": slice(0), "last": slice(-1, None), "first": slice(1), "all": slice(None)}[unseen]] = 7
+    base = rng.integers(-50, 50, d)
+    x = rng.integers(0, 10, size=(n, d))
+    start, table = np.concatenate([[0], np.cumsum(levels)]), np.concatenate([np.arange(m) for m in levels])
+    expected = np.where(x < levels, x, -2).T
+    for y in layouts((x + base).view(float)).values():
+        out = np.empty((d, n), np.int32)
+        found = core.integers(*columns(y), base, start, table.astype(np.int32), out)
         assert (out == expected).all()
         assert found == (expected == -2).sum()
 

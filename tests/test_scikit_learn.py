@@ -30,16 +30,20 @@ import bayeskit as bk
 from bayeskit.families import Gaussian
 from bayeskit.smoothing import Laplace, MEstimate
 
-SETTINGS = {
-    "default": {},
-    "student": {"families": Gaussian(predictive=True)},
-    "kinds": {"kinds": "quantitative", "prior": "uniform"},
-    "unseen, smoothing": {"unseen": "smooth", "smoothing": MEstimate(2)},
-    "missing is a level": {"missing": "level"},
-    "threads": {"n_jobs": 2},
+MODELS = {
+    "naive": bk.NaiveBayes(),
+    "student": bk.NaiveBayes(families=Gaussian(predictive=True)),
+    "kinds": bk.NaiveBayes(kinds="quantitative", prior="uniform"),
+    "unseen, smoothing": bk.NaiveBayes(unseen="smooth", smoothing=MEstimate(2)),
+    "missing is a level": bk.NaiveBayes(missing="level"),
+    "threads": bk.NaiveBayes(n_jobs=2),
+    "full": bk.FullBayes(),
+    "tied": bk.FullBayes(covariance="tied", shrinkage=0.5, n_jobs=2),
+    "full, what is available": bk.FullBayes(missing="available"),
 }
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 ESTIMATORS = [
-    *(bk.NaiveBayes(**settings) for settings in SETTINGS.values()),
+    *MODELS.values(),
     bk.KNNBayes(),
     bk.KNNBayes(metric="gower", max_rows=60),
     bk.KNNBayes(k=3, metric="mahalanobis", weights="epanechnikov", pseudo=1.0),
@@ -63,16 +67,17 @@ def test_check_estimator_has_no_failure_and_no_expected_one(estimator):
     assert sum(r["status"] == "skipped" for r in results) <= 1
 
 
-def test_it_is_a_classifier_whose_arguments_have_names():
-    assert is_classifier(bk.NaiveBayes())
+@every_model
+def test_it_is_a_classifier_whose_arguments_have_names(model):
+    assert is_classifier(model)
     with pytest.raises(TypeError):
-        bk.NaiveBayes(Gaussian())
+        type(model)(Gaussian())
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_clone_keeps_settings_and_drops_what_was_learned(settings):
+@every_model
+def test_clone_keeps_settings_and_drops_what_was_learned(model):
     X, y = load_iris(return_X_y=True)
-    model = bk.NaiveBayes(**settings).fit(X, y)
+    model = clone(model).fit(X, y)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     assert not hasattr(fresh, "model_")
@@ -81,10 +86,10 @@ def test_clone_keeps_settings_and_drops_what_was_learned(settings):
     assert fresh.fit(X, y).model_.digest == model.model_.digest
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_pickle_keeps_everything(settings):
+@every_model
+def test_pickle_keeps_everything(model):
     X, y = load_iris(return_X_y=True)
-    model = bk.NaiveBayes(**settings).fit(X[::2], y[::2])
+    model = clone(model).fit(X[::2], y[::2])
     back = pickle.loads(pickle.dumps(model))
     assert back.model_.digest == model.model_.digest
     assert np.array_equal(back.predict_proba(X), model.predict_proba(X))

@@ -61,7 +61,9 @@ def test_posteriors_are_those_of_scikit_learn(family: Any, peer: Any, prior: str
 @pytest.mark.parametrize("sort", ["counts", "fractions"])
 def test_every_way_to_hold_the_matrix_gives_the_same_model(family: Any, sort: str) -> None:
     X, y = words(sort)
-    forms = [X, X.tocsc(), X.tocoo(), sp.csr_array(X), X.toarray(), X.astype(np.float64)]
+    backward = sp.csr_matrix((X.data[::-1], X.indices[::-1], X.nnz - X.indptr[::-1]), shape=X.shape)[::-1]
+    forms = [X, X.tocsc(), X.tocoo(), sp.csr_array(X), X.toarray(), X.astype(np.float64), backward]
+    assert not backward.has_sorted_indices
     models = [bk.NaiveBayes(families=family).fit(form, y) for form in forms]
     assert len({m.model_.digest for m in models}) == 1
     proba = [m.predict_proba(form).tobytes() for m, form in zip(models, forms, strict=True)]
@@ -122,6 +124,42 @@ def test_totals_are_exact() -> None:
         for j in range(20):
             known = sum((Fraction(w[i]) * Fraction(dense[i, j]) for i in range(60) if y[i] == c), Fraction(0))
             assert totals.sums.fraction(c, j) == known
+
+
+@pytest.mark.parametrize("far", [1e-5, 1e-30, 1e-300, 5e-324, 1e30, 1e300])
+def test_totals_of_numbers_far_apart_are_exact(far: float) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.random((300, 6)) * (rng.random((300, 6)) < 0.4)
+    X[:, 1] *= far
+    X[::7, 2] = far
+    X[:, 3] = np.where(X[:, 3] > 0, 0.5, 0)
+    y = rng.integers(0, 3, 300)
+    model = bk.NaiveBayes(families=Multinomial()).fit(sp.csr_matrix(X), y).partial_fit(sp.csr_matrix(X), y)
+    (totals,) = model.model_.counted.statistic["features"].parts.values()
+    for c in range(3):
+        for j in range(6):
+            assert totals.sums.fraction(c, j) == 2 * sum(map(Fraction, X[y == c, j].tolist()), Fraction(0))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("family", "peer", "prior"),
+    [
+        (Multinomial, MultinomialNB, "empirical"),
+        (Complement, ComplementNB, "uniform"),
+        (Bernoulli, BernoulliNB, "empirical"),
+    ],
+)
+def test_smoothing_of_the_classifier_reaches_families_without_their_own(
+    family: Any, peer: Any, prior: str, alpha: float
+) -> None:
+    X, y = words("counts")
+    expected = peer(alpha=alpha).fit(X, y).predict_proba(X)
+    for given in (family, family(), family.__name__, {tuple(f"x{j}" for j in range(X.shape[1])): family()}):
+        model = bk.NaiveBayes(families=given, prior=prior, smoothing=alpha).fit(X, y)
+        assert np.abs(model.predict_proba(X) - expected).max() < 1e-10
+    own = bk.NaiveBayes(families=family(alpha), prior=prior, smoothing=7).fit(X, y)
+    assert np.abs(own.predict_proba(X) - expected).max() < 1e-10
 
 
 def test_counts_take_one_limb() -> None:

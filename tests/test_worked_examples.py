@@ -4,6 +4,7 @@ import math
 from fractions import Fraction as F
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
@@ -42,6 +43,56 @@ def joint(model, X):
 def column_given(model, X):
     """p(x_j | c) of the first row: (columns, K)."""
     return np.exp(model.explain(X).terms[0])
+
+
+def test_a1_full_bayes_of_iris():
+    X, y = iris()
+    model = bk.FullBayes(shrinkage=None).fit(X, y)
+    assert [f"{p:.2f}" for _, _, p in model.summary().classes] == ["0.33", "0.67"]
+    assert model.means_.round(3).tolist() == [[5.006, 3.418], [6.262, 2.872]]
+    covariances = [[[0.122, 0.098], [0.098, 0.142]], [[0.435, 0.121], [0.121, 0.110]]]
+    assert model.covariances_.round(3).tolist() == covariances
+    at = [[6.75, 4.25]]
+    densities = joint(model, at)[0] / [1 / 3, 2 / 3]
+    assert [f"{p:.3e}" for p in densities] == ["4.914e-07", "2.589e-05"]
+    assert [f"{p:.3e}" for p in joint(model, at)[0]] == ["1.638e-07", "1.726e-05"]
+    assert model.predict(at).tolist() == ["c2"]
+
+
+def discretised():
+    """The iris in right-closed cells, by name."""
+    X, y = iris()
+    cuts = {"length": [0, 5.2, 6.1, 7.0, 10], "width": [0, 2.8, 3.6, 10]}
+    names = {"length": ["very short", "short", "long", "very long"], "width": ["short", "medium", "long"]}
+    return pd.DataFrame({n: pd.cut(X[:, j], cuts[n], labels=names[n]) for j, n in enumerate(cuts)}), y
+
+
+def test_a4_joint_table_of_the_discretised_iris():
+    X, y = discretised()
+    counts = [
+        [[1, 33, 5], [0, 3, 8], [0, 0, 0], [0, 0, 0]],
+        [[6, 0, 0], [24, 15, 0], [13, 30, 0], [3, 7, 2]],
+    ]
+    model = bk.FullBayes(smoothing=0).fit(X, y)
+    every = pd.DataFrame(
+        [(a, b) for a in X["length"].cat.categories for b in X["width"].cat.categories], columns=["length", "width"]
+    )
+    found = joint(model, every).T * 150
+    assert found.reshape(2, 4, 3) == pytest.approx(np.array(counts, dtype=float))
+    at = pd.DataFrame({"length": ["short"], "width": ["medium"]})
+    assert joint(model, at)[0] / [1 / 3, 2 / 3] == pytest.approx([0.06, 0.15])
+    assert joint(model, at)[0] == pytest.approx([0.02, 0.10])
+    assert model.predict(at).tolist() == ["c2"]
+
+
+def test_a5_pseudo_counts_of_the_joint_table():
+    X, y = discretised()
+    at = pd.DataFrame({"length": ["long"], "width": ["long"]})
+    assert joint(bk.FullBayes(smoothing=0).fit(X, y), at).tolist() == [[0.0, 0.0]]
+    model = bk.FullBayes(smoothing=1).fit(X, y)
+    assert joint(model, at)[0] / [1 / 3, 2 / 3] == pytest.approx([1 / 62, 1 / 112])
+    assert [f"{p:.2e}" for p in joint(model, at)[0]] == ["5.38e-03", "5.95e-03"]
+    assert model.predict(at).tolist() == ["c2"]
 
 
 def test_a2_gaussian_naive_bayes_of_iris():
@@ -301,3 +352,60 @@ def test_e10_four_types_of_columns_with_missing_values():
     assert joint(model, new)[0][0] == pytest.approx(expected, rel=1e-12)
     hole = [{"smokes": None, "town": "B", "pain": None, "age": None}]
     assert joint(model, hole)[0].tolist() == pytest.approx([3 / 5 * 3 / 6, 2 / 5 * 1 / 4], rel=1e-12)
+
+
+def test_e6_mahalanobis_distance_and_shapes_of_covariance():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(400, 2)) @ [[2.0, 0.6], [0.0, 0.5]], np.repeat(["a", "b"], 200)
+    X[200:] += [3, 0]
+    at = [[1.0, 2.0]]
+    for shape in ("full", "diagonal", "spherical"):
+        model = bk.FullBayes(covariance=shape, shrinkage=None).fit(X, y)
+        for k, label in enumerate(["a", "b"]):
+            rows = X[y == label]
+            matrix = np.cov(rows.T, ddof=0)
+            matrix = {
+                "full": matrix,
+                "diagonal": np.diag(np.diag(matrix)),
+                "spherical": np.eye(2) * np.trace(matrix) / 2,
+            }[shape]
+            away = np.array(at[0]) - rows.mean(axis=0)
+            assert model.mahalanobis(at)[0, k] == pytest.approx(np.sqrt(away @ np.linalg.inv(matrix) @ away), rel=1e-10)
+            density = stats.multivariate_normal(rows.mean(axis=0), matrix).pdf(at[0])
+            assert joint(model, at)[0, k] == pytest.approx(density / 2, rel=1e-10)
+
+
+def test_e6_with_the_identity_the_distance_is_euclidean():
+    corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    X, y = np.vstack([corners, corners + 4]), np.repeat([0, 1], 4)
+    found = bk.FullBayes(shrinkage=None).fit(X, y).mahalanobis([[3.0, 4.0]])
+    assert found[0] == pytest.approx([5.0, 1.0])
+
+
+def vertigo():
+    """815 rows, 38 columns (1 nominal, 11 binary, 10 ordinal, 16 quantitative), 6 classes; zeros in some classes."""
+    rng = np.random.default_rng(8)
+    y = rng.choice(6, 815, p=[0.4, 0.2, 0.15, 0.1, 0.1, 0.05])
+    table = {"n0": rng.choice(list("abcd"), 815)}
+    for j in range(11):
+        table[f"b{j}"] = np.where(rng.random(815) < rng.random(6)[y], "yes", "no")
+    for j in range(10):
+        table[f"o{j}"] = np.clip(rng.normal(2 + rng.normal(size=6)[y], 1).round(), 0, 4).astype(int)
+    for j in range(16):
+        size = rng.choice([0.0, 1.0], 6, p=[0.2, 0.8])
+        table[f"q{j}"] = (rng.normal(size=815) + rng.normal(size=6)[y]) * size[y]
+    frame = pd.DataFrame(table)
+    return frame, y, {f"o{j}": [0, 1, 2, 3, 4] for j in range(10)}
+
+
+def test_e8_full_bayes_where_class_covariances_are_singular():
+    X, y, kinds = vertigo()
+    with pytest.raises(bk.errors.InputError, match=r"class \d is singular: columns 'q"):
+        bk.FullBayes(kinds=kinds, shrinkage=None).fit(X, y)
+    train = np.arange(815) % 3 > 0
+    model = bk.FullBayes(kinds=kinds).fit(X[train], y[train])
+    proba = model.predict_proba(X[~train])
+    assert np.isfinite(np.log(proba)).all()
+    assert (model.predict(X[~train]) == y[~train]).mean() > np.mean(y[~train] == 0) + 0.1
+    still = {c: tuple(f"q{j}" for j in range(16) if not X[f"q{j}"][train & (y == c)].any()) for c in range(6)}
+    assert model.regularised_ == {c: names for c, names in still.items() if names}

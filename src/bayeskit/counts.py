@@ -34,7 +34,7 @@ class Counts:
         if own:
             np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, own)))
         else:
-            presence = self.totals.presence
+            cells, presence = cells.ordered().floats(), self.totals.presence
             _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, own: bool = False) -> Float:
@@ -73,7 +73,7 @@ class Counts:
         sizes = _sizes(x, weights)
         vast = (sizes > VAST) & ~zero
         amount = np.where(vast, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
-        vanishing = -np.log(np.maximum(across(self.totals.sums).rounded(), 1e-300))  # of a / S_c as a -> 0+
+        vanishing = -np.log(np.maximum(self.totals.sums.across.rounded(), 1e-300))  # of a / S_c as a -> 0+
         rest = np.where(vast, 0.0, _times(x, np.where(zero, vanishing, weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
         for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
@@ -139,7 +139,14 @@ class Left:
         return out
 
 
-def check_smoothing(smoothing: float, family: str, zero: bool) -> None:
+def alpha_of(smoothing: float | None) -> float:
+    """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
+    return 1.0 if smoothing is None else smoothing
+
+
+def check_smoothing(smoothing: float | None, family: str, zero: bool) -> None:
+    if smoothing is None:
+        return
     number = isinstance(smoothing, int | float) and not isinstance(smoothing, bool) and np.isfinite(smoothing)
     if not number or smoothing < 0 or (smoothing == 0 and not zero):
         least = "of at least 0" if zero else "above 0"
@@ -153,15 +160,10 @@ def log_table(sums: ExactSum, smoothing: float, size: Float) -> Float:
     return out
 
 
-def across(sums: ExactSum) -> ExactSum:
-    """The exact sum over the columns: (G,)."""
-    return ExactSum(_core.sparse_across(sums.limbs), sums.low).carried()
-
-
 def scaled(totals: Totals) -> tuple[Totals, float]:
     """The totals in units in which all of them together are a double, and one in that unit: shares do not change."""
     with np.errstate(over="ignore"):
-        if np.isfinite(across(totals.sums).rounded().sum()):
+        if np.isfinite(totals.sums.across.rounded().sum()):
             return totals, 1.0
     return replace(totals, sums=ExactSum(totals.sums.limbs, totals.sums.low - 8)), 2.0**-256
 

@@ -30,3 +30,11 @@ class MergeError(InputError):
 
 class ModelFileError(InputError):
     """A ``.bayes`` file is damaged, truncated, hostile or of an unknown version."""
+
+
+class NetworkError(InputError):
+    """A graph, a table or a BIF file is no Bayesian network, or an answer is out of its reach."""
+
+
+class ImpossibleEvidence(NetworkError):
+    """The network gives what was observed probability zero, so nothing follows from it."""

@@ -29,9 +29,13 @@ def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Any:
     >>> frame({"class": ["ill", "well"], "weight": [2.0, 3.0]}).column_names
     ['class', 'weight']
     """
+    return turned(pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()}), kind)
+
+
+def turned(table: pa.Table, kind: str) -> Any:
+    """An Arrow table as a frame of one kind."""
     if kind not in KINDS:
         raise InputError(f"frame({kind!r}): choose one of {', '.join(KINDS)}")
-    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
     if kind == "pandas":
         return table.to_pandas()
     if kind == "polars":
@@ -66,3 +70,27 @@ def html_table(lines: Sequence[Sequence[str]], left: int, caption: str = "") -> 
     top = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     names = "".join(f"<th>{cell}</th>" for cell in head)
     return f"<table>{top}<thead><tr>{names}</tr></thead><tbody>{''.join(map(row, body))}</tbody></table>"
+
+
+class Shown:
+    """A result that shows itself as a table: in text, in a terminal by rich, and in a notebook."""
+
+    _left = 1  # cells of a line that stand to the left
+
+    def _title(self) -> str:
+        return ""
+
+    def _lines(self) -> list[list[str]]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self._title(), aligned(self._lines(), self._left))))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __rich__(self) -> str:
+        return str(self).replace("[", "\\[")  # names in brackets are no markup
+
+    def _repr_html_(self) -> str:
+        return html_table(self._lines(), self._left, self._title())

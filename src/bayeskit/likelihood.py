@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.statistics.exact import ExactSum
@@ -27,6 +27,7 @@ class Context:
     weights: Float  # (K,) weight of all rows of each class
     unseen: str = "missing"  # what a level never seen means
     exact: ExactSum | None = None  # (K,) the same weights, exactly
+    labels: Array | None = None  # (K,) the classes by name, for messages
 
     def without(self, groups: Int, mass: Float) -> Float:
         """Weight of the class of each row without that row's own: (n,)."""
@@ -92,7 +93,7 @@ class LogDensity(Protocol):
         """Whether it is a density: sums or integrates to one in every class."""
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        """Add log p(x | class) into out (n, K); a missing value adds nothing.
+        """Add log p(x | class) into out (n, K), of any layout unless ``own``; a missing value adds nothing.
 
         ``own=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
         with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Array, Float, Int
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
 STEPS = 60  # of L-BFGS
@@ -33,6 +33,17 @@ class Evidence:
         relative = np.maximum(terms - np.where(np.isfinite(best), best, 0.0), LEAST)
         aligned = np.ascontiguousarray(relative.transpose(0, 2, 1))
         return cls(aligned, np.maximum(base, LEAST), label, np.ones(len(label)) if mass is None else mass)
+
+    def at(self, rows: Array) -> Evidence:
+        """That of some rows."""
+        base = self.base[rows] if self.base.ndim == 2 else self.base
+        return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
+
+    def log_posterior(self, weight: Float, bias: Float) -> Float:
+        """(n, K)"""
+        score = self.terms @ weight + self.base + bias
+        out: Float = score - logsumexp(score, axis=1, keepdims=True)
+        return out
 
     def loss(self, weight: Float, bias: Float) -> float:
         """Minus the sum of log P(label | row), in nats."""
@@ -59,7 +70,7 @@ class Evidence:
         )
         return float(np.exp(best.x))
 
-    def fitted(self, toward: Float, strength: float, bias_strength: float, steps: int = STEPS) -> tuple[Float, Float]:
+    def fitted(self, toward: Float, strength: float, bias_strength: float) -> tuple[Float, Float]:
         """Weights >= 0, (J,), and biases, (K,), of the least loss + strength/2 |weight - toward|^2 + the like of bias.
 
         >>> terms = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
@@ -68,17 +79,34 @@ class Evidence:
         array([1.31, 1.  ])
         """
         k, j = self.terms.shape[1:]
+        start = np.concatenate([np.broadcast_to(toward, j), np.zeros(k)])
+        return self.drawn(start, np.diag(np.repeat([strength, bias_strength], [j, k])))
+
+    def drawn(self, start: Float, pull: Float) -> tuple[Float, Float]:
+        """Weights >= 0 and biases of the least loss + (both - start)' pull (both - start) / 2."""
+        k, j = self.terms.shape[1:]
 
         def objective(both: Float) -> tuple[float, Float]:
             loss, by_weight, by_bias = self._slope(both[:j], both[j:])
-            gap = both[:j] - toward
-            value = float(loss + strength / 2 * gap @ gap + bias_strength / 2 * both[j:] @ both[j:])
-            return value, np.concatenate([by_weight + strength * gap, by_bias + bias_strength * both[j:]])
+            gap = both - start
+            slope = pull @ gap
+            return loss + float(gap @ slope) / 2, np.concatenate([by_weight, by_bias]) + slope
 
-        start = np.concatenate([np.broadcast_to(toward, j), np.zeros(k)])
         bounds = [(0.0, None)] * j + [(None, None)] * k
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
         return found.x[:j], found.x[j:]
+
+    def curvature(self, weight: Float, bias: Float) -> Float:
+        """Second derivatives of the loss by weights and biases: (J + K, J + K)."""
+        n, k, j = self.terms.shape
+        p = np.exp(self.log_posterior(weight, bias))
+        design = np.concatenate([self.terms, np.broadcast_to(np.eye(k), (n, k, k))], axis=2)
+        mean = np.einsum("nk,nkj->nj", p, design)
+        spread = design * np.sqrt(p * self.mass[:, None])[:, :, None]
+        flat = spread.reshape(n * k, j + k)
+        middle = mean * np.sqrt(self.mass)[:, None]
+        out: Float = flat.T @ flat - middle.T @ middle
+        return out
 
 
 def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -> Float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,12 @@ from bayeskit import store
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
+from bayeskit.journal import Entry
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -24,6 +27,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.naive import Naive, NaiveDensity
+from bayeskit.structures.weighted import Tuning
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Model:
     structure: Naive
     prior: Any = "empirical"
     unseen: str = "missing"
+    tuning: Tuning | None = None  # weights found by labels; not derived from the counts, so learning more leaves them
+    journal: tuple[Entry, ...] = field(default=(), compare=False)  # what was done to its file
 
     @staticmethod
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:
@@ -62,11 +68,12 @@ class Model:
 
     @property
     def _context(self) -> Context:
-        return Context(self.weights, self.unseen, self._exact_weights)
+        return Context(self.weights, self.unseen, self._exact_weights, self.classes)
 
     @cached_property
     def density(self) -> NaiveDensity:
-        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        plain = self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        return plain if self.tuning is None else plain.weighted(self.tuning.weight)
 
     def further(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
@@ -89,20 +96,40 @@ class Model:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
 
+    def block(self, batch: Any, guarded: Collection[str] = ()) -> Block:
+        """Rows to be asked about, in the codes of this model; a level never seen may be an error."""
+        block = self.counted.block(batch, guarded)
+        if self.unseen == "error":
+            error_on_unseen(block, batch, self.counted.domain)
+        return block
+
     def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.
 
         With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
         """
-        weights = self.weights if own is None else self._weights_without(own)
-        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
+        prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
+        if own is None:
+            return log_prior(prior, classes, self.weights)
+        leavers = Leavers.of(own, len(self.weights))
+        by_leaver = log_prior(prior, classes, self._weights_without(leavers))
+        return np.broadcast_to(by_leaver, (len(leavers.group) + 1, len(self.weights)))[leavers.member]
 
-    def _weights_without(self, block: Block) -> Float:
-        """Weight of the rows of each class without each row: (n, K)."""
-        weights = np.tile(self.weights, (block.rows, 1))
-        row, group, mass = block.own()
-        weights[row, group] = self._exact_weights.without(group, mass)
-        if len(row) and not weights.any(axis=1).all():
+    def log_base(self, prior: Any = None) -> Float:
+        """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
+        return self.log_prior(prior) + self._bias
+
+    @property
+    def _bias(self) -> Float | float:
+        return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
+
+    def _weights_without(self, leavers: Leavers) -> Float:
+        """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
+        weights = np.tile(self.weights, (len(leavers.group) + 1, 1))
+        there = 1 + np.flatnonzero(np.bincount(leavers.member, minlength=len(weights))[1:])
+        group, mass = leavers.group[there - 1], leavers.mass[there - 1]
+        weights[there, group] = self._exact_weights.without(group, mass)
+        if not weights.any(axis=1).all():
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 
@@ -122,7 +149,7 @@ class Model:
         return rule.posterior(self.density, self._prior(block, prior, own), block, log, own, out)
 
     def _prior(self, block: Block, prior: Float | None, own: bool) -> Float:
-        return self.log_prior(own=block if own else None) if prior is None else prior
+        return self.log_prior(own=block if own else None) + self._bias if prior is None else prior
 
     def terms(self, block: Block, own: bool = False) -> Float:
         """log p of each column given the class, in schema order: (n, columns, K)."""
@@ -139,6 +166,8 @@ class Model:
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
     def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
+        if self.tuning is not None:
+            raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
             raise InputError(
                 "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
@@ -174,4 +203,8 @@ class Model:
             "classes": keys_of(domain.classes),
             "levels": {name: keys_of(levels) for name, levels in domain.levels.items()},
         }
-        return store.fingerprint(identity, self.counted.statistic.arrays())
+        arrays = self.counted.statistic.arrays()
+        if self.tuning is not None:
+            bias = self.tuning.bias_of(domain.classes)
+            arrays = {**arrays, "tuning.weight": self.tuning.weight, "tuning.bias": bias}
+        return store.fingerprint(identity, arrays)

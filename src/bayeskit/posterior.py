@@ -9,6 +9,8 @@ from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.likelihood import LogDensity
 
+CLASS_BY_CLASS = 1 << 20  # numbers of a joint that are laid out class by class on the way to a posterior
+
 
 def joint(density: LogDensity, prior: Float, block: Block, own: bool = False, out: Float | None = None) -> Float:
     """log P(c) + log p(x | c), (n, K), written to ``out`` if given; -inf where a class is impossible.
@@ -29,8 +31,13 @@ def posterior(
     Where every class is impossible the answer is the limit of vanishing smoothing: fewest zero factors wins,
     then the product of the rest, in which a zero among n values counts 1/n.
     """
-    out = joint(density, prior, block, own, out)
-    if _core.softmax(out, log, None):
+    shape = block.rows, prior.shape[-1]
+    out = np.empty(shape) if out is None else out
+    room = out
+    if not own and out.size <= CLASS_BY_CLASS:  # the core then need not turn rows into classes and back
+        room = np.empty(shape[::-1]).T
+    joint(density, prior, block, own, room)
+    if _core.softmax(room, log, None, out):
         lost = np.flatnonzero(np.isneginf(out).all(axis=1))
         rescued = _limit(density, np.broadcast_to(prior, out.shape)[lost], block.at(lost), own)
         _core.softmax(rescued, log, None)

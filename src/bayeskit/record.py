@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from itertools import pairwise
 from typing import Any
@@ -18,9 +19,11 @@ from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.journal import entries
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.weighted import Tuning
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
@@ -28,6 +31,11 @@ TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT:
 
 def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
     """Write a model with the name and the settings of its estimator."""
+    store.write(path, *packed(model, kind, settings))
+
+
+def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
     domain = counted.domain
@@ -46,8 +54,11 @@ def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> Non
     position = {name: j for j, name in enumerate(schema.names)}
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    if model.tuning is not None:
+        arrays["tuning.weight"], arrays["tuning.bias"] = model.tuning.weight, model.tuning.bias_of(domain.classes)
     header = {
         "model": kind,
+        "tuned": model.tuning is not None,
         "families": [[describe(family), len(owned)] for family, owned in model.structure.parts],
         "named": schema.named,
         "target": schema.target,
@@ -57,24 +68,40 @@ def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> Non
         "unseen": model.unseen,
         "settings": describe(settings),
         "tally": asdict(counted.tally),
+        "journal": [asdict(entry) for entry in model.journal],
         "digest": model.digest,
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
     }
-    store.write(path, header, arrays)
+    return header, arrays
 
 
-def load(path: Any) -> tuple[Model, str, dict[str, Any]]:
-    """The model of a file, the name and the settings of its estimator; ModelFileError if anything is not as saved."""
-    header, arrays = store.read(path, _expected)
+Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings of its estimator
+
+
+def load(path: Any) -> Read:
+    """What a file holds; ModelFileError if anything is not as saved."""
+    header, arrays = store.read(path, expected)
+    with doubts(path):
+        return unpacked(header, arrays)
+
+
+def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
+    """Back from header and tensors."""
+    return _model(header, arrays), str(header["model"]), build(header["settings"])
+
+
+@contextmanager
+def doubts(path: Any) -> Iterator[None]:
+    """Whatever turns out wrong in the content of a file is told with its name."""
     try:
-        return _model(header, arrays), str(header["model"]), build(header["settings"])
+        yield
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def _expected(header: Mapping[str, Any]) -> store.Spec:
+def expected(header: Mapping[str, Any]) -> store.Spec:
     """Names, types and shapes a file with this header must have."""
     try:
         shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
@@ -85,7 +112,8 @@ def _expected(header: Mapping[str, Any]) -> store.Spec:
         empty = Model.statistic(Naive((), owned), Schema(blank))(0)
         counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
         whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
-        spec = {**whole, **counts}
+        tuned = ("tuning.weight", "tuning.bias") if header["tuned"] else ()
+        spec = {**whole, **counts, **dict.fromkeys(tuned, np.dtype(np.float64))}
         for name in TEXTS:
             spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
         return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
@@ -112,11 +140,21 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
-    model = Model(counted, structure, build(header["prior"]), header["unseen"])
+    tuning = _tuning(arrays, schema, domain) if header["tuned"] else None
+    journal = entries(header["journal"])
+    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning, journal)
     if model.digest != header["digest"]:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior()
     return model
+
+
+def _tuning(arrays: Mapping[str, Array], schema: Schema, domain: Domain) -> Tuning:
+    weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
+    fits = weight.shape == (len(schema.names),) and bias.shape == (len(domain.classes),)
+    if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
+        raise ModelFileError("its weights do not fit its columns and classes")
+    return Tuning(weight, bias, domain.classes)
 
 
 def _agree(counted: Counted) -> None:
@@ -137,17 +175,18 @@ def _agree(counted: Counted) -> None:
 def _domain(schema: Schema, classes: list[str], levels: list[str], sizes: list[int]) -> Domain:
     if len(sizes) != len(schema.coded) or any(size < 0 for size in sizes) or sum(sizes) != len(levels):
         raise ModelFileError("its levels do not fit its columns")
-    keys = [_key(line) for line in levels]
+    keys = [key_of(line) for line in levels]
     begin = np.cumsum([0, *sizes]).tolist()
     by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
-    domain = Domain(Levels(tuple(map(_key, classes))), by_column)
+    domain = Domain(Levels(tuple(map(key_of, classes))), by_column)
     for some in (domain.classes, *domain.levels.values()):
         if len(some.index) < len(some):
             raise ModelFileError("a level occurs twice")
     return domain
 
 
-def _key(line: str) -> Key:
+def key_of(line: str) -> Key:
+    """The level of a text that ``keys_of`` made."""
     family, value = json.loads(line)
     if family not in TYPES or type(value) not in TYPES[family]:
         raise ModelFileError(f"{line} is not a level")

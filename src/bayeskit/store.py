@@ -12,7 +12,8 @@ import os
 import re
 import reprlib
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import pairwise
@@ -54,12 +55,25 @@ def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array])
 
 def read(path: Path, expect: Expect) -> Content:
     """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header)``."""
+    with _opened(path) as file:
+        return _read(file, os.fstat(file.fileno()).st_size, expect)
+
+
+def peek(path: Path) -> dict[str, object]:
+    """The header of a file as it stands there, unchecked: enough to choose who is to read it."""
+    with _opened(path) as file:
+        return _parse(_told(file, os.fstat(file.fileno()).st_size)[8:].decode())[0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """A regular file; whatever goes wrong while it is read is told with its name."""
     name = os.fspath(path)
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):  # before opening: a FIFO would block
             raise ModelFileError(f"not a regular file; {_FOREIGN}")
         with open(name, "rb") as file:
-            return _read(file, os.fstat(file.fileno()).st_size, expect)
+            yield file
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error
     except OSError as error:
@@ -158,11 +172,7 @@ def _head(header: Mapping[str, object], spec: Spec) -> _Head:
 
 def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
     """Header and arrays of an open file of ``size`` bytes."""
-    prefix = file.read(8)
-    length = int.from_bytes(prefix, "little")
-    if len(prefix) < 8 or length > min(size - 8, HEAD_BYTES):
-        raise ModelFileError(f"no model file, or cut short ({size} bytes, the first {prefix!r}); {_FOREIGN}")
-    told = prefix + file.read(length)
+    told = _told(file, size)
     header, tensors = _parse(told[8:].decode())
     head = _head(header, expect(header))
     if odd := sorted(tensors.keys() ^ head.tensors.keys()):
@@ -188,6 +198,15 @@ def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
         name: data[slice(*entry["data_offsets"])].view(kinds[entry["dtype"]]).reshape(entry["shape"])
         for name, entry in head.tensors.items()
     }
+
+
+def _told(file: BufferedReader, size: int) -> bytes:
+    """All that precedes the data, as the file tells it."""
+    prefix = file.read(8)
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) < 8 or length > min(size - 8, HEAD_BYTES):
+        raise ModelFileError(f"no model file, or cut short ({size} bytes, the first {prefix!r}); {_FOREIGN}")
+    return prefix + file.read(length)
 
 
 def _parse(text: str) -> tuple[dict[str, object], dict[str, object]]:

@@ -21,8 +21,11 @@ from bayeskit.data.levels import MISSING, PRESENT, Levels
 from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
+from bayeskit.statistics.keyed import Keyed
+from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.scatter import Scatter
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 
@@ -169,6 +172,12 @@ def statistics() -> dict[str, Any]:
     every = [("grade", "flag", "y"), (), ("town",), ("shape", "colour")]
     found["tables of every arity"] = Tables.empty(every, 0)
     found["all pairs"] = Tables.empty(list(combinations(SCHEMA.coded, 2)), 0)
+    found["scatter"] = Scatter.empty(["x", "y", "hits"], 0)
+    found["scatter of what is available"] = Scatter.empty(["hits", "x"], 0, available=True)
+    means = Product({"rows": Tables.empty([()], 0), "means": Moments.empty(["x", "hits"], 0)}, 0)
+    found["cells"] = Keyed.empty(["grade", "flag", "y", "colour"], means, 0)
+    numbers = ["x", "y", "hits"]
+    found["patterns"] = Keyed.empty(numbers, Scatter.empty(numbers, 0), 0, patterns=True)
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
     found["rows"] = Rows.empty(SCHEMA.columns, 0)

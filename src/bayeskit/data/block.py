@@ -14,6 +14,7 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.data.sparse import Sparse
+from bayeskit.errors import InputError
 
 _NAN = np.full(1, np.nan)
 
@@ -96,6 +97,33 @@ class Columns:
             return np.broadcast_to(_NAN, self.rows)
         return self.arrays[:, place] if isinstance(self.arrays, np.ndarray) else self.arrays[place]
 
+    def matrix(self) -> Float:
+        """The columns side by side: (rows, d); a view of a matrix that has just these."""
+        whole = self.dense.arrays
+        if isinstance(whole, np.ndarray) and self.dense.pick is None:
+            return whole
+        out = np.empty((self.rows, len(self)))
+        for j in range(len(self)):
+            out[:, j] = self.column(j)
+        return out
+
+    def refuse_infinite(self, names: Sequence[str]) -> None:
+        """Refuse columns, of these names, that hold an infinite value; say where it is."""
+        if isinstance(self.arrays, Sparse) and self.pick is None:
+            _, highest, _, _, below = self.arrays.bounds
+            odd = np.isinf(self.arrays.values) if below or np.isinf(highest) else np.zeros(0, dtype=bool)
+            bad = self.arrays.indices[: len(odd)][odd]
+        else:
+            bad = np.flatnonzero(np.isinf(self.span[1]))
+        if len(bad):
+            j = int(bad[0])
+            values = self.take(np.array([j])).column(0)
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise InputError(
+                f"column {names[j]!r} has an infinite value ({values[row]}, row {row} of its batch): "
+                f"Input contains infinity; replace it by a number, or leave it missing"
+            )
+
     def at(self, rows: Int) -> Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):
@@ -121,6 +149,11 @@ class Block:
     def rows(self) -> int:
         return self.numeric.rows
 
+    def columns(self, names: Sequence[str]) -> Columns:
+        """The numeric columns of these names."""
+        which = self._which(names)
+        return self.numeric if which is None else self.numeric.take(which)
+
     def numbers(self, names: Sequence[str]) -> tuple[Columns, Float]:
         """The numeric columns of these names, with their spans."""
         which = self._which(names)
@@ -133,8 +166,7 @@ class Block:
 
     def sparse(self, names: Sequence[str]) -> Sparse:
         """The numeric columns of these names by the values that are not zero."""
-        which = self._which(names)
-        return (self.numeric if which is None else self.numeric.take(which)).sparse
+        return self.columns(names).sparse
 
     def _which(self, names: Sequence[str]) -> Int | None:
         """Positions of these names among the numeric columns; None for all of them."""

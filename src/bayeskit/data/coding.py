@@ -41,7 +41,8 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
         occurs = np.bincount(index, minlength=len(keys)) > 0
         wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
         _ordered(wanted, column)
-        levels = levels.union(wanted)
+        # the first come in order: whole numbers without gaps then are their own codes but for a constant
+        levels = levels.union(wanted) if len(levels) else wanted.canonical(np.ones(len(wanted), dtype=bool))
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,10 +57,12 @@ def encode(
     roles: Roles = Roles(),
     grow: bool = True,
     folds: int = 1,
+    guarded: Collection[str] = (),
 ) -> tuple[Block, Domain, Tally]:
     """A batch under a schema and a domain; with ``grow`` new classes and levels join the domain.
 
-    Without it a level never seen gets code -2. Rows without a label get group -1.
+    Without it a level never seen gets code -2. Rows without a label get group -1. Infinite numbers are refused, but for
+    the columns ``guarded`` by whoever reads the block.
     """
     numeric, coded, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
     levels = dict(domain.levels)
@@ -70,7 +73,7 @@ def encode(
     else:
         for j, (column, values) in enumerate(zip(schema.coded_columns, coded, strict=True)):
             codes[j], levels[column.name] = codes_of(values, levels.get(column.name, Levels()), grow, column)
-    _finite(numeric, schema)
+    _finite(numeric, schema, guarded)
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)
     grown = Domain(classes, levels)
@@ -206,22 +209,14 @@ def weights_of(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
 # -- the validator ----------------------------------------------------------------------------------
 
 
-def _finite(numeric: Columns, schema: Schema) -> None:
-    if isinstance(numeric.arrays, Sparse):
-        stored = numeric.arrays
-        _, highest, _, _, below = stored.bounds
-        odd = np.isinf(stored.values) if below or np.isinf(highest) else np.zeros(0, dtype=bool)
-        bad = stored.indices[: len(odd)][odd]
-    else:
-        bad = np.flatnonzero(np.isinf(numeric.span[1]))
-    if len(bad):
-        j = int(bad[0])
-        values = numeric.take(np.array([j])).column(0)
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise InputError(
-            f"column {schema.numeric[j]!r} has an infinite value ({values[row]}, row {row} of its batch): "
-            f"Input contains infinity; replace it by a number, or leave it missing"
-        )
+def _finite(numeric: Columns, schema: Schema, guarded: Collection[str]) -> None:
+    """Refuse infinite numbers in the columns nobody else guards; a sparse matrix is looked through in any case."""
+    names = schema.numeric
+    if guarded and not isinstance(numeric.arrays, Sparse):
+        names = tuple(n for n in names if n not in guarded)
+        numeric = numeric.take(np.array([schema.numeric_index[n] for n in names], dtype=np.int64))
+    if names:
+        numeric.refuse_infinite(names)
 
 
 def error_on_unseen(block: Block, batch: pa.RecordBatch | Matrix, domain: Domain) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
@@ -29,14 +30,19 @@ class Sparse:
     values: Array  # (stored,) of any type of number
     width: int
     hidden: Bool | None = None  # (width,) columns that are missing in every row, zeros included
+    in_order: bool = True  # whether the columns of every row ascend
 
     @classmethod
     def of(cls, x: Any) -> Sparse:
-        """From a CSR matrix or array of SciPy; each cell once, which may need a copy."""
-        if not x.has_canonical_format:
+        """From a CSR matrix or array of SciPy; each cell once, which may need a copy. Columns may come in any order."""
+        indptr = x.indptr.astype(np.int64, copy=False)
+        if not x.has_canonical_format and not _core.sparse_distinct(
+            indptr, np.ascontiguousarray(x.indices, dtype=np.int32), int(x.shape[1])
+        ):
             x = x.copy()
             x.sum_duplicates()
-        return cls(x.indptr.astype(np.int64, copy=False), x.indices, x.data, int(x.shape[1]))
+            indptr = x.indptr.astype(np.int64, copy=False)
+        return cls(indptr, x.indices, x.data, int(x.shape[1]), in_order=bool(x.has_sorted_indices))
 
     @classmethod
     def from_dense(cls, x: Float) -> Sparse:
@@ -81,7 +87,16 @@ class Sparse:
         hidden = which < 0
         if self.hidden is not None:
             hidden = hidden | self.hidden[which]
-        return Sparse(indptr, indices[kept], self.values[kept], len(which), hidden if hidden.any() else None)
+        some = hidden if hidden.any() else None
+        return Sparse(indptr, indices[kept], self.values[kept], len(which), some, self.in_order)
+
+    def ordered(self) -> Sparse:
+        """The same with ascending columns: what is added up along a row then does not depend on how it was stored."""
+        if self.in_order:
+            return self
+        rows = csr_array((self.values, self.indices, self.indptr), shape=self.shape, copy=True)
+        rows.sort_indices()
+        return replace(self, indices=rows.indices, values=rows.data, in_order=True)
 
     def floats(self) -> Sparse:
         """As doubles, with indices of 32 bits: what the core reads."""

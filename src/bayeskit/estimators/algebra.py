@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ class Algebra:
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels, which leave-one-out would hold."""
         table = self._table()
-        schema = table.schema(self.classifier.kinds, self.classifier.missing, ())
+        schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
     def foretold(self, split: Split) -> Float:
@@ -48,13 +48,8 @@ class Algebra:
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
 
         def step(block: Block, start: int) -> None:
-            part = fold[start : start + block.rows]
-            order = np.argsort(part, kind="stable")
-            ends = np.searchsorted(part[order], np.arange(split.folds + 1))
-            for f, model in models.items():
-                some = order[ends[f] : ends[f + 1]]
-                if len(some):
-                    out[start + some] = model.posterior(block.at(some))
+            span = slice(start, start + block.rows)
+            foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
         return out
@@ -86,8 +81,18 @@ class Algebra:
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
-        sample = self.sample
-        return Intake.of(sample.X, sample.y, sample.weight, self.classifier.n_jobs, fold=fold)
+        return self.sample.intake(self.classifier.n_jobs, fold)
+
+
+def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
+    """Posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    order = np.argsort(fold, kind="stable")
+    numbers = np.array(sorted(models))
+    begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
+    for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if one < last:
+            some = order[one:last]
+            out[some] = models[f].posterior(block.at(some))
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
@@ -108,7 +113,7 @@ def warn_lost(weights: Iterable[Any], classes: Array) -> None:
     lost = np.flatnonzero(np.any([np.asarray(w) <= 0 for w in weights], axis=0))
     if len(lost):
         warnings.warn(
-            f"class {classes[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
+            f"class {classes.tolist()[lost[0]]!r} has no row in the training set of some fold, which then gives it the "
             f"probability of a class never seen; give fewer or other folds",
             stacklevel=6,
         )

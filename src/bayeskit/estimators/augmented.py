@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
@@ -18,10 +18,16 @@ from bayeskit.structures.naive import Naive
 class Dependent(BayesClassifier):
     """What the three share: one likelihood over all columns as levels."""
 
+    weights: str | None = None
+
     _algebra: ClassVar[bool] = False  # cuts and arcs are chosen in passes of their own
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = self._likelihood()
@@ -48,28 +54,32 @@ class TAN(Dependent):
     def __init__(
         self,
         *,
-        cuts: str = "mdlp",
-        toll: float = 1.0,
+        cuts: str = "frequency",
+        toll: float | None = 2.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        return Augmented(self.cuts, self.smoothing, toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "tree", 1, self.toll, self.strength, self.backoff)
 
 
 class KDB(Dependent):
@@ -79,31 +89,35 @@ class KDB(Dependent):
         self,
         *,
         k: int = 2,
-        cuts: str = "mdlp",
-        toll: float = 1.0,
+        cuts: str = "frequency",
+        toll: float | None = 2.0,
         strength: float | None = None,
+        backoff: str = "both",
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
         self.cuts = cuts
         self.toll = toll
         self.strength = strength
+        self.backoff = backoff
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
             raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
-        return Augmented(self.cuts, self.smoothing, arcs="order", k=int(self.k), toll=self.toll, strength=self.strength)
+        return Augmented(self.cuts, self.smoothing, None, "order", int(self.k), self.toll, self.strength, self.backoff)
 
 
 class AODE(Dependent):
@@ -113,7 +127,7 @@ class AODE(Dependent):
         self,
         *,
         n: int = 1,
-        cuts: str = "mdlp",
+        cuts: str = "frequency",
         limit: float = 1.0,
         parents: int | None = None,
         kinds: Any = None,

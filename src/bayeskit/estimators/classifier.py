@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit import record
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
@@ -45,6 +45,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
 
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
+
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
@@ -60,7 +70,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._learned(X, y, sample_weight, ()))
+        model = self._learned(X, y, sample_weight, ())
+        if self._weighs and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -118,7 +133,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
 
         ``resumed`` is a structure whose choices are kept.
         """
-        structure, schema = self._structure(table.schema(self.kinds, self.missing, classes))
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
         further: Naive | None = structure if resumed is None else structure.resumed(resumed)
         while further is not None:  # what to count may depend on what was counted before
             structure = further
@@ -129,9 +144,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             further = model.further()
         return model
 
-    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+    def _opened(
+        self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None, keep: Any = ()
+    ) -> Intake:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
+        return Intake.of(X, y, weight, self.n_jobs, known, keep=keep).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -189,6 +206,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """log P(class, row), (n, K); -inf where a class is impossible."""
         return self._rows(X, prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
+    def predict_frame(
+        self,
+        X: Any,
+        keep: Any = (),
+        prior: Any = None,
+        *,
+        costs: Any = None,
+        evidence: bool = False,
+        reasons: int = 0,
+    ) -> Any:
+        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
+
+        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
+        speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
+        """
+        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
+        return predicted_frame(self, X, keep, prior, wanted)
+
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
         return self._rows(X, prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
@@ -217,7 +252,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
-            self.model_.log_prior(prior),
+            self.model_.log_base(prior),
             (*(names[j] for j in which.tolist()), *rest),
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
@@ -244,24 +279,29 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
-        parts = list(self._steps(table, prior, one))
+        parts = list(self._steps(table, prior, one, self.model_.density.guards))
         return np.concatenate(parts) if whole is None else whole
 
-    def _steps(self, table: Intake, prior: Any, step: Callable[[Model, Block, Float, Any, int], Any]) -> Iterator[Any]:
+    def _steps(
+        self,
+        table: Intake,
+        prior: Any,
+        step: Callable[[Model, Block, Float, Any, int], Any],
+        guarded: Collection[str] = (),
+        columns: Sequence[str] | None = None,
+    ) -> Iterator[Any]:
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have."""
+        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
         model = self.model_
-        known = model.log_prior(prior)
+        known, names = model.log_base(prior), columns or model.schema.names
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.counted.block(batch)
-            if model.unseen == "error":
-                error_on_unseen(block, batch, model.counted.domain)
+            block = model.block(batch, guarded)
             return step(model, block, known, batch, start), model.density.outside(block)
 
         outside: Counter[str] = Counter()
         empty = True
-        for result, strange in table.engine.map(table.rows(model.structure.sparse), model.schema.names, one):
+        for result, strange in table.engine.map(table.rows(model.structure.sparse), names, one):
             empty = False
             outside.update(strange)
             yield result
@@ -272,10 +312,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
             warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
 
-    def _asked(self, X: Any) -> Intake:
-        """The table of a question, checked against the columns of the fit."""
+    def _asked(self, X: Any, keep: Any = ()) -> Intake:
+        """The table of a question, checked against the columns of the fit; it may have others that are to be kept."""
         check_is_fitted(self, "model_")
-        return self._opened(X, schema=self.model_.schema)
+        return self._opened(X, schema=self.model_.schema, keep=keep)
 
     def calibrated(
         self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
@@ -314,6 +354,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights is not None
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

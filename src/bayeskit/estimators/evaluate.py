@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float
+from bayeskit.decision.costs import Costs
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Bootstrapped, Measures
@@ -44,6 +48,9 @@ def evaluate(
     keeps rows together. With ``costs`` the least costly action is judged too, with ``reject`` a row whose best action
     is expected to cost more is left undecided. ``n_jobs`` is for processes where models are refitted.
 
+    A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
+    named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
+
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -51,45 +58,94 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
-    sample = Sample.of(X, y, sample_weight, groups)
+    return planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+
+
+def planned(
+    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+) -> Plan | Passes:
+    """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
-    return evaluated(model, sample, method, stakes(costs, reject, sample.rows.classes), random_state, n_jobs)
-
-
-def evaluated(
-    model: Any, sample: Sample, method: Any, at_stake: Stakes | None, random_state: Any, n_jobs: int | None
-) -> Evaluation:
-    """The same of a sample that has been read."""
     if not isinstance(method, METHODS):
         raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
-    way = _way(model, sample, method, n_jobs)
-    rng = generator(random_state)
-    measures: Measures | Bootstrapped
-    if isinstance(method, LeaveOneOut):
-        measures = _left_out(way, sample.rows, at_stake)
-    elif isinstance(method, Bootstrap632):
-        measures = _resampled(way, sample.rows, at_stake, method, rng)
-    else:
-        measures = _divided(way, sample.rows, at_stake, method.splits(sample.rows, rng))
-    return Evaluation(
-        sample.rows.classes,
-        measures,
-        method,
-        way.computed,
-        type(model).__name__,
-        sample.kind,
-        lambda: _fitted(model, sample),
-        sample.X,
-        sample.y,
-    )
+    rng = _generator(random_state)
+    if is_outside(X):
+        return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))
+    sample = Sample.of(X, y, weight, groups)
+    return Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), rng)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A file or relation, read anew for every model, with the same folds."""
+
+    X: Any
+    y: Any
+    weight: Any
+    method: Any
+    key: Any
+    seed: int
+    at_stake: Callable[[Array], Stakes | None]
+
+    @property
+    def rows(self) -> int:
+        raise InputError("baselines are refitted for every fold, which a stream does not allow; read it into memory")
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
+        return stream.run(self.at_stake, self.method)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows, divided once: every model that is run meets the same folds."""
+
+    sample: Sample
+    method: Any
+    at_stake: Stakes | None
+    splits: tuple[Split, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, rng: np.random.Generator) -> Plan:
+        if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
+            raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
+        splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
+        return cls(sample, method, at_stake, splits, int(rng.integers(1 << 62)))
+
+    @property
+    def rows(self) -> int:
+        return len(self.sample.rows)
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model evaluated."""
+        if not hasattr(model, "fit") or isinstance(model, type):
+            raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
+        way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        measures: Measures | Bootstrapped
+        if isinstance(self.method, LeaveOneOut):
+            measures = Measures.of(rows, way.left_out(), 1 / max(len(rows) - 1, 1), self.at_stake)
+        elif isinstance(self.method, Bootstrap632):
+            draws = self.method.draws(rows, np.random.default_rng(self.seed))
+            measures = _resampled(way, rows, self.at_stake, draws, self.method)
+        else:
+            measures = _divided(way, rows, self.at_stake, self.splits)
+        return Evaluation(
+            rows.classes,
+            measures,
+            self.method,
+            way.computed,
+            type(model).__name__,
+            self.sample.kind,
+            lambda: fitted(model, self.sample),
+            self.sample.X,
+            self.sample.y,
+        )
 
 
 def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
-    if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
-        raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
     if isinstance(model, BayesClassifier) and model._algebra:
         algebra = Algebra(model, sample)
         if not (isinstance(method, LeaveOneOut) and algebra.chooses):
@@ -111,20 +167,13 @@ def _divided(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: 
     return Measures(reduce(Scores.beside, parts), len(trials), float(np.mean(ratios)), kept, stakes=at_stake)
 
 
-def _left_out(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None) -> Measures:
-    proba = way.left_out()
-    trial = Trial(proba, np.zeros(len(rows), dtype=np.int64))
-    scores = Scores.of(rows.codes, proba, rows.weights, stakes=at_stake)
-    return Measures(scores, 1, 1 / max(len(rows) - 1, 1), Kept(rows, (trial,)), stakes=at_stake)
-
-
 def _resampled(
-    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, method: Bootstrap632, rng: np.random.Generator
+    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, draws: Iterable[Float], method: Bootstrap632
 ) -> Bootstrapped:
     outs, drawns, chances = [], [], []
     summed, times = np.zeros((len(rows), len(rows.classes))), np.zeros(len(rows))
     share = np.bincount(rows.codes[rows.counted], rows.weights[rows.counted], minlength=len(rows.classes))
-    for drawn, proba in way.resampled(method.draws(rows, rng)):
+    for drawn, proba in way.resampled(draws):
         out = drawn == 0
         summed[out] += proba[out]
         times += out
@@ -147,7 +196,7 @@ def _by_chance(proba: Float, rows: Rows, share: Float, at_stake: Stakes | None) 
     return reduce(Scores.merge, each)
 
 
-def _fitted(model: Any, sample: Sample) -> Any:
+def fitted(model: Any, sample: Sample) -> Any:
     """A copy of the model, fitted to all rows."""
     if isinstance(model, BayesClassifier):
         return clone(model).fit(sample.X, sample.y, sample.weight)
@@ -159,15 +208,13 @@ def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
     """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
     if costs is None and reject is None:
         return None
-    if costs is not None and not hasattr(costs, "matrix_for"):
-        raise KindError(f"costs is {type(costs).__name__}; give bk.Costs")
     if reject is not None and not np.isfinite(reject):
         raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
-    table = 1.0 - np.eye(len(classes)) if costs is None else np.asarray(costs.matrix_for(classes), dtype=np.float64)
+    table = Costs.of(costs, classes.tolist()).matrix_for(classes)
     return Stakes(table, None if reject is None else float(reject))
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Any) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

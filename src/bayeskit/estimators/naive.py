@@ -9,7 +9,7 @@ from typing import Any
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
@@ -24,7 +24,10 @@ from bayeskit.structures.naive import Naive
 # what "auto" tries for numbers, fewest parameters first
 AUTO = "auto"
 STRENGTHS = (1.0, 4.0, 16.0)  # pseudo-rows of categories toward all classes
-CANDIDATES = ("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Histogram", "Kernel")
+CANDIDATES = (
+    *("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Beta", "ZeroInflated"),
+    *("Histogram", "Kernel"),
+)
 
 
 class NaiveBayes(BayesClassifier):
@@ -35,8 +38,9 @@ class NaiveBayes(BayesClassifier):
     ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
     ``families`` maps columns to families, or is one family for all columns it takes; ``prior`` is "empirical",
     "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a number or one of
-    ``bayeskit.smoothing``, 0 for none); ``unseen`` says what a level never seen means ("missing", "smooth", "error");
-    ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all or by column.
+    ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have their own;
+    ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a hole says
+    nothing) or "level" (a hole is a value of its own), for all or by column.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -54,6 +58,7 @@ class NaiveBayes(BayesClassifier):
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -62,7 +67,12 @@ class NaiveBayes(BayesClassifier):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.weights = weights
         self.n_jobs = n_jobs
+
+    @property
+    def _weighs(self) -> bool:
+        return fitted_weights(self.weights)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
@@ -101,11 +111,11 @@ class NaiveBayes(BayesClassifier):
         if self.families is None:
             return {}, None
         if not isinstance(self.families, Mapping):
-            return {}, _as_family(self.families)
+            return {}, self._smoothed(_as_family(self.families))
         flat: dict[Any, Any] = {}
         for place, (columns, family) in enumerate(self.families.items()):
             for column in columns if isinstance(columns, tuple) else (columns,):
-                flat[column] = (place if isinstance(columns, tuple) else -1, _as_family(family))
+                flat[column] = (place if isinstance(columns, tuple) else -1, self._smoothed(_as_family(family)))
         return _grouped(by_name(flat, schema.names, schema.named, "families"), schema.names), None
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
@@ -123,6 +133,18 @@ class NaiveBayes(BayesClassifier):
             return general, "family given for all"
         return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
 
+    def _smoothed(self, family: Any) -> Any:
+        """A family that leaves its smoothing to the classifier, with it; ``Histogram`` has a default of its own."""
+        if getattr(family, "smoothing", 0.0) is not None or not getattr(family, "sparse", False):
+            return family
+        return replace(family, smoothing=1.0 if self._alpha is None else self._alpha)
+
+    @property
+    def _alpha(self) -> float | None:
+        """The smoothing as pseudo-counts, if it can be said so."""
+        rule = smoothing_rule(self.smoothing)
+        return rule.alpha if isinstance(rule, Laplace) else 0.0 if isinstance(rule, NoSmoothing) else None
+
     def _auto(self, column: Column) -> Any:
         """A choice for what has several candidates, the default for the rest."""
         if column.kind in Choice.kinds:
@@ -133,8 +155,7 @@ class NaiveBayes(BayesClassifier):
 
     def _default(self, column: Column) -> Any:
         """The family its kind calls for."""
-        rule = smoothing_rule(self.smoothing)
-        alpha = rule.alpha if isinstance(rule, Laplace) else 0.0 if isinstance(rule, NoSmoothing) else None
+        alpha = self._alpha
         if column.kind == "ordinal" and column.missing == "skip" and alpha is not None:
             return Ordinal(alpha)
         if column.kind in CODED:

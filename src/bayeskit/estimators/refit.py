@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError, KindError
@@ -36,6 +37,10 @@ class Refit:
                 f"{type(self.estimator).__name__} gives no probabilities (it has no predict_proba); wrap it in "
                 f"sklearn.calibration.CalibratedClassifierCV, or choose another model"
             )
+        unlabelled = int(np.count_nonzero(self.sample.rows.codes < 0))
+        if unlabelled:
+            rows = len(self.sample.rows)
+            warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
 
     def foretold(self, split: Split) -> Float:
         """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""

@@ -12,10 +12,11 @@ import pyarrow as pa
 from sklearn.utils import _safe_indexing
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.data.encode import groups_of, weights_of
+from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake
 from bayeskit.evaluation.methods import Rows
@@ -30,12 +31,15 @@ class Sample:
     y: Any
     weight: Any
     rows: Rows
-    beside: tuple[str, ...]  # columns of X that are not features
+    roles: Roles
+    beside: Mapping[str, pa.Array]  # labels and weights by the names of their roles
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None) -> Sample:
+    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> Sample:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
+        if is_outside(X):
+            raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
         if isinstance(groups, str):
             column = groups
             groups, X = _column(X, column), without(X, (column,))
@@ -49,13 +53,13 @@ class Sample:
         heavy = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels)) > 0
         classes = levels.canonical(heavy)
         codes = np.append(levels.codes_in(classes), -1)[codes]
-        if len(classes) < 2:
+        if len(classes) < least:
             raise InputError(
                 f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
                 f"a classifier can be evaluated on two classes or more"
             )
         rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _numbered(groups, n))
-        return cls(X, y, weight, rows, tuple(name for name in roles.names if not name.startswith(":")))
+        return cls(X, y, weight, rows, roles, batch.beside)
 
     @property
     def kind(self) -> str:
@@ -65,12 +69,21 @@ class Sample:
     def features(self) -> Any:
         """X without target and weight, in a form that rows can be taken of."""
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
-        return without(table, self.beside)
+        return without(table, [name for name in self.roles.names if not name.startswith(":")])
+
+    def intake(self, n_jobs: int | None, fold: Any = None) -> Intake:
+        """The table opened again, with the fold of each row."""
+        y, weight = (
+            name if name is None or not name.startswith(":") else self.beside[name]
+            for name in (self.roles.label, self.roles.weight)
+        )
+        return Intake.of(self.X, y, weight, n_jobs, fold=fold)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
         weights = None if self.weight is None else self.rows.weights[rows]
-        return taken(self.features, rows), self.rows.classes[self.rows.codes[rows]], weights
+        plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
+        return taken(self.features, rows), plain[self.rows.codes[rows]], weights
 
 
 def taken(X: Any, rows: Int) -> Any:

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import Interval, wilson
-from bayeskit.frame import aligned, frame, html_table
+from bayeskit.frame import Shown, frame
 
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Confusion:
+class Confusion(Shown):
     """Weights of rows by true class (rows) and predicted class (columns).
 
     A rate without any row to judge it by (the precision of a class never predicted) is NaN.
@@ -124,10 +125,8 @@ class Confusion:
         return wilson(getattr(self, rate)[label], float(of[rate][self.labels.tolist().index(label)]))
 
     def cost(self, costs: Any) -> float:
-        """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
-
-        ``costs`` has ``actions`` and ``matrix_for(classes)``; its actions must be the classes.
-        """
+        """Mean cost of a row when the predicted class is the action taken; negative costs are gains."""
+        costs = Costs.of(costs, self.labels.tolist())
         actions = list(costs.actions)
         unknown = [label for label in self.labels.tolist() if label not in actions]
         if unknown:
@@ -144,16 +143,8 @@ class Confusion:
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
-    def __str__(self) -> str:
-        return aligned(self._lines(), left=1)
-
-    __repr__ = __str__
-
-    def __rich__(self) -> str:
-        return str(self).replace("[", "\\[")
-
-    def _repr_html_(self) -> str:
-        return html_table(self._lines(), left=1, caption=f"accuracy {self.accuracy:.2%}")
+    def _title(self) -> str:
+        return f"accuracy {self.accuracy:.2%}"
 
     def _lines(self) -> list[list[str]]:
         head = ["true \\ predicted", *map(str, self.labels), *RATES]

@@ -17,11 +17,11 @@ from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Bootstrapped, Measures
 from bayeskit.evaluation.ranking import Curve, curve
 from bayeskit.evaluation.reliability import BINS
-from bayeskit.frame import aligned, frame, html_table
+from bayeskit.frame import Shown, frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Shown):
     """Out-of-sample posteriors, and every measure of them with an interval.
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
@@ -97,6 +97,11 @@ class Evaluation:
     @property
     def auc_by_class(self) -> dict[Any, float]:
         return dict(zip(self.classes.tolist(), self.measures.areas.tolist(), strict=True))
+
+    @property
+    def auc_bound(self) -> float:
+        """How far binning of scores may have moved an area at most; 0 where rows were kept."""
+        return self._rows_measured.area_bound
 
     @property
     def expected_cost(self) -> float:
@@ -209,15 +214,10 @@ class Evaluation:
     # -- showing ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{aligned(self._lines(), left=1)}\n\n{self.confusion}"
-
-    __repr__ = __str__
-
-    def __rich__(self) -> str:
-        return str(self).replace("[", "\\[")
+        return f"{super().__str__()}\n\n{self.confusion}"
 
     def _repr_html_(self) -> str:
-        return f"<div>{html_table(self._lines(), 1, self._title())}{self.confusion._repr_html_()}</div>"
+        return f"<div>{super()._repr_html_()}{self.confusion._repr_html_()}</div>"
 
     def _title(self) -> str:
         weight = f"{self.measures.total.weight[0]:.10g}"
@@ -233,9 +233,12 @@ class Evaluation:
         return lines
 
     @property
+    def _rows_measured(self) -> Measures:
+        return self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
+
+    @property
     def _kept(self) -> Kept | None:
-        of = self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
-        return of.kept
+        return self._rows_measured.kept
 
     def _must_keep(self, what: str) -> Kept:
         if self._kept is None:

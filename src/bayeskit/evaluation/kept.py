@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.evaluation.intervals import Interval, by_values, normal
+from bayeskit.evaluation.intervals import Interval, by_values, known_mean, normal
 from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import curve, influence
 from bayeskit.evaluation.reliability import BINS, FIELDS, gap, mass_bins, tallied
@@ -77,7 +77,7 @@ class Kept:
 
     def _value(self, name: str, trial: Trial, some: Bool) -> float:
         if name == "auc":
-            return mean_area(self._areas(trial, some))
+            return known_mean(self._areas(trial, some))
         some = some & self.rows.counted
         return gap(self._mass_table(trial, some, np.zeros(len(some), dtype=np.int64)).sum(axis=0))
 
@@ -117,9 +117,3 @@ class Kept:
         part: Int = rng.permutation(np.arange(n) % PARTS) if n > PARTS else np.arange(n)
         drawn = rng.multinomial(min(n, PARTS), np.full(min(n, PARTS), 1 / min(n, PARTS)), RESAMPLES)
         return part, np.pad(drawn, ((0, 0), (0, PARTS - drawn.shape[1]))).astype(np.float64)
-
-
-def mean_area(areas: Float) -> float:
-    """Over the classes that have an area."""
-    known = areas[np.isfinite(areas)]
-    return float(known.mean()) if len(known) else float("nan")

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.intervals import Interval, by_folds, by_values, wilson
-from bayeskit.evaluation.kept import Kept, mean_area
+from bayeskit.evaluation.intervals import Interval, by_folds, by_values, known_mean, wilson
+from bayeskit.evaluation.kept import Kept, Trial
+from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
 
@@ -30,10 +31,16 @@ class Measures:
 
     scores: Scores  # a group for each tested fold of each repeat
     repeats: int  # how often the rows were divided
-    ratio: float  # rows tested to rows learned from, in a fold
+    ratio: float  # rows tested to rows learned from, in a fold; 0 where groups are parts of one fold
     kept: Kept | None = None
     ranks: Ranks | None = None
     stakes: Stakes | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, proba: Float, ratio: float, stakes: Stakes | None = None) -> Measures:
+        """Of all rows foretold at once: (n, K)."""
+        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64)),))
+        return cls(Scores.of(rows.codes, proba, rows.weights, stakes=stakes), 1, ratio, kept, stakes=stakes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,18 +53,25 @@ class Measures:
         return self.scores.total(np.full(len(self.scores.loss), 1 / self.repeats))
 
     def value(self, name: str) -> float:
-        """The measure over all rows; where rows were divided more than once, the mean over the repeats."""
+        """The measure over all rows; where rows were divided more than once, over all repeats, each by its share."""
         return self._ranked(name) if name in RANKED else float(getattr(self.total, name)[0])
 
     def interval(self, name: str) -> Interval:
         """Where it lies with 95 % confidence."""
+        found = self._interval(name)
+        if name != "auc" or self.ranks is None:
+            return found
+        return replace(found, how=f"{found.how}; from bins, off by {self.area_bound:.1g} at most")
+
+    def _interval(self, name: str) -> Interval:
         value = self.value(name)
         if name in PROPORTIONS:
             return wilson(value, float(self.total.weight[0]))
         if len(self.scores.loss) > 1:
-            return _within(name, by_folds(value, self.by_fold(name), self.ratio))
+            how = "folds, corrected t" if self.ratio else f"{len(self.scores.loss)} random parts, t"
+            return _within(name, by_folds(value, self.by_fold(name), self.ratio, how))
         if self.kept is None:
-            return Interval(np.nan, np.nan, "one fold, of rows that were not kept")
+            return _NONE
         return self.kept.interval(name, value, self.stakes)
 
     def by_fold(self, name: str) -> Float:
@@ -82,11 +96,12 @@ class Measures:
         """How far binning of scores may have moved an area at most; 0 where it is exact."""
         if self.ranks is None:
             return 0.0
-        return float(np.nanmax([self.ranks.area(k)[1] for k in range(self.scores.confusion.shape[1])]))
+        bounds = [self.ranks.area(k)[1] for k in range(self.scores.confusion.shape[1])]
+        return max((bound for bound in bounds if bound == bound), default=0.0)
 
     def _ranked(self, name: str) -> float:
         if self.kept is not None:
-            return mean_area(self.areas) if name == "auc" else self.kept.value(name)
+            return known_mean(self.areas) if name == "auc" else self.kept.value(name)
         return float("nan") if self.ranks is None else _of(self.ranks, name)
 
 
@@ -115,7 +130,7 @@ class Bootstrapped:
         """The mean over repeats of 0.632 test + 0.368 train; areas and equal-mass calibration of rows not drawn."""
         if name in RANKED:
             return self.out.value(name)
-        return float(np.nanmean(self.by_fold(name)))
+        return known_mean(self.by_fold(name))
 
     def by_fold(self, name: str) -> Float:
         """In every repeat: (repeats,)."""
@@ -130,7 +145,7 @@ class Bootstrapped:
         """0.632, or more where the model does worse on new rows, compared with doing as well as by chance."""
         if not self.plus:
             return 0.632
-        gamma, err, new = float(getattr(self.chance, name)[0]), float(np.nanmean(train)), float(np.nanmean(test))
+        gamma, err, new = float(getattr(self.chance, name)[0]), known_mean(train), known_mean(test)
         apart = gamma - err
         rate = min(max((new - err) / apart, 0.0), 1.0) if apart else 0.0
         return 0.632 / (1 - 0.368 * rate)
@@ -144,7 +159,7 @@ class Bootstrapped:
 def _within(name: str, found: Interval) -> Interval:
     """The interval cut to the values a measure can have."""
     low, high = (-np.inf, np.inf) if name in UNLIMITED else LIMITS.get(name, (0.0, 1.0))
-    return replace(found, low=max(low, found.low), high=min(high, found.high))
+    return replace(found, low=float(np.maximum(low, found.low)), high=float(np.minimum(high, found.high)))
 
 
 _NONE = Interval(float("nan"), float("nan"), "rows were not kept")
@@ -155,4 +170,4 @@ def _areas(ranks: Ranks) -> Float:
 
 
 def _of(ranks: Ranks, name: str) -> float:
-    return mean_area(_areas(ranks)) if name == "auc" else ranks.ece_mass()
+    return known_mean(_areas(ranks)) if name == "auc" else ranks.ece_mass()

@@ -155,9 +155,10 @@ class CrossValidation:
         sizes = np.bincount(rows.codes[rows.counted], minlength=len(rows.classes))
         if self.stratified and (sizes < folds).any():
             c = int(np.argmin(sizes))
+            label = rows.classes.tolist()[c]
             warnings.warn(
-                f"class {rows.classes[c]!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it",
-                stacklevel=5,
+                f"class {label!r} has {sizes[c]} rows, fewer than the {folds} folds: not every fold tests it",
+                stacklevel=6,
             )
 
     def _dealt(self, rows: Rows, folds: int, rng: np.random.Generator) -> Int:
@@ -245,7 +246,8 @@ def _of_splitter(splitter: Any, rows: Rows) -> Iterator[Split]:
     pairs = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros((n, 1)), y, rows.groups)]
     fold = np.full(n, -1, dtype=np.int64)
     for number, (train, test) in enumerate(pairs):
-        if _distinct(train) < len(train) or np.isin(test, train).any() or not len(train) or not len(test):
+        often = np.bincount(train, minlength=n)
+        if not len(train) or not len(test) or often.max() > 1 or often[test].any():
             raise InputError(f"split {number} of {splitter!r} is empty, draws a row twice, or tests on training rows")
         fold[test] = number
     whole = sum(len(test) for _, test in pairs) == n and (fold >= 0).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.reliability import BINS, gap, mass_bins
 
 CELLS = 4096
-SPAN = 40.0  # log-odds beyond which scores share the outer cells
+SPAN = float(np.arcsinh(40.0))  # beyond log-odds of 40 scores share the outer cells
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def influence(scores: Float, positive: Bool, weights: Float) -> Float:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Weights by cells of score, for rows that cannot all be kept; cells are of equal width in log-odds.
+    """Weights by cells of score, for rows that cannot all be kept; cells are of equal width in
+    arsinh(log-odds): fine in the middle, where most pairs are, and reaching far out.
 
     Groups first, then for each class the rest and the class, and last the top probability by wrong and right.
     """
@@ -74,9 +75,9 @@ class Ranks:
         return cls(np.zeros((groups, classes + 1, 2, CELLS)))
 
     def update(self, codes: Int, proba: Float, weights: Float, groups: Int) -> Ranks:
-        """Some rows more; ``codes`` are their classes."""
+        """Some rows more; ``codes`` are their classes. May consume self."""
         top = np.argmax(proba, axis=1)
-        table = self.table.copy()
+        table = self.table
         n_groups, wide = table.shape[0], CELLS * 2
         for k in range(table.shape[1]):
             last = k == proba.shape[1]
@@ -84,7 +85,7 @@ class Ranks:
             hit = top == codes if last else codes == k
             place = groups * wide + hit * CELLS + _cell(scores)
             table[:, k] += np.bincount(place, weights, minlength=n_groups * wide).reshape(n_groups, 2, CELLS)
-        return replace(self, table=table)
+        return self
 
     def merge(self, other: Ranks) -> Ranks:
         return Ranks(self.table + other.table)
@@ -113,12 +114,12 @@ class Ranks:
 def _cell(p: Float) -> Int:
     with np.errstate(divide="ignore"):
         odds = np.log(p) - np.log1p(-p)
-    scaled = (np.clip(odds, -SPAN, SPAN) + SPAN) * (CELLS / (2 * SPAN))
+    scaled = (np.clip(np.arcsinh(odds), -SPAN, SPAN) + SPAN) * (CELLS / (2 * SPAN))
     cells: Int = np.minimum(scaled.astype(np.int64), CELLS - 1)
     return cells
 
 
 def _centres() -> Float:
-    odds = (np.arange(CELLS) + 0.5) * (2 * SPAN / CELLS) - SPAN
+    odds = np.sinh((np.arange(CELLS) + 0.5) * (2 * SPAN / CELLS) - SPAN)
     centres: Float = 1 / (1 + np.exp(-odds))
     return centres

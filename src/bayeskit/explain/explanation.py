@@ -71,9 +71,10 @@ class Explanation:
 
     def __str__(self) -> str:
         """The first rows as tables: what each column says for each class."""
-        return "\n\n".join(self._row(i) for i in range(min(len(self), 3)))
+        return "\n\n".join(self.row(i) for i in range(min(len(self), 3)))
 
-    def _row(self, i: int) -> str:
+    def row(self, i: int) -> str:
+        """One row as a table."""
         head = ["", "value", *(str(c) for c in self.classes)]
         lines = [["prior", "", *_signed(self.prior)]]
         for part, value, term in zip(self.parts, self.values[i], self.terms[i], strict=True):

@@ -20,6 +20,7 @@ class Summary:
     classes: tuple[tuple[Any, float, float], ...]  # label, weight, prior
     columns: tuple[dict[str, Any], ...]
     constant: tuple[str, ...]  # columns that have one value only, which say nothing
+    regularised: tuple[tuple[Any, tuple[str, ...]], ...]  # label, columns its own covariance does not tell apart
     unlabelled: int
     rounded: int
     digest: str
@@ -32,6 +33,7 @@ class Summary:
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),
             tuple(model.described.rows()),
             model.constant,
+            tuple((c, n) for c, n in zip(model.classes.tolist(), model.density.regularised, strict=False) if n),
             tally.unlabelled,
             tally.rounded,
             model.digest,
@@ -46,6 +48,9 @@ class Summary:
         ]
         if len(self.columns) > MOST:
             text.append(f"... and {len(self.columns) - MOST} more columns")
+        for label, names in self.regularised:
+            shown = ", ".join(names[:MOST]) + (", ..." if len(names) > MOST else "")
+            text.append(f"regularised in class {label}: {shown}")
         if self.unlabelled:
             text.append(f"{self.unlabelled} rows without a label were skipped")
         if self.rounded:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.counts import Counts, Left, check_smoothing, log_table
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
@@ -23,7 +23,8 @@ from bayeskit.statistics.totals import Totals
 class Bernoulli:
     """log p(x | c) = sum_j log (x_j > 0 ? q_cj : 1 - q_cj), q_cj = (n_cj + a) / (n_c + 2 a).
 
-    n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing.
+    n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing. a is
+    ``smoothing``, or the classifier's where none is given.
 
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Bernoulli()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
@@ -31,7 +32,7 @@ class Bernoulli:
     array([[0.8, 0.2]])
     """
 
-    smoothing: float = 1.0
+    smoothing: float | None = None
     group: int = 0
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
@@ -46,11 +47,12 @@ class Bernoulli:
 
     def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
         seen, none = statistic.seen(), np.zeros(statistic.groups)
-        absent = log_table(seen - statistic.sums, self.smoothing, none)
-        table = log_table(statistic.sums, self.smoothing, none)
+        a = alpha_of(self.smoothing)
+        absent = log_table(seen - statistic.sums, a, none)
+        table = log_table(statistic.sums, a, none)
         table -= absent
-        absent -= np.log(seen.rounded().T + 2 * self.smoothing)
-        return BernoulliDensity(statistic.columns, statistic, self.smoothing, table, 1.0, absent)
+        absent -= np.log(seen.rounded().T + 2 * a)
+        return BernoulliDensity(statistic.columns, statistic, a, table, 1.0, absent)
 
 
 @dataclass(frozen=True)

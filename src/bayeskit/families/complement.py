@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, across, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -22,7 +22,8 @@ class Complement:
     """log p(x | c) = -sum_j x_j log u_cj, u_cj = (R_cj + a) / (sum_j R_cj + a m): R sums x over all other classes.
 
     For classes of unequal size (Rennie et al., 2003). ``norm`` divides the weights of a class by their sum. Given up
-    to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper.
+    to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper. a is
+    ``smoothing``, or the classifier's where none is given.
 
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
@@ -30,7 +31,7 @@ class Complement:
     array([[0.8, 0.2]])
     """
 
-    smoothing: float = 1.0
+    smoothing: float | None = None
     norm: bool = False
     group: int = 0
 
@@ -47,11 +48,11 @@ class Complement:
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
         totals, unit = scaled(statistic)
         others = totals.sums.total() - totals.sums
-        a, m = self.smoothing * unit, len(totals.columns)
-        size = np.log(across(others).rounded() + a * m)
+        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        size = np.log(others.across.rounded() + a * m)
         logs = log_table(others, a, size)
         whole = logs.sum(axis=0)
-        table = _complement(logs, whole if self.norm else -1.0)
+        table = _complement(logs, whole if self.norm else None)
         return ComplementDensity(totals.columns, totals, a, table, unit, others, whole + m * size, self.norm)
 
 
@@ -65,9 +66,9 @@ class ComplementDensity(Counts):
 
     def _own(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.parts), self.smoothing, len(left.group)
-        whole_group, plain = across(self.others), self.others.rounded()
+        whole_group, plain = self.others.across, self.others.rounded()
         size = whole_group.rounded()
-        logs, scale = np.empty((len(left.stored), len(size))), -np.ones((n, len(size)))
+        logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))
         for c in range(len(size)):
             mine = left.group == c  # the row is not among the other classes' counts
             whole = np.where(mine, size[c], left.rows_of(whole_group, np.full(n, c)))
@@ -77,13 +78,16 @@ class ComplementDensity(Counts):
             if self.norm:
                 change = np.bincount(left.row, np.log(cell + a) - np.log(kept + a), minlength=n)
                 scale[:, c] = self.logs[c] + change - m * np.log(whole + a * m)
-        weights[left.stored] = _complement(logs, scale[left.row])
+        weights[left.stored] = _complement(logs, scale[left.row] if self.norm else None)
         return weights
 
 
-def _complement(logs: Float, scale: Float | float) -> Float:
+def _complement(logs: Float, scale: Float | None) -> Float:
     """Weights of a complement, less the largest of all classes: (..., K), none above zero."""
-    scale = np.broadcast_to(scale, logs.shape)
-    weights = np.divide(logs, scale, out=np.zeros_like(logs), where=scale != 0)  # one column alone says nothing
-    weights -= weights.max(axis=-1, keepdims=True)
+    if scale is None:
+        weights = -logs
+    else:
+        scale = np.broadcast_to(scale, logs.shape)
+        weights = np.divide(logs, scale, out=np.zeros_like(logs), where=scale != 0)  # one column alone says nothing
+    weights -= np.max(np.moveaxis(weights, -1, 0), axis=0)[..., None]  # classes are few: class by class
     return weights

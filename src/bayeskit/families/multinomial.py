@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, across, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -23,7 +23,8 @@ class Multinomial:
     One distribution over all columns of the group; m is their number. Columns of equal settings are one group;
     ``group`` tells groups apart, and a tuple of columns in ``families=`` is a group of its own. The number of ways
     to order the counts is left out, being the same for all classes: there is no evidence, only posteriors. With no
-    smoothing a class that counts nothing takes the frequencies of all classes.
+    smoothing a class that counts nothing takes the frequencies of all classes. a is ``smoothing``, or the classifier's
+    where none is given.
 
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Multinomial()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
@@ -31,7 +32,7 @@ class Multinomial:
     array([[0.8, 0.2]])
     """
 
-    smoothing: float = 1.0
+    smoothing: float | None = None
     group: int = 0
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
@@ -46,12 +47,12 @@ class Multinomial:
 
     def fit(self, statistic: Totals, context: Context) -> MultinomialDensity:
         totals, unit = scaled(statistic)
-        a, m = self.smoothing * unit, len(totals.columns)
-        whole = across(totals.sums).rounded()
+        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        whole = totals.sums.across.rounded()
         table = log_table(totals.sums, a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
         if not a and (whole <= 0).any():
             pooled = totals.sums.total()
-            share = log_table(pooled, 0.0, np.log(across(pooled).rounded())) if pooled.nonzero().any() else -np.log(m)
+            share = log_table(pooled, 0.0, np.log(pooled.across.rounded())) if pooled.nonzero().any() else -np.log(m)
             table[:, whole <= 0] = share
         return MultinomialDensity(totals.columns, totals, a, table, unit)
 
@@ -63,14 +64,14 @@ class MultinomialDensity(Counts):
     def _own(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.parts), self.smoothing
         group = left.group[left.row]
-        whole = left.rows_of(across(sums), np.maximum(left.group, 0))[left.row]
+        whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]
         share = left.cells_of(sums, group)
         if not a:
             pool, zeros = sums.total(), np.zeros(len(left.stored), dtype=np.int64)
             pooled = left.cells_of(pool, zeros)
-            over = left.rows_of(across(pool), np.zeros(len(left.group), dtype=np.int64))[left.row]
+            over = left.rows_of(pool.across, np.zeros(len(left.group), dtype=np.int64))[left.row]
             pooled, over = np.where(over > 0, pooled, 1.0), np.where(over > 0, over, m)
-            bare = ~across(sums).nonzero()
+            bare = ~sums.across.nonzero()
             weights[np.ix_(left.stored, bare)] = (_log(pooled) - np.log(over))[:, None]
             share, whole = np.where(whole > 0, share, pooled), np.where(whole > 0, whole, over)
         weights[left.stored, group] = _log(share + a) - np.log(whole + a * m)

@@ -130,6 +130,13 @@ class Moments:
         s0, s1, s2 = self._sums
         return _core.finish(s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low, shift)
 
+    def means(self, origin: Float, shift: Int) -> Float:
+        """Mean of each column less its origin, times 2^shift, without loss where they nearly cancel: (G, d)."""
+        low, high = min(self.present.low, self.first.low), max(self.present.high, self.first.high)
+        weight, first = (s.widened(low, high).flat().limbs for s in (self.present, self.first))
+        at, by = np.tile(origin, self.groups), np.tile(shift, self.groups).astype(np.int64)
+        return _core.mean(weight, first, low, at, by).reshape(self.groups, len(self.columns))
+
     def total(self) -> Self:
         """All groups as one: (1, d)."""
         return self._of(s.total() for s in self._sums)

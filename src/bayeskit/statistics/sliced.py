@@ -74,7 +74,7 @@ class Slices:
 
 @dataclass(frozen=True)
 class Sliced:
-    """Tables by name over sliced columns; the cuts are given beforehand, so counting, merging and forgetting are exact."""
+    """Tables by name over sliced columns; cuts are given beforehand, so counting, merging and forgetting are exact."""
 
     slices: Slices
     parts: Product  # of Tables, in the codes of the slices

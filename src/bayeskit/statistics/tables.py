@@ -26,6 +26,9 @@ class Layout:
     tables: tuple[tuple[str, ...], ...]
     sizes: Mapping[str, int]
 
+    def __deepcopy__(self, memo: object) -> Layout:
+        return self  # a value; its tables may be many
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(self.sizes)
@@ -169,12 +172,15 @@ class Tables:
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         used = self.cells.nonzero()
         anywhere: Bool = np.asarray(used.any(axis=0))
-        seen = {name: np.zeros(size, dtype=bool) for name, size in self.sizes.items()}
-        for t, begin, end in self.layout.spans:
-            cube = anywhere[begin:end].reshape([self.sizes[n] for n in t])
-            for axis, name in enumerate(t):
-                seen[name] |= cube.any(axis=tuple(a for a in range(len(t)) if a != axis))
-        return np.asarray(used.any(axis=1)), seen
+        table, rest = (of[anywhere] for of in self.layout.cells)
+        sizes = np.append(self.layout.levels, 1).astype(np.int64)
+        begin = np.cumsum([0, *sizes])
+        marked = np.zeros(begin[-1], dtype=bool)
+        for column in self.layout.padded.T[::-1]:
+            rest, level = np.divmod(rest, sizes[column[table]])
+            marked[begin[column[table]] + level] = True
+        levels = np.split(marked, begin[1:-1])
+        return np.asarray(used.any(axis=1)), dict(zip(self.sizes, levels, strict=False))
 
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""

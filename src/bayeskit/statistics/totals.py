@@ -63,7 +63,7 @@ class Totals:
         window = (0, 1) if whole else self.window(cells, weights)
         fresh = not self.weights.nonzero().any()
         sums = _zeros(self.sums.shape, *window) if fresh else self.sums.room(*window)
-        _core.sparse_totals(
+        carried = _core.sparse_totals(
             cells.indptr,
             cells.indices,
             cells.values,
@@ -74,8 +74,9 @@ class Totals:
             *(sums.limbs, sums.low),
         )
         heaviest = 1.0 if weights is None else float(weights.max())
-        small = whole and fresh and block.rows * heaviest * (1.0 if self.presence else highest) < WHOLE
-        new = replace(self, rows=self.rows.update(block), sums=sums if small else sums.carried())
+        small = whole and block.rows * heaviest * (1.0 if self.presence else highest) < WHOLE
+        done = fresh and (carried or small)
+        new = replace(self, rows=self.rows.update(block), sums=sums if done else sums.carried())
         if holes or cells.hidden is not None:
             new = new._of(new.rows, new.sums, new._wide + self._missing(cells, block))
         return new

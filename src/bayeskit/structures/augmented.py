@@ -18,7 +18,7 @@ from bayeskit.errors import InputError
 from bayeskit.likelihood import Bounded, Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import FRONT, best_strength, log_table, margins, smoothed, strides
+from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin, strides
 from bayeskit.structures.dependence import Dependence
 from bayeskit.structures.discrete import Discrete, positive
 
@@ -30,18 +30,19 @@ class Augmented(Discrete):
     """p(x | c) = product over columns of P(x_j | parents of j, c).
 
     ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``
-    before it that tell most of it). An arc must gain ``toll`` times what it costs (see ``Dependence``). Tables lean on
-    P(x | c) with ``strength`` pseudo-rows, or as many as leave-one-out finds best for the column (None).
+    before it that tell most of it). An arc is kept only where the column is foretold better with it than by the class
+    alone, by ``toll`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
 
     One parent can be read from the tables of all pairs, so the arcs are found anew after learning and forgetting.
-    More parents take a further pass over the rows, which counts what the arcs found call for; arcs are then part of
+    More parents take a further pass over the rows, which counts what the arcs found call for; the arcs are then part of
     the model, as cuts are.
     """
 
     arcs: str = "tree"
     k: int = 1
-    toll: float = 1.0
+    toll: float | None = 2.0
     strength: float | None = None
+    backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -51,6 +52,8 @@ class Augmented(Discrete):
         super().__post_init__()
         if self.arcs not in ("tree", "order"):
             raise InputError(f"arcs={self.arcs!r}: choose 'tree' or 'order'")
+        if self.backoff not in SHARES:
+            raise InputError(f"backoff={self.backoff!r}: choose one of {', '.join(map(repr, SHARES))}")
         if self.strength is not None:
             object.__setattr__(self, "strength", positive("strength", self.strength))
 
@@ -77,42 +80,42 @@ class Augmented(Discrete):
     def _arcs(self, statistic: Sliced) -> list[tuple[int, ...]]:
         dependence = Dependence.of(statistic["levels"], statistic["pairs"])
         if self.arcs == "tree":
-            return dependence.tree(self.toll)
+            return dependence.tree()
         sizes = [statistic["levels"].sizes[name] + FRONT for name in statistic.slices.columns]
-        return dependence.order(self.k, self.toll, sizes, CELLS // max(statistic.groups, 1))
+        return dependence.order(self.k, sizes, CELLS // max(statistic.groups, 1))
 
     def fit(self, statistic: Sliced, context: Context) -> AugmentedDensity:
-        names = statistic.slices.columns
-        place = {name: j for j, name in enumerate(names)}
-        every = margins(statistic["levels"], self.smoothing, context)
-        if self.parents is None:
-            arcs = self._arcs(statistic)
-            number = {pair: t for t, pair in enumerate(statistic["pairs"].tables)}
-        else:
-            arcs = [tuple(place[p] for p in of) for _, of in self.parents]
-        tables, found = [], []
-        for j, parents in enumerate(arcs):
-            if not parents:
-                counts = every[j].counts
-            elif self.parents is None:
-                (p,) = parents
-                counts = statistic["pairs"].table(number[names[min(p, j)], names[max(p, j)]]).rounded()
-                counts = counts if p < j else counts.swapaxes(1, 2)
-            else:
-                counts = statistic["families"].table(j).rounded()
-            strength = self.smoothing * max(counts.shape[-1], 1)
-            share = every[j].share
-            if parents:
-                strength = best_strength(counts, every[j], self.smoothing) if self.strength is None else self.strength
-                share = smoothed(counts, every[j], strength)
-            within = counts.sum(axis=-1, keepdims=True)
-            table = log_table(share, strength, within, every[j], [every[p] for p in parents])
+        levels = statistic["levels"]
+        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
+        tables, arcs, strengths = [], [], []
+        for child, (parents, counts) in zip(every, self._counts(statistic), strict=True):
+            found = Conditional.of(counts, child, self.strength, self.backoff, self.toll)
+            arcs.append(parents[: found.parents])
+            strengths.append(found.strength)
+            table = found.logs(child, [every[p] for p in arcs[-1]])
             tables.append(table.reshape(-1, table.shape[-1]))
-            found.append(strength if parents else 0.0)
         offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        sizes = [m.counts.shape[1] for m in every]
+        sizes = tuple(margin.counts.shape[1] for margin in every)
         whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
-        return AugmentedDensity(statistic.slices, tuple(arcs), tuple(sizes), offset, whole, tuple(found))
+        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(strengths))
+
+    def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
+        """The parents of each column, and the counts (K, parents..., m)."""
+        names = statistic.slices.columns
+        if self.parents is not None:
+            place, found = {name: j for j, name in enumerate(names)}, dict(self.parents)
+            for j, name in enumerate(names):
+                yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
+            return
+        pairs = statistic["pairs"]
+        number = {pair: t for t, pair in enumerate(pairs.tables)}
+        for j, parents in enumerate(self._arcs(statistic)):
+            if not parents:
+                yield (), statistic["levels"].table(j).rounded()
+            else:
+                low, high = sorted((j, *parents))
+                counts = pairs.table(number[names[low], names[high]]).rounded()
+                yield parents, counts if high == j else counts.swapaxes(1, 2)
 
 
 @dataclass(frozen=True)
@@ -124,9 +127,8 @@ class AugmentedDensity(Bounded):
     sizes: tuple[int, ...]  # levels of each column
     offset: Int  # (columns + 1,)
     table: Float  # (cells, K)
-    strengths: tuple[float, ...]  # pseudo-rows of each table, 0 without parents
-
-    normalised: ClassVar[bool] = True
+    strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
+    normalised: bool = True
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ class AugmentedDensity(Bounded):
     def _cells(self, codes: Code, j: int) -> Code:
         """The cell of every row in the table of column j, from -2 on as the core has it."""
         members, steps = self._members[j]
-        cell = codes[j]
+        cell: Code = codes[j]
         for i, step in zip(members[:-1], steps.tolist(), strict=False):
             cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
         return cell
@@ -164,12 +166,17 @@ class AugmentedDensity(Bounded):
         codes = self.slices.codes(block)
         return np.stack([self._factor(codes, j) for j in range(len(self.arcs))], axis=1)
 
+    def weighted(self, weight: Float) -> AugmentedDensity:
+        """The same with the logarithms of each table multiplied: (columns,)."""
+        each = np.repeat(weight, np.diff(self.offset))
+        return replace(self, table=self.table * each[:, None], normalised=False)
+
     def _factor(self, codes: Code, j: int) -> Float:
         found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, j)]
         return found
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        """What each column adds when it is revealed, in schema order: of its own factor and of those it is a parent in."""
+        """What each column adds when revealed, in schema order: of its own factor and of those it is a parent in."""
         _refuse(own)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))

@@ -12,14 +12,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import FRONT, Margin, margins
+from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Discrete, positive
 
@@ -54,7 +54,8 @@ class Averaged(Discrete):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
-        every = margins(statistic["levels"], self.smoothing, context)
+        levels = statistic["levels"]
+        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
         told = np.array([relevance(margin.counts) for margin in every])
         chosen = np.sort(np.argsort(-told, kind="stable")[: self.parents])
         pairs = statistic["pairs"]
@@ -84,7 +85,8 @@ def _given(counts: Float, child: Margin, smoothing: float) -> Float:
     front = np.ones((*counts.shape[:2], FRONT))
     if child.unseen is not None:
         front[..., 0] = (smoothing / (within + smoothing * (levels + 1)))[..., 0]
-    return np.log(np.moveaxis(np.concatenate([front, share], axis=2), 0, -1))
+    out: Float = np.log(np.moveaxis(np.concatenate([front, share], axis=2), 0, -1))
+    return out
 
 
 @dataclass(frozen=True)
@@ -124,13 +126,14 @@ class AveragedDensity(Bounded):
             raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")
         codes = self.slices.codes(block)
         every = np.arange(len(codes), dtype=np.int32)
-        width = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
+        width: Code = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
         total, times = np.full_like(out, -np.inf), np.zeros(block.rows)
         for p, (offset, table) in zip(self.parents, self._given, strict=True):
             there = self.known[p][codes[p] + FRONT]
             if not there.any():
                 continue
-            cells = codes + np.where(there, codes[p], 0) * width
+            given: Code = np.where(there, codes[p], np.int32(0)).astype(np.int32)
+            cells = codes + given * width
             cells[p] = codes[p]
             one = np.zeros_like(out)
             _core.lookup(cells, every, offset, table, one)
@@ -139,10 +142,11 @@ class AveragedDensity(Bounded):
             times += there
         alone = np.flatnonzero(times == 0)
         if len(alone):
-            naive = np.zeros((len(alone), out.shape[1]))
+            naive = out[alone]  # a copy, added to column by column as naive Bayes does
             _core.lookup(np.ascontiguousarray(codes[:, alone]), every, *self._naive, naive)
-            total[alone] = naive
         out += total - np.log(np.maximum(times, 1.0))[:, None]
+        if len(alone):
+            out[alone] = naive
 
     def terms(self, block: Block, own: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}

@@ -1,9 +1,10 @@
-"""Conditional: log-probabilities of a column's levels given the class and parents, with a place for every hole."""
+"""Conditional: probabilities of a column's levels given the class and its parents, leaning on simpler ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,82 +14,154 @@ from bayeskit.smoothing import Laplace
 from bayeskit.statistics.tables import Tables
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
-STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # what leave-one-out chooses from
+STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # pseudo-rows that leave-one-out chooses from
+TINY = 5e-324  # what a share counts at least beside weights near the largest double
+CLASS, BOTH, EVEN = "class", "both", "even"
+SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
 
 
 @dataclass(frozen=True)
 class Margin:
-    """P(x | c) of one column, which its tables lean on."""
+    """P(x | c) of one column, with Laplace's correction."""
 
     counts: Float  # (K, m)
     share: Float  # (K, m)
+    others: Float  # (K, m) the share of a level as it is without one of its rows
+    smoothing: float
     unseen: Float | None  # (K,) of a level never seen, None where it is taken as missing
+
+    @classmethod
+    def of(cls, levels: Tables, j: int, smoothing: float, context: Context) -> Margin:
+        counts, rule = levels.table(j).rounded(), Laplace(smoothing)
+        one_less = np.maximum(counts.sum(axis=1, keepdims=True) - 1, 0)
+        others = (np.maximum(counts - 1, 0) + smoothing) / (one_less + smoothing * counts.shape[1])
+        new = rule.unseen(counts, context.weights) if context.unseen == "smooth" and counts.shape[1] else None
+        return cls(counts, rule.probabilities(counts, context.weights), others, smoothing, new)
+
+    @cached_property
+    def pooled(self) -> Float:
+        """P(x) of all classes together: (m,)."""
+        levels = self.counts.sum(axis=0) + 1
+        share: Float = levels / levels.sum()
+        return share
 
     @property
     def fronted(self) -> Float:
-        """P(x | c) with the places for holes in front, where it is one or that of a level never seen: (K, m + 2)."""
+        """P(x | c) with the places for holes in front: one, and that of a level never seen: (K, m + 2)."""
         front = np.ones((len(self.share), FRONT))
         if self.unseen is not None:
             front[:, 0] = self.unseen
         return np.hstack([front, self.share])
 
 
-def margins(levels: Tables, smoothing: float, context: Context) -> list[Margin]:
-    """Of tables of one column each, with Laplace's correction."""
-    rule, found = Laplace(smoothing), []
-    for j in range(len(levels.tables)):
-        counts = levels.table(j).rounded()
-        new = rule.unseen(counts, context.weights) if context.unseen == "smooth" and counts.shape[1] else None
-        found.append(Margin(counts, rule.probabilities(counts, context.weights), new))
-    return found
+@dataclass(frozen=True)
+class Conditional:
+    """P(x | parents, c) = (n + s b) / (N + s): s pseudo-rows spread as the base b.
+
+    The base is P(x | c) with ``backoff="class"``, a mixture of P(x | c) and P(x | parents) with "both", and the same
+    for all levels with "even", where s is Laplace's. What is not given is chosen by the sum of log p_-i(x_i |
+    parents_i, c_i), each row foretold by the others: s, the mixture, and how many of the parents are used, in their
+    order. Each parent must gain ``toll`` times log n; None uses all.
+    """
+
+    share: Float  # (K, parents used..., m)
+    within: Float  # (K, parents used..., 1) weight of the rows with these parents
+    strength: float
+    score: float
+
+    @classmethod
+    def of(
+        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
+    ) -> Conditional:
+        """From the counts (K, parents..., m) of the rows in which all are present."""
+        most = counts.ndim - 2
+        price = -np.inf if toll is None else toll * float(np.log(max(counts.sum(), 1.0)))
+        top = _foretold(_last(counts, 0), child, backoff)
+        best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
+        for used in range(1, most + 1):
+            found = cls._leaning(_last(counts, used), child, strength, backoff)
+            if found.score - used * price > top:
+                best, top = found, found.score - used * price
+        return best
+
+    @classmethod
+    def _leaning(cls, counts: Float, child: Margin, strength: float | None, backoff: str) -> Conditional:
+        there = np.nonzero(counts)
+        within = counts.sum(axis=-1, keepdims=True)
+        weight = counts[there]
+        mass, total = np.maximum(weight - 1, 0), np.maximum(np.broadcast_to(within, counts.shape)[there] - 1, 0)
+        base, others = _across(child.share, counts.ndim), _across(child.others, counts.ndim)
+        if backoff == EVEN:
+            strength = child.smoothing * counts.shape[-1]
+            base = others = np.full_like(others, 1 / max(counts.shape[-1], 1))
+        elif backoff == BOTH:
+            pooled, pooled_others = _pooled(counts, child)
+        tried = []
+        strengths = np.array(STRENGTHS if strength is None else (strength,))
+        for part in SHARES[backoff]:
+            alone = others if part == 1 else part * others + (1 - part) * pooled_others
+            known = np.broadcast_to(alone, counts.shape)[there]
+            foretold = (mass + strengths[:, None] * known) / (total + strengths[:, None])
+            scores = np.log(np.maximum(foretold, TINY)) @ weight
+            tried += [(score, s, part) for score, s in zip(scores.tolist(), strengths.tolist(), strict=True)]
+        score, s, part = max(tried)
+        base = base if part == 1 else part * base + (1 - part) * pooled
+        return cls((counts + s * base) / (within + s), within, s, score)
+
+    @property
+    def parents(self) -> int:
+        """How many are used."""
+        return self.share.ndim - 2
+
+    def logs(self, child: Margin, parents: Sequence[Margin]) -> Float:
+        """log P(x | parents, c) with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
+
+        A missing parent is summed out with P(parent | c). A missing x says nothing. A level never seen acts as
+        missing; where it is smoothed, it is one without a row: as a parent it leaves P(x | c), as x it has what the
+        pseudo-rows give it.
+        """
+        front = np.ones((*self.share.shape[:-1], FRONT))
+        if child.unseen is not None:
+            lean = 1.0 if np.isinf(self.strength) else self.strength / (self.within + self.strength)
+            front[..., :1] = lean * _across(child.unseen[:, None], self.share.ndim)
+        table = np.concatenate([front, self.share], axis=-1)
+        for axis, parent in enumerate(parents, start=1):
+            weight = parent.share / parent.share.sum(axis=1, keepdims=True)
+            summed = np.expand_dims(np.einsum("ka...,ka->k...", np.moveaxis(table, axis, 1), weight), axis)
+            alone = (
+                summed if parent.unseen is None else np.broadcast_to(_across(child.fronted, table.ndim), summed.shape)
+            )
+            table = np.concatenate([alone, summed, table], axis=axis)
+        table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
+        if child.unseen is None:
+            table[..., 0] = 1.0
+        out: Float = np.log(np.maximum(np.moveaxis(table, 0, -1), TINY))
+        return out
 
 
-def smoothed(counts: Float, margin: Margin, strength: float) -> Float:
-    """(n + s P(x | c)) / (N + s) of the counts (K, parents..., m): s pseudo-rows that know the class alone."""
-    within = counts.sum(axis=-1, keepdims=True)
-    base = _across(margin.share, counts.ndim)
-    out: Float = (counts + strength * base) / (within + strength)
+def _last(counts: Float, used: int) -> Float:
+    """The counts over the first parents only."""
+    out: Float = counts.sum(axis=tuple(range(1 + used, counts.ndim - 1)))
     return out
 
 
-def best_strength(counts: Float, margin: Margin, smoothing: float) -> float:
-    """The strength with the largest sum of log p_-i(x_i | parents_i, c_i), each row foretold by the others.
+def _foretold(counts: Float, child: Margin, backoff: str) -> float:
+    """Sum of log p of the rows without any parent, each without itself; (K, m).
 
-    One row is taken out of its cell, of the rows with the same parents, and of P(x | c); ties go to the stronger.
+    Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
     """
-    within = np.broadcast_to(counts.sum(axis=-1, keepdims=True), counts.shape)
-    levels = margin.counts.shape[1]
-    alone = np.maximum(margin.counts - 1, 0) + smoothing
-    base = alone / (np.maximum(margin.counts.sum(axis=1, keepdims=True) - 1, 0) + smoothing * levels)
     there = np.nonzero(counts)
-    weight, mass, all_mass = counts[there], np.maximum(counts[there] - 1, 0), np.maximum(within[there] - 1, 0)
-    known = np.broadcast_to(_across(base, counts.ndim), counts.shape)[there]
-    scores = [float(weight @ np.log((mass + s * known) / (all_mass + s))) for s in STRENGTHS]
-    return max(zip(scores, STRENGTHS, strict=True))[1]
+    weight, of_class, of_all = counts[there], child.others[there], child.pooled[there[1]]
+    mixed = (np.maximum(part * of_class + (1 - part) * of_all, TINY) for part in SHARES[backoff])
+    return max(float(weight @ np.log(share)) for share in mixed)
 
 
-def log_table(share: Float, strength: float, within: Float, child: Margin, parents: Sequence[Margin]) -> Float:
-    """log P(x | parents, c) with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
-
-    A missing parent is summed out with P(parent | c). A missing x says nothing. A level never seen acts as missing;
-    where it is smoothed, it is one without a row: as a parent it leaves P(x | c), as x it has what smoothing leaves.
-    """
-    if child.unseen is None:
-        new = np.ones((*share.shape[:-1], 1))
-    else:
-        new = strength * _across(child.unseen[:, None], share.ndim) / (within + strength)
-    table = np.concatenate([new, np.ones((*share.shape[:-1], 1)), share], axis=-1)
-    alone = child.fronted
-    for axis, parent in enumerate(parents, start=1):
-        weight = parent.share / parent.share.sum(axis=1, keepdims=True)
-        summed = np.einsum("ka...,ka->k...", np.moveaxis(table, axis, 1), weight)
-        summed = np.expand_dims(summed, axis)
-        unknown = summed if parent.unseen is None else np.broadcast_to(_across(alone, table.ndim), summed.shape)
-        table = np.concatenate([unknown, summed, table], axis=axis)
-    table[..., 1] = 1.0  # sums of shares are one but for rounding, and a hole must say nothing at all
-    if child.unseen is None:
-        table[..., 0] = 1.0
-    return np.log(np.moveaxis(table, 0, -1))
+def _pooled(counts: Float, child: Margin) -> tuple[Float, Float]:
+    """P(x | parents) of all classes together, leaning on P(x), and the same without one row: (1, parents..., m)."""
+    share, pooled = child.pooled[None], counts.sum(axis=0, keepdims=True)
+    found = Conditional._leaning(pooled, Margin(share, share, share, 1.0, None), None, CLASS)
+    others = np.maximum(pooled - 1, 0) + found.strength * _across(share, counts.ndim)
+    return found.share, others / (np.maximum(found.within - 1, 0) + found.strength)
 
 
 def _across(by_class: Float, axes: int) -> Float:
@@ -97,6 +170,10 @@ def _across(by_class: Float, axes: int) -> Float:
 
 
 def strides(sizes: Sequence[int]) -> Int:
-    """How far apart neighbouring levels lie on each axis of a table with places in front."""
+    """How far apart neighbouring levels lie on each axis of a table with places in front.
+
+    >>> strides([3, 2, 4])
+    array([24,  6,  1])
+    """
     steps = np.cumprod([1, *(size + FRONT for size in reversed(sizes[1:]))])
     return np.ascontiguousarray(steps[::-1]).astype(np.int64)

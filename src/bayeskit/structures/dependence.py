@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Float
 from bayeskit.statistics.tables import Tables
 
 NOTHING = 1e-12  # nats of a row that are only rounding
@@ -18,64 +18,53 @@ NOTHING = 1e-12  # nats of a row that are only rounding
 class Dependence:
     """Conditional mutual information I(a; b | c) of all pairs of columns, and I(a; c), in nats.
 
-    An arc gains 2 n I in deviance and costs log(n) K (|a| - 1)(|b| - 1) by the Bayesian information criterion, n being
-    the weight of the rows in which both are present. All is read from counts, so it is the same in any order of rows.
+    All is read from counts, so it is the same in any order of rows.
     """
 
     relevance: Float  # (d,) n I(a; c)
-    gain: Float  # (d, d) n I(a; b | c)
-    cost: Float  # (d, d) log(n) K (|a| - 1)(|b| - 1) / 2
+    gain: Float  # (d, d) n I(a; b | c), n the weight of the rows in which both are present
 
     @classmethod
     def of(cls, levels: Tables, pairs: Tables) -> Dependence:
         """From a table of each column and one of each pair of them."""
         place = {name: j for j, (name,) in enumerate(levels.tables)}
-        d, classes = len(place), levels.groups
-        told_of_class = np.array([relevance(levels.table(j).rounded()) for j in range(d)]).reshape(d)
-        gain, cost = np.zeros((d, d)), np.zeros((d, d))
+        d = len(place)
+        told = np.array([relevance(levels.table(j).rounded()) for j in range(d)]).reshape(d)
+        gain = np.zeros((d, d))
         a, b = (np.array([place[t[i]] for t in pairs.tables], dtype=np.int64) for i in range(2))
-        told, weight = conditional_information(pairs)
-        sizes = np.array([levels.sizes[name] for name in place], dtype=np.float64)
         with np.errstate(over="ignore"):
-            gain[a, b] = gain[b, a] = told * weight
-        cost[a, b] = cost[b, a] = (
-            np.log(np.maximum(weight, 1.0)) * classes * np.maximum(sizes[a] - 1, 0) * np.maximum(sizes[b] - 1, 0) / 2
-        )
-        return cls(told_of_class, gain, cost)
+            gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs), axis=0)
+        return cls(told, gain)
 
-    def worth(self, toll: float) -> Bool:
-        """Which arcs gain more than ``toll`` times what they cost: (d, d)."""
-        return (self.gain > toll * self.cost) & (self.gain > 0)
-
-    def tree(self, toll: float) -> list[tuple[int, ...]]:
-        """Parents in the forest of largest gain among the arcs worth it, each tree rooted at its first column."""
-        d, worth = len(self.relevance), self.worth(toll)
+    def tree(self) -> list[tuple[int, ...]]:
+        """Parents in the tree of largest gain (Chow and Liu) from the first column on, without arcs of no gain."""
+        d = len(self.relevance)
         parents: list[tuple[int, ...]] = [()] * d
-        reach = np.full(d, -np.inf)  # the gain of the best arc from the tree so far, by column
+        reach = np.zeros(d)  # the gain of the best arc from the tree so far, by column
         source, outside = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
         for _ in range(d):
-            best = np.where(outside, reach, -np.inf)
-            new = int(np.argmax(best)) if best.max() > -np.inf else int(np.argmax(outside))
-            if reach[new] > -np.inf:
+            best = np.where(outside, reach, -1.0)
+            new = int(np.argmax(best))
+            if reach[new] > 0:
                 parents[new] = (int(source[new]),)
             outside[new] = False
-            nearer = outside & worth[new] & (self.gain[new] > reach)
+            nearer = outside & (self.gain[new] > reach)
             reach[nearer], source[nearer] = self.gain[new][nearer], new
         return parents
 
-    def order(self, k: int, toll: float, cells: Sequence[int], most: int) -> list[tuple[int, ...]]:
-        """Parents by rank: columns by I(a; c), each with the k before it that tell most of it.
+    def order(self, k: int, cells: Sequence[int], most: int) -> list[tuple[int, ...]]:
+        """Parents by rank: columns by I(a; c), each with the k before it that tell most of it, best first.
 
         A parent is left out where the table of the column would have more than ``most`` cells; ``cells`` are those
         each column multiplies it by.
         """
         ranked = np.argsort(-self.relevance, kind="stable")
-        worth = self.worth(toll)
         parents: list[tuple[int, ...]] = [()] * len(ranked)
         for rank, child in enumerate(ranked.tolist()):
-            size, chosen = cells[child], []
+            size = cells[child]
+            chosen: list[int] = []
             for other in sorted(ranked[:rank].tolist(), key=lambda p: (-self.gain[child, p], p)):
-                if len(chosen) < k and worth[child, other] and size * cells[other] <= most:
+                if len(chosen) < k and self.gain[child, other] > 0 and size * cells[other] <= most:
                     chosen.append(other)
                     size *= cells[other]
             parents[child] = tuple(chosen)
@@ -88,6 +77,8 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
     n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
     """
     every = np.arange(len(pairs.tables))
+    if not len(every):
+        return np.empty(0), np.empty(0)
     table, place = pairs.layout.cells
     height, width = (pairs.layout.levels[pairs.layout.padded[:, i]].astype(np.int64) for i in range(2))
     row, column = np.divmod(place, width[table])

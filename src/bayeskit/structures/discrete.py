@@ -30,7 +30,7 @@ class Discrete:
     cut has one interval, and says nothing.
     """
 
-    cuts: str = MDLP
+    cuts: str = FREQUENCY
     smoothing: float = 1.0
     grid: Grid | None = field(default=None, repr=False)  # cuts by column, once a first pass has made them
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
 from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
+from bayeskit.structures.weighted import weighted
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ class NaiveDensity:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
 
+    @cached_property
+    def guards(self) -> frozenset[str]:
+        """The columns in which ``add`` itself refuses infinite numbers."""
+        return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
+
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
@@ -140,6 +147,11 @@ class NaiveDensity:
         for density in self.densities:
             found |= getattr(density, "axes", {})
         return found
+
+    @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        """By class, the columns whose covariance had to be helped; of densities of several columns together."""
+        return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for density in self.densities:
@@ -154,6 +166,25 @@ class NaiveDensity:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
         return whole
+
+    def factors(self, block: Block) -> Float:
+        """The pieces that weights multiply, one for each column: (n, columns, K).
+
+        They are its terms unless columns depend on each other: then log p(x_j | what j depends on, c).
+        """
+        whole: Float | None = None
+        for density in self.densities:
+            pieces = density.factors(block) if hasattr(density, "factors") else density.terms(block)
+            whole = np.zeros((block.rows, len(self.parts), pieces.shape[2])) if whole is None else whole
+            place = {name: j for j, name in enumerate(self.parts)}
+            whole[:, [place[name] for name in density.parts]] += pieces
+        return np.zeros((block.rows, len(self.parts), 1)) if whole is None else whole
+
+    def weighted(self, weight: Float) -> NaiveDensity:
+        """The same with each column's piece multiplied: (columns,)."""
+        place = {name: j for j, name in enumerate(self.parts)}
+        made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
+        return replace(self, densities=tuple(made))
 
     def some(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""

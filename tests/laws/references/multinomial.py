@@ -32,7 +32,7 @@ def log_density(family: Any, groups: s.Groups, points: list[float]) -> list[list
     """One column alone has all counts of the group, in every class; only its presence can tell classes apart."""
     if not isinstance(family, Bernoulli):
         return [[mpmath.mpf(0)] * len(groups) for _ in points]
-    a, found = Fraction(family.smoothing), []
+    a, found = Fraction(1 if family.smoothing is None else family.smoothing), []
     for x in points:
         line = []
         for rows in groups:

@@ -1,0 +1,523 @@
+"""AutoBayes: the Bayes classifiers that suit a table, pooled; one call."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+import bayeskit
+from bayeskit.arrays import Array, Float
+from bayeskit.bundle import Bundle
+from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.unseen import Plan
+from bayeskit.estimators.views import View
+from bayeskit.explain.explanation import Explanation
+from bayeskit.frame import aligned
+from bayeskit.model import Model
+from bayeskit.pool import Pool, evidence, smoothed_prior
+from bayeskit.prior import log_prior, normal_prior
+from bayeskit.record import Read, doubts
+
+NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
+JUDGED = 12_000  # rows candidates are judged on; all rows are learned in the end
+DEEP = 700  # rows from which four parents are tried
+WIDE = 150  # columns up to which pairs of columns are counted
+
+
+def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
+    """All there are, the most useful first."""
+    shared = {"kinds": kinds, "unseen": unseen}
+
+    def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.KDB(k=k, cuts=cuts, **{**shared, **more})
+
+    def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
+
+    def near(k: int) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0)
+
+    return (
+        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
+        Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
+        Candidate("shrunk normal on indicators", normal("full", "pooled"), view="indicators", helps=_some_levels),
+        Candidate("linear on indicators", normal("tied", "auto"), view="indicators", helps=_some_levels),
+        Candidate("shrunk normal on scores", normal("full", "pooled"), view="scores", helps=_some_numbers),
+        Candidate("linear on scores", normal("tied", "auto"), view="scores", helps=_some_numbers),
+        Candidate(
+            "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
+        ),
+        Candidate("15 nearest", near(15), view="indicators"),
+        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
+        Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
+        Candidate("shrunk normal on numbers", normal("full", "pooled"), view="numbers", helps=_some_numbers),
+        Candidate("linear on numbers", normal("tied", "auto"), view="numbers", helps=_some_numbers),
+        Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_narrow),
+        Candidate("5 nearest", near(5), view="indicators"),
+        Candidate("40 nearest", near(40), view="indicators"),
+        Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
+        Candidate(
+            "AODE on equal frequencies",
+            lambda: bayeskit.AODE(cuts="frequency", parents=50, **shared),
+            helps=_cuts_matter,
+        ),
+        Candidate("KDB(k=1) on description lengths", kdb(1, "mdlp"), False, True, helps=_cuts_matter),
+        Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
+        Candidate("KDB(k=2), holes as levels", kdb(2, "frequency", missing="level"), False, True, helps=_holes),
+    )
+
+
+def _narrow(facts: Facts) -> str:
+    return f"more than {WIDE} columns have too many pairs" if facts.columns > WIDE else ""
+
+
+def _cuts_matter(facts: Facts) -> str:
+    return _narrow(facts) or ("" if facts.numeric else "there are no numbers to cut in another way")
+
+
+def _deep(facts: Facts) -> str:
+    return _narrow(facts) or (f"four parents need {DEEP} rows" if facts.rows <= DEEP else "")
+
+
+def _some_numbers(facts: Facts) -> str:
+    return "" if facts.numeric else "there are no numeric columns"
+
+
+def _some_levels(facts: Facts) -> str:
+    return "" if facts.coded else "there are no levels to indicate"
+
+
+def _holes(facts: Facts) -> str:
+    return _narrow(facts) or ("" if facts.holes > 0.005 else "next to nothing is missing")
+
+
+@dataclass(frozen=True)
+class Roll:
+    """What became of each candidate: its log-loss on unseen rows, its weight, what the pool would lose without it."""
+
+    lines: tuple[tuple[str, float, float, float, str], ...]  # name, log-loss, weight, gain, why not
+    rows: int
+
+    def __str__(self) -> str:
+        head = ["candidate", "log-loss", "weight", "adds", ""]
+        body = [
+            [name, *(f"{v:.4f}" if np.isfinite(v) else "" for v in (loss, weight, gain)), why]
+            for name, loss, weight, gain, why in self.lines
+        ]
+        return aligned([head, *body], left=1)
+
+
+class AutoBayes(ClassifierMixin, BaseEstimator):
+    """Tries the Bayes classifiers that can suit a table, and pools those that foretell unseen rows best.
+
+    score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
+    up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
+    one weighted KDB alone. ``time_budget`` (seconds) and ``max_candidates`` end the trying early; ``callback`` is told
+    (done, of how many, name).
+
+    >>> import bayeskit as bk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bk.AutoBayes(max_candidates=4).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kinds: Any = None,
+        prior: Any = "empirical",
+        unseen: str = "missing",
+        fast: bool = False,
+        time_budget: float | None = None,
+        max_candidates: int | None = None,
+        callback: Callable[[int, int, str], Any] | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kinds = kinds
+        self.prior = prior
+        self.unseen = unseen
+        self.fast = fast
+        self.time_budget = time_budget
+        self.max_candidates = max_candidates
+        self.callback = callback
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Try, judge and pool, then learn from all rows."""
+        self._check_settings()
+        encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        if len(encoder.classes_) == 1:
+            return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
+        sample = Sample.of(X, y, sample_weight)
+        rng = np.random.default_rng(self.random_state)
+        judged = _some(sample, JUDGED, rng)
+        plan = Plan.of(judged, rng, 5 if len(judged.rows) * len(encoder.classes_) <= 60_000 else 2)
+        heard, lines = self._heard(sample, encoder, plan)
+        rows = float(np.mean([len(t) for t in plan.trains]))
+        base = np.concatenate([_prior_of(judged, t, len(x)) for t, x in zip(plan.trains, plan.tests, strict=True)])
+        said = np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1)
+        pool = Pool.of(said, base, plan.label, plan.mass, plan.part)
+        members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
+        for v, w, gain in zip(heard, pool.weight, pool.gain, strict=True):
+            given = v.log_posterior[np.arange(len(plan.label)), plan.label]
+            loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=plan.mass))
+            lines.append((v.name, loss, float(w), float(gain), "" if w > 0 else "adds nothing"))
+        lines.sort(key=lambda line: (-line[2] if np.isfinite(line[2]) else 1.0, line[0]))
+        return self._adopt(encoder, members, pool.kept(), Roll(tuple(lines), len(plan.label)))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
+
+        The new rows are foretold before they are learned. Candidates are not tried anew; ``fit`` does that.
+        """
+        if not hasattr(self, "encoder_"):
+            return self.fit(X, y, sample_weight)
+        rows, labels, weight = _labelled(X, y, sample_weight)
+        pool = self.pool_
+        known = np.flatnonzero(np.isin(labels, self.classes_))
+        if self.members_ and len(known):
+            asked = taken(rows, known)
+            said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
+            mass = np.ones(len(known)) if weight is None else weight[known]
+            pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
+        return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows in every member; the weights of the members stay as they are."""
+        check_is_fitted(self, "encoder_")
+        rows, labels, weight = _labelled(X, y, sample_weight)
+        return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
+
+    def merge(self, other: AutoBayes) -> AutoBayes:
+        """A new classifier whose members have learned what both have; the weights of the members are this one's."""
+        check_is_fitted(self, "encoder_")
+        check_is_fitted(other, "encoder_")
+        if [m.name for m in self.members_] != [m.name for m in other.members_]:
+            raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
+        both = type(self)(**self.get_params(deep=False))
+        members = tuple(
+            replace(m, classifier=m.classifier.merge(o.classifier))
+            for m, o in zip(self.members_, other.members_, strict=True)
+        )
+        return both._adopt(self.encoder_.merge(other.encoder_), members, self.pool_, self.roll_)
+
+    def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
+        """Every member changed, or none."""
+        members = []
+        for member in self.members_:
+            changed = copy(member.classifier)
+            change(changed, member.asked(self.encoder_, X))
+            members.append(replace(member, classifier=changed))
+        encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
+        change(encoder, X)
+        new = encoder.model_.counted.domain.classes
+        return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
+
+    def _heard(self, sample: Sample, encoder: BayesClassifier, plan: Plan) -> tuple[list[Voice], list[Any]]:
+        """What each candidate says of the rows of the plan, and why some say nothing."""
+        facts = _facts(encoder, sample)
+        heard: list[Voice] = []
+        lines: list[Any] = []
+        begin = time.monotonic()
+        views: dict[str, View] = {}
+        wanted = self._wanted(facts, lines)
+        for done, candidate in enumerate(wanted):
+            if self.callback is not None:
+                self.callback(done, len(wanted), candidate.name)
+            late = self.time_budget is not None and heard and time.monotonic() - begin > self.time_budget
+            if late:
+                lines.append((candidate.name, np.nan, np.nan, np.nan, "no time left to try it"))
+                continue
+            try:
+                heard += self._voices(candidate, sample, encoder, plan, views)
+            except Exception as error:  # whatever goes wrong inside one candidate, the others answer
+                lines.append((candidate.name, np.nan, np.nan, np.nan, f"failed: {error}"))
+        if not heard:
+            raise InputError(f"no candidate could be fitted; the first said: {lines[0][4]}")
+        return heard, lines
+
+    def _wanted(self, facts: Facts, lines: list[Any]) -> list[Candidate]:
+        found = []
+        for candidate in candidates(self.kinds, self.unseen):
+            if why := candidate.helps(facts):
+                lines.append((candidate.name, np.nan, np.nan, np.nan, why))
+            else:
+                found.append(candidate)
+        if self.fast:
+            found = [replace(found[0], plain=False)]
+        return found[: self.max_candidates]
+
+    def _voices(
+        self, candidate: Candidate, sample: Sample, encoder: BayesClassifier, plan: Plan, views: dict[str, View]
+    ) -> Iterator[Voice]:
+        classes = tuple(sample.rows.classes.tolist())
+        if candidate.view:
+            if candidate.view not in views:
+                views[candidate.view] = View.of(
+                    encoder, sample.features, candidate.view != "numbers", candidate.view == "indicators"
+                )
+            view = views[candidate.view]
+            seen = replace(plan, sample=_numbers(plan.sample, view, encoder))
+        else:
+            view, seen = None, plan
+
+        def every() -> BayesClassifier:
+            whole = sample if view is None else _numbers(sample, view, encoder)
+            made = candidate.make()
+            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes))
+            return made
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return iter(list(voices(candidate, seen, view, every)))
+
+    def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Roll) -> Self:
+        self.encoder_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _check_settings(self) -> None:
+        normal_prior(self.prior)
+        for name in ("time_budget", "max_candidates"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name}={value!r}: give a number above 0, or None")
+
+    @property
+    def classes_(self) -> Array:
+        """The classes, sorted; columns of probabilities follow this order."""
+        if not hasattr(self, "encoder_"):
+            raise AttributeError("classes_ is there after fit")
+        return self.encoder_.classes_
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any, prior: Any = None) -> Array:
+        """The most probable class of each row; the first of ``classes_`` in a tie."""
+        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
+        return best
+
+    def predict_proba(self, X: Any, prior: Any = None) -> Float:
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
+        return np.exp(self.predict_log_proba(X, prior))
+
+    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
+        """log P(class | row), (n, K)."""
+        check_is_fitted(self, "encoder_")
+        if not self.members_:
+            return self.encoder_.predict_log_proba(X)
+        score: Float = np.zeros(1)
+        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
+            score = score + weight * self._said(member, X)
+        out: Float = log_softmax(score + self._base(prior), axis=1)
+        return out
+
+    def _said(self, member: Member, X: Any) -> Float:
+        """What a member adds to the prior: (n, K)."""
+        logs = member.classifier.predict_log_proba(member.asked(self.encoder_, X))
+        return evidence(logs, self._own_prior, self._weights.sum())
+
+    def _base(self, prior: Any) -> Float:
+        return self._log_prior(prior) + self.pool_.bias
+
+    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
+        """What each column says for each class, over all members, adding up to the posterior.
+
+        A member's term counts as much as the member. Members that see a row as a whole (neighbours) have one part of
+        their own; "back-off" is what keeps any member from being certain.
+        """
+        plain = self.encoder_.explain(X, prior=prior)
+        if not self.members_:
+            return plain if top is None else plain.top(top)
+        place = {name: j for j, name in enumerate(plain.parts)}
+        terms = np.zeros((len(plain), len(plain.parts) + 2, len(self.classes_)))
+        base = self._base(prior).copy()
+        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
+            said = self._said(member, X)
+            if member.together:
+                terms[:, -2] += weight * said
+                continue
+            found = member.classifier.explain(member.asked(self.encoder_, X))
+            pieces = np.maximum(found.terms, -1e6)
+            owners = found.parts if member.view is None else member.view.owners
+            for j, name in enumerate(owners):
+                terms[:, place[name]] += weight * pieces[:, j]
+            start = np.maximum(found.prior, -1e6) - self._own_prior
+            base += weight * start
+            rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
+            terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
+        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
+        kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
+        values = tuple((*row, None, None) for row in plain.values)
+        whole = Explanation(
+            self.classes_,
+            base,
+            tuple(parts[j] for j in kept),
+            terms[:, kept],
+            tuple(tuple(row[j] for j in kept) for row in values),
+            self.predict_proba(X, prior),
+        )
+        return whole if top is None else whole.top(top)
+
+    @property
+    def _weights(self) -> Float:
+        return self.encoder_.model_.weights
+
+    @property
+    def _own_prior(self) -> Float:
+        """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
+        return smoothed_prior(self._weights)
+
+    def _log_prior(self, prior: Any) -> Float:
+        """log P(c): the smoothed shares, unless another prior was asked for."""
+        given = self.prior if prior is None else prior
+        if isinstance(given, str) and given == "empirical":
+            return self._own_prior
+        return log_prior(given, self.encoder_.model_.counted.domain.classes, self._weights)
+
+    def summary(self) -> Roll:
+        """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
+        check_is_fitted(self, "encoder_")
+        return self.roll_
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write a ``.bayes`` file with all members: whole or not at all."""
+        check_is_fitted(self, "encoder_")
+        settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
+        parts = {"encoder": _kept(self.encoder_)}
+        parts |= {f"member {i}": _kept(m.classifier) for i, m in enumerate(self.members_)}
+        views = [None if m.view is None else m.view.described() for m in self.members_]
+        numbers = {f"pool.{n}": getattr(self.pool_, n) for n in ("weight", "bias", "gain", "curvature")}
+        for i, view in enumerate(m.view for m in self.members_):
+            numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
+        notes = {
+            "names": [m.name for m in self.members_],
+            "views": views,
+            "pull": self.pool_.pull,
+            "roll": [
+                [n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in self.roll_.lines
+            ],
+            "rows": self.roll_.rows,
+        }
+        Bundle(type(self).__name__, settings, parts, notes, numbers).save(path)
+
+    @classmethod
+    def restored(cls, path: Any) -> Self:
+        """Back from a file."""
+        bundle = Bundle.load(path)
+        with doubts(path):
+            notes, numbers = bundle.notes, bundle.numbers
+            made = {name: revived(*part) for name, part in bundle.parts.items()}
+            members = []
+            for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
+                mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
+                members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
+            pool = Pool(
+                numbers["pool.weight"],
+                numbers["pool.bias"],
+                notes["pull"],
+                numbers["pool.gain"],
+                numbers["pool.curvature"],
+            )
+            lines = [
+                (n, *(np.nan if v is None else float(v) for v in values), why) for n, *values, why in notes["roll"]
+            ]
+            roll = Roll(tuple(lines), int(notes["rows"]))
+            if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
+                raise ModelFileError("its members do not fit its weights")
+            return cls(**bundle.settings)._adopt(made["encoder"], tuple(members), pool, roll)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encoder_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        for name in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, name, True)
+        return tags
+
+
+def _kept(classifier: BayesClassifier) -> Read:
+    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
+    return classifier.model_, type(classifier).__name__, settings
+
+
+def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
+    """The estimator of a model that was saved."""
+    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
+        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
+    made = kind(**settings)
+    made._adopt(model)
+    return made
+
+
+def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
+    """The rows that have a label, with it and their weights."""
+    sample = Sample.of(X, y, weight, least=1)
+    return sample.take(np.flatnonzero(sample.rows.counted))
+
+
+def _numbers(sample: Sample, view: View, encoder: BayesClassifier) -> Sample:
+    return replace(sample, X=view.matrix(encoder, sample.features), roles=Roles(), beside={})
+
+
+def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
+    """Rows enough to judge by."""
+    counted = np.flatnonzero(sample.rows.counted)
+    if len(counted) <= most:
+        return sample
+    kept = np.sort(rng.choice(counted, most, replace=False))
+    X, _, _ = sample.take(kept)
+    rows = replace(sample.rows, codes=sample.rows.codes[kept], weights=sample.rows.weights[kept])
+    return replace(
+        sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, roles=Roles(), beside={}
+    )
+
+
+def _prior_of(sample: Sample, train: Array, rows: int) -> Float:
+    weights: Float = np.bincount(
+        sample.rows.codes[train], sample.rows.weights[train], minlength=len(sample.rows.classes)
+    ).astype(np.float64)
+    return np.broadcast_to(smoothed_prior(weights), (rows, len(weights)))
+
+
+def _facts(encoder: BayesClassifier, sample: Sample) -> Facts:
+    model = encoder.model_
+    present = [float(w.total().rounded()[0]) for _, w in model.counted.statistic["features"].column_weights()]
+    whole = max(float(model.weights.sum()), 1e-300) * max(len(present), 1)
+    schema = model.schema
+    return Facts(
+        int(sample.rows.counted.sum()),
+        len(model.classes),
+        len(schema.names),
+        len(schema.numeric),
+        len(schema.coded),
+        1 - sum(present) / whole,
+    )

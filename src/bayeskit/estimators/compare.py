@@ -1,0 +1,60 @@
+"""compare: several classifiers on the same folds, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bayeskit.errors import InputError
+from bayeskit.estimators.baselines import baselines as usual
+from bayeskit.estimators.evaluate import planned
+from bayeskit.evaluation.comparison import Comparison, check_measure
+from bayeskit.frame import kind_of
+
+
+def compare(
+    models: Any,
+    X: Any,
+    y: Any,
+    method: Any = None,
+    *,
+    by: str = "log_loss",
+    baselines: bool = False,
+    costs: Any = None,
+    reject: float | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Comparison:
+    """Several classifiers side by side, each evaluated on the same folds.
+
+    ``models`` maps names to classifiers (or is a list of them); ``baselines=True`` adds scikit-learn's logistic
+    regression and support vector machine. The other arguments are those of ``evaluate``.
+
+    >>> import bayeskit as bk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = compare({"normal": bk.NaiveBayes(), "flat": bk.NaiveBayes(prior="uniform")}, X, y)
+    >>> found["normal"].accuracy == found["flat"].accuracy
+    True
+    """
+    named = dict(models) if isinstance(models, Mapping) else _named(models)
+    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    if baselines:
+        named |= {name: model for name, model in usual(plan.rows).items() if name not in named}
+    if not named:
+        raise InputError("there is nothing to compare; give models by name")
+    found = {}
+    for name, model in named.items():
+        found[str(name)] = plan.run(model, n_jobs)
+        check_measure(by, found[str(name)])
+    return Comparison(found, by, kind_of(X))
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """Models by the names of their classes, numbered where one occurs twice."""
+    given = list(models) if isinstance(models, list | tuple) else [models]
+    kinds = [type(model).__name__ for model in given]
+    names = [k if kinds.count(k) == 1 else f"{k} {kinds[: i + 1].count(k)}" for i, k in enumerate(kinds)]
+    return dict(zip(names, given, strict=True))

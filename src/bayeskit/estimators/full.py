@@ -1,0 +1,95 @@
+"""FullBayes: all columns together given the class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayeskit.arrays import Float
+from bayeskit.data.schema import Schema
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.structures.full import Full, FullDensity
+from bayeskit.structures.naive import Naive
+
+AVAILABLE = "available"
+
+
+class FullBayes(BayesClassifier):
+    """Full Bayes for any table: a normal density of the numbers, a joint table of the categories, in every class.
+
+    P(c | x) is proportional to P(c) p(cell | c) N(numbers; mean of the cell in c, covariance of c).
+
+    ``covariance`` is "full", "tied" (one for all classes: linear discriminant analysis), "diagonal" or "spherical";
+    ``shrinkage`` draws it toward the pooled diagonal: "auto", a number between 0 and 1, or None. ``smoothing`` is the
+    pseudo-count of every cell of categories; "auto", and 1 where there are more than 10,000 cells, is one pseudo-row
+    spread by the product of the margins. A hole is integrated or summed out in predicting, and in fitting means and
+    covariances are the likeliest ones (EM); with ``missing="available"`` those of the rows that hold both columns.
+    The other arguments are those of ``NaiveBayes``.
+
+    >>> import bayeskit as bk
+    >>> table = {"x": [0, 1, 2, 0, 1, 2], "y": [0.1, 0.9, 2.1, 2.0, 1.1, -0.1]}
+    >>> model = bk.FullBayes().fit(table, ["up", "up", "up", "down", "down", "down"])
+    >>> model.predict({"x": [1.9], "y": [1.9]})
+    array(['up'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        *,
+        covariance: str = "full",
+        shrinkage: float | str | None = "auto",
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: float | str = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.covariance = covariance
+        self.shrinkage = shrinkage
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        likelihood = Full(self.covariance, self.shrinkage, self.smoothing, self._available)
+        return self._together(likelihood, schema, "all columns together")
+
+    @property
+    def _available(self) -> bool:
+        return isinstance(self.missing, str) and self.missing == AVAILABLE
+
+    @property
+    def _policy(self) -> Any:
+        return "skip" if self._available else self.missing
+
+    def mahalanobis(self, X: Any) -> Float:
+        """Distance of the numbers of each row to the mean of every class, in its deviations: (n, K).
+
+        Of the columns that are there; with categories, to the mean of the row's cell.
+        """
+        return self._rows(X, None, lambda _, block, *__: self._density.distances(block), wide=False)
+
+    @property
+    def _density(self) -> FullDensity:
+        if not self._fitted:
+            raise AttributeError("means_, covariances_ and regularised_ are there after fit")
+        return self.model_.density.densities[0]  # type: ignore[return-value]
+
+    @property
+    def means_(self) -> Float:
+        """Means of the numeric columns that vary, by class: (K, d)."""
+        return self._density.normals.means
+
+    @property
+    def covariances_(self) -> Float:
+        """Covariances of the numeric columns that vary, by class, shrunk: (K, d, d)."""
+        return self._density.normals.covariances
+
+    @property
+    def regularised_(self) -> dict[Any, tuple[str, ...]]:
+        """By class, the columns that its own covariance does not tell apart: constant in it, or dependent."""
+        found = self._density.regularised
+        return {label: names for label, names in zip(self.classes_.tolist(), found, strict=False) if names}

@@ -1,0 +1,236 @@
+"""Network: the door to Bayesian networks; build, learn, ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from sklearn.exceptions import NotFittedError
+
+from bayeskit import network_record
+from bayeskit.data.levels import Levels
+from bayeskit.errors import InputError, MergeError, NetworkError
+from bayeskit.estimators.nodes import NodeTable
+from bayeskit.estimators.questions import Questions
+from bayeskit.frame import html_table
+from bayeskit.networks import bif
+from bayeskit.networks.drawing import Drawing
+from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.learning import Learned
+from bayeskit.networks.network import Network as Value
+from bayeskit.networks.table import Table, declared_states
+
+UNSEEN = ("error", "missing")
+MOST_DRAWN = 60
+
+
+class Network(Questions):
+    """A Bayesian network over categorical columns: P(x) = product over nodes of P(node | its parents).
+
+    ``edges`` are (parent, child) pairs; ``tables`` maps nodes to their probabilities: {state: p}, {parents' states:
+    {state: p}}, an array (parents' states ..., states) or a frame; ``states`` declares states (a number of them for a
+    hidden node), ``nodes`` those without arcs; ``unseen`` says what a state never seen means ("error", "missing").
+
+    >>> net = Network([("rain", "wet")]).fit({"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]})
+    >>> {state: round(p, 3) for state, p in net.query("rain", {"wet": "yes"}).items()}
+    {'no': 0.545, 'yes': 0.455}
+    """
+
+    search_: Any = None  # how the arcs were found, where learn_network found them
+
+    def __init__(
+        self,
+        edges: Iterable[Any] = (),
+        tables: Mapping[Any, Any] | None = None,
+        states: Mapping[Any, Any] | None = None,
+        nodes: Iterable[Any] = (),
+        unseen: str = "error",
+        n_jobs: int | None = None,
+    ) -> None:
+        if unseen not in UNSEEN:
+            raise InputError(f"unseen={unseen!r}: choose one of {', '.join(UNSEEN)}")
+        self.unseen, self.n_jobs = unseen, n_jobs
+        self._declared = {str(n): declared_states(str(n), s) for n, s in (states or {}).items()}
+        self._fit: Fitted | None = None
+        if tables is None:
+            self.graph = Graph.of(edges, nodes)
+            if extra := [n for n in self._declared if n not in self.graph.parents]:
+                raise NetworkError(f"states are declared for {extra[0]!r}, which is no node; add it to nodes")
+        else:
+            levels = {name: some.values for name, some in self._declared.items()}
+            value = Value.of(edges, tables, levels, nodes)
+            self.graph, self._declared, self._fit = value.graph, dict(value.levels), Fitted(value)
+
+    @classmethod
+    def of(cls, value: Value, unseen: str = "error", n_jobs: int | None = None) -> Network:
+        """The door to a network that is there already."""
+        made = cls((), None, None, value.nodes, unseen, n_jobs)
+        made.graph, made._declared, made._fit = value.graph, dict(value.levels), Fitted(value)
+        return made
+
+    # -- the graph -------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.graph.nodes
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        return self.graph.edges
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        return self.graph.family(node)[:-1]
+
+    def children(self, node: str) -> tuple[str, ...]:
+        return self.graph.children[self.graph.check(node)]
+
+    def markov_blanket(self, node: str) -> set[str]:
+        """Parents, children and the children's other parents."""
+        return self.graph.markov_blanket(node)
+
+    def d_separated(self, a: Any, b: Any, given: Any = ()) -> bool:
+        """Whether the graph makes a and b independent given others, whatever the tables."""
+        return self.graph.d_separated(a, b, given)
+
+    # -- the fitted value ------------------------------------------------------------------------
+
+    @property
+    def fitted(self) -> Fitted:
+        if self._fit is None:
+            raise NotFittedError("this network has no tables yet; give tables=, or call fit with rows")
+        return self._fit
+
+    @property
+    def network_(self) -> Value:
+        """The immutable network; what is learned replaces it whole."""
+        return self.fitted.network
+
+    @property
+    def learned_(self) -> Learned | None:
+        """The way EM or gradient went, None after counting."""
+        return self.fitted.learned
+
+    def table(self, node: str) -> Table:
+        """P(node | parents)."""
+        return self.network_.tables[self.graph.check(node)]
+
+    def to_networkx(self) -> Any:
+        return self.network_.to_networkx()
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        method: str = "counts",
+        smoothing: Any = 1.0,
+        ess: float = 1.0,
+        sample_weight: Any = None,
+        restarts: int | None = None,
+        random_state: Any = None,
+        tolerance: float = 1e-8,
+        iterations: int = 1000,
+    ) -> Self:
+        """Learn the tables: "counts" from rows whose family is complete, "em" and "gradient" from all rows.
+
+        ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
+        column are hidden: declare how many ``states`` they have and take "em" or "gradient".
+        """
+        recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
+        begin = self._fit.network if self._fit is not None and self._fit.given else None
+        self._fit = self._learned(X, sample_weight, recipe, begin)
+        return self
+
+    def partial_fit(self, X: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows, the way the others were learned; new states are welcome unless they were declared."""
+        if self._fit is None:
+            return self.fit(X, sample_weight=sample_weight)
+        self._fit = self._fit.merge(self._more(X, sample_weight))
+        return self
+
+    def forget(self, X: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: afterwards the counts are those of a network that never saw them."""
+        self._fit = self.fitted.subtract(self._more(X, sample_weight))
+        return self
+
+    def merge(self, other: Network) -> Network:
+        """A new network that has learned what both have."""
+        one, two = self.fitted, other.fitted
+        if dict(self.graph.parents) != dict(other.graph.parents):
+            raise MergeError("the networks have different graphs and cannot be merged")
+        if one.recipe != two.recipe:
+            raise MergeError(f"the networks were learned differently: {one.recipe} and {two.recipe}; fit both alike")
+        return self._with(one.merge(two))
+
+    def __add__(self, other: Any) -> Network:
+        return self.merge(other) if isinstance(other, Network) else NotImplemented
+
+    def _more(self, X: Any, sample_weight: Any) -> Fitted:
+        """The statistic of other rows, alone."""
+        fitted = self.fitted
+        fitted.check_learns()
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs)
+        if fitted.counted is None:
+            return replace(fitted, rows=table.rows(self._declared))
+        table.check_columns(fitted.counted.schema.names)
+        return replace(fitted, counted=table.counted(self._declared, True))
+
+    def _learned(self, X: Any, sample_weight: Any, recipe: Recipe, begin: Value | None) -> Fitted:
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs)
+        if recipe.method == COUNTS:
+            return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
+        return Fitted.from_rows(self.graph, table.rows(self._declared), recipe, begin)
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back."""
+        network_record.save(path, self.fitted, self._declared, {"unseen": self.unseen})
+
+    @classmethod
+    def restored(cls, path: Any) -> Network:
+        """The network of a ``.bayes`` file."""
+        fitted, declared, settings = network_record.load(path)
+        made = cls.of(fitted.network, **settings)
+        made._declared, made._fit = declared, fitted
+        return made
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of graph, states and tables: equal networks have equal digests."""
+        return network_record.digest(self.network_)
+
+    def _with(self, fitted: Fitted) -> Network:
+        made = Network.of(fitted.network, self.unseen, self.n_jobs)
+        made._declared, made._fit = self._declared, fitted
+        return made
+
+    # -- showing ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        free = f", {self._fit.network.parameters} free probabilities" if self._fit else ", without tables"
+        return f"Network({len(self.nodes)} nodes, {len(self.edges)} arcs{free})"
+
+    def svg(self) -> str:
+        """The graph as an SVG picture, parents above their children."""
+        return Drawing(self.graph).svg
+
+    def _repr_html_(self) -> str:
+        lines = [("node", "parents", "states")]
+        for node in self.nodes:
+            states: Sequence[Any] = self.states(node) if self._fit else self._declared.get(node, Levels()).values
+            lines.append((node, ", ".join(self.parents(node)), ", ".join(map(str, states[:12]))))
+        picture = self.svg() if len(self.nodes) <= MOST_DRAWN else ""
+        return picture + html_table(lines, left=3, caption=repr(self))
+
+
+def read_bif(path: Any) -> Network:
+    """The network of a BIF file, gzipped or not."""
+    return Network.of(bif.read_bif(path))
+
+
+def write_bif(network: Network, path: Any) -> None:
+    """Write a network as BIF, gzipped if the name ends in .gz."""
+    bif.write_bif(network.network_, path)

@@ -1,0 +1,99 @@
+"""cross_population: how a model trained on one population does on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array
+from bayeskit.data.levels import Levels
+from bayeskit.data.source import labels
+from bayeskit.errors import InputError
+from bayeskit.estimators.evaluate import fitted, planned
+from bayeskit.estimators.refit import Refit, checked
+from bayeskit.estimators.sample import Sample
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.populations import Populations
+
+
+def cross_population(
+    model: Any,
+    populations: Mapping[Any, Any],
+    *,
+    positive: Any = None,
+    method: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Populations:
+    """A model trained on each population and tested on each; on its own by ``method``, cross-validation unless given.
+
+    ``populations`` maps names to (X, y) or (X, y, sample_weight). Rows that two populations share are tested by models
+    that have learned them. ``positive`` is the class whose sensitivity and specificity are shown.
+
+    >>> import bayeskit as bk
+    >>> north = [[1.0], [2.0], [8.0], [9.0]], ["well", "well", "ill", "ill"]
+    >>> south = [[2.0], [3.0], [6.0], [9.0]], ["well", "well", "ill", "ill"]
+    >>> folds = bk.CrossValidation(2)
+    >>> found = cross_population(bk.NaiveBayes(), {"N": north, "S": south}, positive="ill", method=folds)
+    >>> found.rate("sensitivity", ("N", "S"))
+    1.0
+    """
+    if not isinstance(populations, Mapping) or not populations:
+        raise InputError("populations maps names to (X, y); give at least one")
+    samples = {str(name): _sample(name, given) for name, given in populations.items()}
+    known = {label for sample in samples.values() for label in sample.rows.classes.tolist()}
+    if positive is not None and positive not in known:
+        raise InputError(f"positive={positive!r} is no class of any population ({', '.join(map(str, known))})")
+    Refit(model, next(iter(samples.values())))  # refuses a model without probabilities
+    found = {}
+    for train, learned in samples.items():
+        ready = fitted(model, learned)
+        for test, sample in samples.items():
+            if train == test:
+                found[train, test] = planned(
+                    sample.X, sample.y, method, None, None, None, sample.weight, random_state
+                ).run(model, n_jobs)
+            else:
+                found[train, test] = _asked(ready, learned, sample)
+    return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
+
+
+def _sample(name: Any, given: Any) -> Sample:
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        raise InputError(f"population {name!r}: give (X, y) or (X, y, sample_weight)")
+    try:
+        return Sample.of(*given)
+    except InputError as error:
+        raise type(error)(f"population {name!r}: {error}") from error
+
+
+def _asked(model: Any, learned: Sample, sample: Sample) -> Evaluation:
+    """A fitted model on rows of another population, whose classes may be others."""
+    classes = _union(learned.rows.classes, sample.rows.classes)
+    place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
+    rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
+    proba = checked(model.predict_proba(sample.features), model.classes_, classes)
+    measures = Measures.of(rows, proba, len(sample.rows) / len(learned.rows))
+    return Evaluation(
+        classes,
+        measures,
+        "another population",
+        "fit",
+        type(model).__name__,
+        sample.kind,
+        lambda: model,
+        sample.X,
+        sample.y,
+    )
+
+
+def _union(mine: Array, theirs: Array) -> Array:
+    """The labels of both, sorted."""
+    levels = Levels.of([*mine.tolist(), *theirs.tolist()])
+    same = mine.dtype.kind == theirs.dtype.kind and mine.dtype.kind in "biufU"
+    kind = "U" if mine.dtype.kind == "U" else mine.dtype.str
+    return labels(levels.canonical(np.ones(len(levels), dtype=bool)).values, kind if same else "O")

@@ -1,0 +1,175 @@
+"""Stream: a file or relation evaluated in two passes, block by block, with no row kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+
+from bayeskit.arrays import Float, Int
+from bayeskit.data.coding import codes_of
+from bayeskit.data.encode import FOLD, weights_of
+from bayeskit.data.schema import Column
+from bayeskit.engines.engine import Engine, R
+from bayeskit.errors import InputError, SchemaError
+from bayeskit.estimators.algebra import foretell, warn_lost
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.intake import Intake
+from bayeskit.evaluation.division import Division
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
+from bayeskit.evaluation.ranking import Ranks
+from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.model import Model
+
+PARTS = 20  # of the rows where there is one fold only, to judge scores by
+RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
+Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
+
+
+@dataclass
+class Divided:
+    """An engine whose batches come with the fold of each row."""
+
+    engine: Engine
+    division: Division
+
+    outside: bool = True
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        return False  # it is made around another engine, never chosen
+
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+        return self.engine.schema(source, known)
+
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+        """Batches are counted one by one: only in their order are rows known by number."""
+        parts = self.map(source, columns, lambda batch, _: empty.emptied().update(batch))
+        return reduce(lambda one, other: one.merge(other), parts, empty.emptied())
+
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Any]:
+        key = [self.division.key] if self.division.key is not None else []
+        wanted = [*(name for name in columns if name != FOLD), *key]
+
+        def told(batch: pa.RecordBatch, start: int) -> Any:
+            return step(batch.append_column(FOLD, pa.array(self.division.fold(batch, start))), start)
+
+        return self.engine.map(source, wanted, told)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A classifier on statistics, and a source whose rows are divided by a hash of their key or number."""
+
+    classifier: BayesClassifier
+    table: Intake
+    division: Division | None  # None leaves each row out
+
+    @classmethod
+    def of(
+        cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
+    ) -> Stream:
+        division = _division(method, key, seed)
+        if not (isinstance(model, BayesClassifier) and model._algebra):
+            raise InputError(
+                f"{type(model).__name__} must be refitted for every fold, which a stream does not allow; read the rows "
+                f"into memory first"
+            )
+        table = Intake.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
+        if division is not None:
+            if division.key is not None and division.key not in table.names:
+                raise SchemaError(f"groups={division.key!r} names no column of the source")
+            fields = pa.schema([field for field in table.fields if field.name != division.key])
+            roles = replace(table.source.roles, fold=FOLD)
+            table = Intake(replace(table.source, roles=roles), Divided(table.engine, division), fields)
+        return cls(model, table, division)
+
+    def run(self, at_stake: Callable[[Any], Stakes | None], method: Any) -> Evaluation:
+        """The evaluation: one pass to count, one to foretell and score."""
+        self.classifier._check_settings()
+        whole = self.classifier._counted(self.table, folds=1 if self.division is None else self.division.folds)
+        pooled = replace(whole, counted=whole.counted.pooled())
+        if len(pooled.classes) < 2:
+            raise InputError(f"the source has one class ({pooled.classes[0]!r}); evaluation needs two classes or more")
+        if self.division is None and whole.structure.chooses:
+            raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
+        stakes = at_stake(pooled.classes)
+        models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
+        warn_lost((model.weights for model in models.values()), pooled.classes)
+        folds = len(models) if len(models) > 1 else PARTS
+        scores = Scores.empty(folds, len(pooled.classes))
+        apart = folds * len(pooled.classes) <= RANKED  # else all folds are ranked together, which takes less memory
+        ranks = Ranks.empty(folds if apart else 1, len(pooled.classes))
+        step = self._step(pooled, models)
+        columns = self.table.columns(whole.schema)
+        for codes, proba, weights, fold in self.table.engine.map(self.table.rows(False), columns, step):
+            scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
+            ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
+        ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
+        return Evaluation(
+            pooled.classes,
+            Measures(scores, 1, ratio, ranks=ranks, stakes=stakes),
+            method,
+            "algebra",
+            type(self.classifier).__name__,
+            fit=lambda: self._fitted(pooled),
+            X=self.table.source.rows,
+            y=self.table.source.roles.label,
+        )
+
+    def _tested(self, method: Any) -> Iterable[int]:
+        """The folds that are tested; none where each row is left out."""
+        if self.division is None:
+            return ()
+        return (0,) if isinstance(method, Holdout) else range(self.division.folds)
+
+    def _step(self, whole: Model, models: Mapping[int, Model]) -> Callable[[pa.RecordBatch, int], Judged]:
+        roles, classes = self.table.source.roles, whole.counted.domain.classes
+        label = str(roles.label)
+        column = Column(label, "nominal", "", "target")
+
+        def step(batch: pa.RecordBatch, start: int) -> Judged:
+            block = whole.counted.block(batch)
+            codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1).astype(np.int64)
+            given = weights_of(batch, roles)
+            weights = np.ones(block.rows) if given is None else given
+            proba = np.zeros((block.rows, len(classes)))
+            used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
+            if self.division is None:
+                labelled = replace(block, groups=codes.astype(np.int32), weights=weights)
+                whole.posterior(labelled, own=True, out=proba)
+            else:
+                fold = batch.column(FOLD).to_numpy()
+                foretell(block, fold, models, proba)
+                used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
+            return codes[used], proba[used], weights[used], part[used]
+
+        return step
+
+    def _fitted(self, model: Model) -> BayesClassifier:
+        fitted: BayesClassifier = clone(self.classifier)
+        fitted._adopt(model)
+        return fitted
+
+
+def _division(method: Any, key: Any, seed: int) -> Division | None:
+    if key is not None and not isinstance(key, str):
+        raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
+    if isinstance(method, LeaveOneOut) and key is None:
+        return None
+    if getattr(method, "repeats", 1) == 1:
+        if isinstance(method, Holdout):
+            return Division((float(method.test_size), 1.0), seed, key)
+        if isinstance(method, CrossValidation) and isinstance(method.folds, int):
+            return Division(tuple((f + 1) / method.folds for f in range(method.folds)), seed, key)
+    raise InputError(
+        f"{method} is not for a stream, whose rows are read but not kept; use CrossValidation(number of folds), "
+        f"Holdout or LeaveOneOut without repeats, or read the rows into memory"
+    )

@@ -1,0 +1,136 @@
+"""Views: a table as plain numbers, made without looking at labels, for models that know numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from bayeskit.arrays import Float, Int
+from bayeskit.codec import keys_of
+from bayeskit.data.block import Block
+from bayeskit.data.levels import Levels
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.record import key_of
+
+KNOTS = 256  # of the map from values to normal scores
+LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A numeric column as numbers: through knots, straight between them, and where a hole is put."""
+
+    name: str
+    values: Float  # (q,) ascending
+    scores: Float  # (q,)
+    hole: float
+    flagged: bool  # whether holes are common enough to be told
+
+    def of(self, x: Float) -> Float:
+        gone = np.isnan(x)
+        out: Float = np.where(gone, self.hole, np.interp(np.where(gone, 0.0, x), self.values, self.scores))
+        return out
+
+
+@dataclass(frozen=True)
+class View:
+    """Numbers for every column: numeric ones as they are or as normal scores, levels as 0 or 1 each.
+
+    Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
+    """
+
+    scales: tuple[Scale, ...]
+    levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
+
+    @classmethod
+    def of(cls, encoder: BayesClassifier, X: Any, scores: bool, levels: bool) -> View:
+        """From the rows of a table, in the codes of a fitted classifier."""
+        blocks = list(_blocks(encoder, X))
+        schema, known = encoder.model_.schema, encoder.model_.counted.domain.levels
+        scales = []
+        for name in schema.numeric:
+            x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
+            if (scale := _scale(name, x, scores)) is not None:
+                scales.append(scale)
+        coded: list[tuple[str, Levels]] = []
+        for j, name in enumerate(schema.coded if levels else ()):
+            codes = np.concatenate([b.codes[j] for b in blocks])
+            count = np.bincount(codes[codes >= 0], minlength=1)
+            some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
+            some = some[count[some] > 0]
+            if len(some) > 1:
+                told = some[1:] if len(some) == 2 else some
+                coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
+        return cls(tuple(scales), tuple(coded))
+
+    def described(self) -> dict[str, Any]:
+        """All of it but numbers, as JSON."""
+        scales = [[s.name, s.hole, s.flagged] for s in self.scales]
+        return {"scales": scales, "levels": [[name, keys_of(told)] for name, told in self.levels]}
+
+    def numbers(self) -> dict[str, Float]:
+        """The knots of each numeric column: (2, q)."""
+        return {str(i): np.stack([s.values, s.scores]) for i, s in enumerate(self.scales)}
+
+    @classmethod
+    def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
+        """Back from both."""
+        scales = []
+        for i, (name, hole, flagged) in enumerate(described["scales"]):
+            values, scores = numbers[str(i)]
+            scales.append(Scale(str(name), values, scores, float(hole), bool(flagged)))
+        levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
+        return cls(tuple(scales), levels)
+
+    @property
+    def owners(self) -> list[str]:
+        """The column of the table that each number comes from."""
+        numbers = [name for s in self.scales for name in [s.name] * (1 + s.flagged)]
+        return numbers + [name for name, told in self.levels for _ in told.keys]
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def matrix(self, encoder: BayesClassifier, X: Any) -> Float:
+        """The rows of a table as numbers: (n, len)."""
+        known = encoder.model_.counted.domain.levels
+        codes = [told.codes_in(known[name]) for name, told in self.levels]
+        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)])
+
+    def _numbers(self, block: Block, codes: list[Int]) -> Float:
+        place = {name: j for j, name in enumerate(block.schema.coded)}
+        columns = []
+        for scale in self.scales:
+            x = np.asarray(block.numbers((scale.name,))[0].column(0))
+            columns.append(scale.of(x))
+            if scale.flagged:
+                columns.append(np.isnan(x).astype(np.float64))
+        for (name, _), some in zip(self.levels, codes, strict=True):
+            there = (block.codes[place[name]] == some[:, None]) & (some[:, None] >= 0)
+            columns += list(there.astype(np.float64))
+        return np.stack(columns, axis=1) if columns else np.empty((block.rows, 0))
+
+
+def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
+    return encoder._steps(encoder._asked(X), None, lambda model, block, *_: block)
+
+
+def _scale(name: str, x: Float, scores: bool) -> Scale | None:
+    known = np.sort(x[~np.isnan(x)])
+    value, first, count = np.unique(known, return_index=True, return_counts=True)
+    if len(value) < 2:
+        return None
+    flagged = bool(len(known) < 0.99 * len(x))
+    if not scores:
+        middle, spread = float(known.mean()), max(float(known.std()), 1e-300)
+        ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
+        return Scale(name, ends, np.array([-1e6, 1e6]), 0.0, flagged)
+    score = ndtri((first + count / 2) / len(known))
+    if len(value) > KNOTS:
+        kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
+        value, score = value[kept], score[kept]
+    return Scale(name, value, score, 0.0, flagged)

@@ -1,0 +1,176 @@
+"""A network as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bayeskit import store
+from bayeskit.arrays import Array
+from bayeskit.codec import build, describe, keys_of
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import Tally
+from bayeskit.data.levels import EVERYTHING, Levels
+from bayeskit.data.schema import Column, Schema
+from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.networks.fitted import Fitted, Recipe, family_counts
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.network import Network
+from bayeskit.networks.rows import DistinctRows
+from bayeskit.networks.table import Table
+from bayeskit.record import key_of
+from bayeskit.statistics.counted import Counted
+
+KIND = "network"
+TEXTS = ("nodes", "states")
+KEPT: dict[str, dict[str, Any]] = {
+    "counts": {"columns": np.int64},
+    "rows": {"probabilities": np.float64, "rows.codes": np.int64, "rows.weights": np.float64},
+    "tables": {"probabilities": np.float64},
+}
+
+
+def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
+    """Write a network with the statistic it was learned from, so that it can go on learning."""
+    network = fitted.network
+    arrays = _arrays(network)
+    counted, rows = fitted.counted, fitted.rows
+    if counted is not None:  # the tables follow from the counts
+        del arrays["probabilities"]
+        number = {node: v for v, node in enumerate(network.nodes)}
+        arrays["columns"] = np.array([number[name] for name in counted.schema.names], dtype=np.int64)
+        arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    if rows is not None:
+        arrays |= {"rows.codes": rows.codes.astype(np.int64), "rows.weights": rows.weights}
+    header = {
+        "model": KIND,
+        "kept": "counts" if counted is not None else "rows" if rows is not None else "tables",
+        "declared": [node in declared for node in network.nodes],
+        "recipe": describe(asdict(fitted.recipe)),
+        "settings": describe(settings),
+        "tally": None if counted is None else asdict(counted.tally),
+        "digest": digest(network),
+        "shapes": {name: list(array.shape) for name, array in arrays.items()},
+    }
+    store.write(path, header, arrays)
+
+
+def digest(network: Network) -> str:
+    """SHA-256 of graph, states and tables."""
+    return store.fingerprint({"model": KIND}, _arrays(network))
+
+
+def load(path: Any) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
+    """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
+    told, arrays = store.read(path, _expected)
+    header: dict[str, Any] = told
+    try:
+        fitted = _fitted(header, arrays)
+        if digest(fitted.network) != header["digest"]:
+            raise ModelFileError("its digest does not fit its content")
+        levels = fitted.network.levels
+        pairs = zip(fitted.network.nodes, header["declared"], strict=True)
+        return fitted, {node: levels[node] for node, yes in pairs if yes}, build(header["settings"])
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the network again") from error
+
+
+def _arrays(network: Network) -> dict[str, Array]:
+    """Everything a network is."""
+    number = {node: v for v, node in enumerate(network.nodes)}
+    texts = {
+        "nodes": list(network.nodes),
+        "states": [text for node in network.nodes for text in keys_of(network.levels[node])],
+    }
+    arrays: dict[str, Array] = {}
+    for name, lines in texts.items():
+        arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack(lines)
+    parents = [network.graph.parents[node] for node in network.nodes]
+    arrays["states.sizes"] = np.array(list(network.sizes.values()), dtype=np.int64)
+    arrays["parents"] = np.array([number[p] for some in parents for p in some], dtype=np.int64)
+    arrays["parents.sizes"] = np.array([len(some) for some in parents], dtype=np.int64)
+    arrays["probabilities"] = np.concatenate([network.tables[n].probabilities.ravel() for n in network.nodes])
+    return arrays
+
+
+def _expected(header: Mapping[str, Any]) -> store.Spec:
+    """Names, types and shapes a file with this header must have."""
+    shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
+    spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
+    for name in TEXTS:
+        spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
+    kept = header["kept"]
+    if header["model"] != KIND or kept not in KEPT:
+        raise ModelFileError("the header does not describe a network; save it again")
+    spec |= {name: np.dtype(kind) for name, kind in KEPT[kept].items()}
+    if kept == "counts":
+        like = family_counts(Graph.of([("a", "b")]), ("a", "b"))(0).arrays()
+        spec |= {f"counts/{name}": array.dtype for name, array in like.items()}
+    return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
+
+
+def _fitted(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted:
+    nodes, lines = (store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS)
+    parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
+    graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
+    states = _split([key_of(line) for line in lines], arrays["states.sizes"], nodes)
+    levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True)}
+    if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
+        raise ModelFileError("a node or a state occurs twice")
+    recipe = Recipe(**build(header["recipe"]))
+    if header["kept"] == "counts":
+        return Fitted.from_counts(graph, _counted(header, arrays, graph, levels), recipe)
+    shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
+    flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
+    tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
+    network = Network(graph, levels, tables)
+    if header["kept"] == "tables":
+        return Fitted(network, recipe)
+    codes, weights = arrays["rows.codes"], arrays["rows.weights"]
+    sizes = np.array([len(some) for some in levels.values()])
+    if codes.ndim != 2 or weights.shape != codes.shape[1:] or len(codes) != len(nodes):
+        raise ModelFileError("its rows do not fit its nodes")
+    if (codes < -1).any() or (codes >= sizes[:, None]).any() or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ModelFileError("its rows have states that no node has, or weights that are none")
+    rows = DistinctRows.of(levels, np.ascontiguousarray(codes, dtype=np.int32), weights)
+    return Fitted(network, recipe, rows=rows)
+
+
+def _counted(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]
+) -> Counted:
+    """The counts a network was learned from."""
+    nodes = graph.nodes
+    order = arrays["columns"].tolist()
+    if sorted(order) != list(range(len(nodes))):
+        raise ModelFileError("its columns are not its nodes")
+    declared = dict(zip(nodes, header["declared"], strict=True))
+    columns = tuple(
+        Column(name, "nominal", "", "a node of the network", tuple(levels[name].values) if declared[name] else None)
+        for name in (nodes[v] for v in order)
+    )
+    schema = Schema(columns)
+    empty = family_counts(graph, schema.names)(1)
+    counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
+    domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
+    counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
+    for part in counted.statistic.parts.values():
+        if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
+            raise ModelFileError("its counts do not fit its states")
+    if counted.outweighed():
+        raise ModelFileError("a node has more values than there are rows")
+    return counted
+
+
+def _split(items: Any, sizes: Array, nodes: list[str]) -> list[Any]:
+    """A part of the items for each node."""
+    if len(sizes) != len(nodes) or (sizes < 0).any() or sizes.sum() != len(items):
+        raise ModelFileError("its parts do not fit its nodes")
+    ends = np.cumsum([0, *sizes.tolist()]).tolist()
+    return [items[a:b] for a, b in pairwise(ends)]

@@ -1,0 +1,1 @@
+"""Bayesian networks: graph, tables, exact inference for whole batches, and the BIF format."""

@@ -1,0 +1,214 @@
+"""The Bayesian Interchange Format: networks as text, read without trust and written to the last digit."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.levels import TEXT, Levels
+from bayeskit.errors import NetworkError
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.network import Network
+from bayeskit.networks.table import MOST_STATES, Table, cells_of
+from bayeskit.networks.tokens import Tokens
+from bayeskit.replacement import replace_file
+
+MOST_BYTES = 1 << 26
+MOST_TOTAL = 1 << 26  # cells of all tables together
+CHUNK = 1 << 20
+_PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
+
+
+def read_bif(path: Any) -> Network:
+    """The network of a BIF file, gzipped or not; all states are texts."""
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(name, "rb") if packed else open(name, "rb") as file:
+            parts, size = [], 0
+            while part := file.read(CHUNK):  # a small file can unpack to a huge one
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise NetworkError(f"{name}: longer than {MOST_BYTES} bytes; no network needs that")
+                parts.append(part)
+        return parse(b"".join(parts).decode("utf-8"))
+    except NetworkError as error:
+        raise NetworkError(f"{name}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise NetworkError(f"{name}: not text in UTF-8 ({error}); give a BIF file") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise NetworkError(f"{name}: cannot be read ({error}); check the path and the file") from error
+
+
+def write_bif(network: Network, path: Any) -> None:
+    """Write a network as BIF, states as texts, gzipped if the name ends in .gz: whole or not at all."""
+    data = "".join(_lines(network)).encode()
+    if os.fspath(path).endswith(".gz"):
+        data = gzip.compress(data, mtime=0)
+    replace_file(os.fspath(path), [data])
+
+
+def parse(text: str) -> Network:
+    """The network of a BIF text.
+
+    >>> parse("variable a { type discrete [ 2 ] { <5, 5-12 }; } probability ( a ) { table 0.25, 0.75; }").states("a")
+    ('<5', '5-12')
+    """
+    tokens = Tokens(text)
+    levels: dict[str, Levels] = {}
+    tables: dict[str, Table] = {}
+    waiting: list[tuple[tuple[str, ...], int]] = []  # families of variables not declared so far, and their places
+    while (word := tokens.next()) is not None:
+        if word == "network":
+            tokens.name("the network")
+            tokens.skip_braces()
+        elif word == "variable":
+            node = tokens.name("a variable")
+            if node in levels:
+                raise tokens.error(f"variable {node!r} is declared twice")
+            levels[node] = _states(tokens, node)
+        elif word == "probability":
+            family = _family(tokens)
+            if all(name in levels for name in family):
+                _add(tables, tokens, family, levels)
+            else:
+                waiting.append((family, tokens.at))
+                tokens.skip_braces()
+        else:
+            raise tokens.error(f"{word[:40]!r} begins no part of a network (network, variable or probability does)")
+    if not levels:
+        raise NetworkError("no variable is declared; give a BIF file")
+    for family, begin in waiting:
+        tokens.at = begin
+        _add(tables, tokens, family, levels)
+    for node in levels:
+        if node not in tables:
+            raise NetworkError(f"variable {node!r} has no table of probabilities")
+    return Network(Graph({node: tables[node].parents for node in levels}), levels, tables)
+
+
+def _add(tables: dict[str, Table], tokens: Tokens, family: tuple[str, ...], levels: dict[str, Levels]) -> None:
+    """One more table, from where its braces open."""
+    child = family[-1]
+    if child in tables:
+        raise tokens.error(f"{child!r} has two tables")
+    for name in family:
+        if name not in levels:
+            raise tokens.error(f"{name!r} in the table of {child!r} is no variable")
+    shape = cells_of(child, {name: len(levels[name]) for name in family}, family)
+    if prod(shape) + sum(table.probabilities.size for table in tables.values()) > MOST_TOTAL:
+        raise NetworkError(f"the tables have more than {MOST_TOTAL} cells; this is no usable network")
+    tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels))
+
+
+def _states(tokens: Tokens, node: str) -> Levels:
+    tokens.mark("{")
+    found: list[str] | None = None
+    while not tokens.ahead("}"):
+        if tokens.name("a type or property") == "property":
+            tokens.skip_property()
+            continue
+        if found is not None or tokens.name("a type") != "discrete":
+            raise tokens.error(f"variable {node!r} must be of one discrete type")
+        tokens.mark("[")
+        told = tokens.number()
+        tokens.mark("]")
+        if not 1 <= told <= MOST_STATES or told != int(told):
+            raise tokens.error(f"variable {node!r} declares {told:g} states; 1 to {MOST_STATES} are possible")
+        tokens.mark("{")
+        found = [tokens.name("a state") for _ in tokens.separated("}")]
+        tokens.ahead(";")
+        if len(found) != told or len(set(found)) < len(found):
+            raise tokens.error(f"variable {node!r} declares {told:g} states and names {len(set(found))} different ones")
+    if found is None:
+        raise tokens.error(f"variable {node!r} has no type")
+    return Levels(tuple((TEXT, state) for state in found))
+
+
+def _family(tokens: Tokens) -> tuple[str, ...]:
+    """Parents and child of a table, from ``( child | parents )``."""
+    tokens.mark("(")
+    child = tokens.name("a variable")
+    tokens.ahead("|")
+    parents = [tokens.name("a variable") for _ in tokens.separated(")")]
+    return (*parents, child)
+
+
+def _entries(tokens: Tokens, family: tuple[str, ...], shape: tuple[int, ...], levels: dict[str, Levels]) -> Float:
+    """The entries of a table, from where its braces open."""
+    child, width = family[-1], shape[-1]
+    tokens.mark("{")
+    out: Float | None = None
+    default: list[float] | None = None
+    while not tokens.ahead("}"):
+        if tokens.ahead("("):
+            labels = [tokens.name("a state") for _ in tokens.separated(")")]
+            codes = [levels[name].index.get((TEXT, s), -1) for name, s in zip(family, labels, strict=False)]
+            if len(labels) != len(shape) - 1 or -1 in codes:
+                raise tokens.error(f"({', '.join(labels)[:80]}) are no states of the parents of {child!r}")
+            row = tokens.numbers()
+            if len(row) != width:
+                raise tokens.error(f"{child!r} has {width} states and here {len(row)} probabilities")
+            out = np.full(shape, np.nan) if out is None else out
+            if not np.isnan(out[tuple(codes)]).all():
+                raise tokens.error(f"({', '.join(labels)}) stands twice in the table of {child!r}")
+            out[tuple(codes)] = row
+            continue
+        word = tokens.name("an entry")
+        if word == "property":
+            tokens.skip_property()
+        elif word == "table" and out is None:
+            values = tokens.numbers()
+            if len(values) != prod(shape):
+                raise tokens.error(f"the table of {child!r} has {len(values)} entries, not {prod(shape)}")
+            # the format lists the child first, so it varies slowest
+            out = np.moveaxis(np.array(values).reshape(width, *shape[:-1]), 0, -1).copy()
+        elif word == "default" and default is None:
+            default = tokens.numbers()
+            if len(default) != width:
+                raise tokens.error(f"{child!r} has {width} states, and its default {len(default)} probabilities")
+        else:
+            raise tokens.error(f"{word[:40]!r} begins no entry of the table of {child!r}")
+    out = np.full(shape, np.nan) if out is None else out
+    lacking = np.isnan(out)
+    if default is not None:
+        out = np.where(lacking.all(axis=-1, keepdims=True), default, out)
+    elif lacking.any():
+        count = int(lacking.any(axis=-1).sum())
+        raise tokens.error(f"the table of {child!r} lacks {count} configurations of its parents")
+    return out
+
+
+def _lines(network: Network) -> Iterator[str]:
+    names = {node: [_quoted(str(state)) for state in network.states(node)] for node in network.nodes}
+    yield "network unknown {\n}\n"
+    for node, states in names.items():
+        if len(set(states)) < len(states):
+            raise NetworkError(f"{node!r} has states that read alike as text: {', '.join(states)}; rename them")
+        yield f"variable {_quoted(node)} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
+    for node in names:
+        table = network.tables[node]
+        rows = table.probabilities.reshape(-1, table.probabilities.shape[-1]).tolist()
+        given = " | " + ", ".join(map(_quoted, table.parents)) if table.parents else ""
+        yield f"probability ( {_quoted(node)}{given} ) {{\n"
+        for labels, row in zip(product(*(names[p] for p in table.parents)), rows, strict=True):
+            yield f"  {'(' + ', '.join(labels) + ')' if table.parents else 'table'} {', '.join(map(repr, row))};\n"
+        yield "}\n"
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return name
+    if '"' in name or "\n" in name:
+        raise NetworkError(f"{name!r} cannot stand in a BIF file; rename it")
+    return f'"{name}"'

@@ -1,0 +1,161 @@
+"""Fitted: a network, the statistic it was learned from, and how; learning and forgetting give a new one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.levels import Levels
+from bayeskit.errors import ForgetError, InputError
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.inference import Inference
+from bayeskit.networks.learning import METHODS, Learned, Learning, counted_tables
+from bayeskit.networks.network import Network
+from bayeskit.networks.rows import DistinctRows
+from bayeskit.networks.table import Table, cells_of
+from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.tables import Tables
+
+COUNTS = "counts"
+RESTARTS = 5  # where a node is hidden and nothing says how to begin
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How tables are learned, so that more rows are learned the same way."""
+
+    method: str = COUNTS
+    smoothing: Any = 1.0
+    ess: float = 1.0
+    restarts: int | None = None
+    random_state: Any = None
+    tolerance: float = 1e-8
+    iterations: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.method not in (COUNTS, *METHODS):
+            raise InputError(f"method={self.method!r}: choose {', '.join((COUNTS, *METHODS))}")
+        if self.restarts is not None and self.restarts < 1:
+            raise InputError(f"restarts={self.restarts!r}: choose at least 1")
+        if not self.tolerance >= 0 or not self.iterations >= 1:
+            raise InputError(f"tolerance={self.tolerance!r}, iterations={self.iterations!r}: at least 0 and 1")
+
+
+def family_counts(graph: Graph, columns: tuple[str, ...], families: bool = True) -> Callable[[int], Product]:
+    """What to count: rows, states of every column and, on demand, of every node with its parents."""
+    tables = [graph.family(name) for name in columns if graph.parents[name]] if families else []
+
+    def statistic(groups: int) -> Product:
+        parts = {
+            "classes": Tables.empty([()], groups),
+            "nodes": Tables.empty([(name,) for name in columns], groups),
+            "families": Tables.empty(tables, groups),
+        }
+        return Product(parts, groups)
+
+    return statistic
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Tables that were given have no statistic; counted ones have counts; those of EM the distinct rows, if few."""
+
+    network: Network
+    recipe: Recipe = Recipe()
+    counted: Counted | None = None
+    rows: DistinctRows | None = None
+    learned: Learned | None = None
+
+    @cached_property
+    def inference(self) -> Inference:
+        return Inference(self.network)
+
+    @property
+    def given(self) -> bool:
+        """Whether the tables were given, not learned."""
+        return self.counted is None and self.learned is None and self.rows is None
+
+    @classmethod
+    def from_counts(cls, graph: Graph, counted: Counted, recipe: Recipe) -> Fitted:
+        names = set(counted.schema.names)
+        if lacking := [node for node in graph.nodes if node not in names]:
+            raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
+        if not counted.weight > 0:
+            raise InputError("forgetting these rows would leave nothing; drop the network instead")
+        counts: dict[str, Float] = {}
+        for part in ("nodes", "families"):
+            tables = counted.statistic[part]
+            assert isinstance(tables, Tables)
+            counts |= {family[-1]: tables.table(t).rounded()[0] for t, family in enumerate(tables.tables)}
+        levels = {node: counted.domain.levels[node] for node in graph.nodes}
+        _check_states(levels)
+        return cls(_network(graph, levels, counted_tables(counts, recipe.smoothing, recipe.ess)), recipe, counted)
+
+    @classmethod
+    def from_rows(cls, graph: Graph, rows: DistinctRows, recipe: Recipe, begin: Network | None) -> Fitted:
+        """By EM or gradient, from the tables of ``begin`` where they fit: hidden states then keep their sense."""
+        if not len(rows.weights):
+            raise InputError("no row with a weight is left to learn from")
+        _check_states(rows.levels)
+        sizes = {node: len(some) for node, some in rows.levels.items()}
+        restarts = recipe.restarts or 1
+        if begin is None or dict(begin.levels) != dict(rows.levels):
+            shapes = {node: cells_of(node, sizes, graph.family(node)) for node in graph.nodes}
+            begin = _network(graph, rows.levels, {n: np.full(s, 1 / s[-1]) for n, s in shapes.items()})
+            hidden = (rows.codes < 0).all(axis=1).any()
+            restarts = recipe.restarts or (RESTARTS if hidden else 1)
+        learning = Learning(begin, rows.codes, rows.weights, recipe.smoothing, recipe.ess)
+        rng = np.random.default_rng(recipe.random_state)
+        learned = learning.learn(recipe.method, restarts, rng, recipe.tolerance, recipe.iterations)
+        if not learned.converged:
+            warnings.warn(
+                f"{recipe.method} had not converged after {recipe.iterations} iterations; allow more iterations, or a "
+                f"larger tolerance",
+                stacklevel=5,
+            )
+        return cls(learned.network, recipe, rows=rows if rows.kept else None, learned=learned)
+
+    def merge(self, other: Fitted) -> Fitted:
+        """Of the rows of both."""
+        return self._with(other, Counted.merge, DistinctRows.merge)
+
+    def subtract(self, other: Fitted) -> Fitted:
+        """Without the other's rows."""
+        return self._with(other, Counted.subtract, DistinctRows.subtract)
+
+    def _with(self, other: Fitted, counts: Callable[..., Counted], rows: Callable[..., DistinctRows]) -> Fitted:
+        graph = self.network.graph
+        if self.counted is not None and other.counted is not None:
+            both = counts(self.counted, other.counted).canonical()
+            return Fitted.from_counts(graph, both, self.recipe)
+        if self.rows is not None and other.rows is not None:
+            return Fitted.from_rows(graph, rows(self.rows, other.rows), self.recipe, self.network)
+        self.check_learns()
+        other.check_learns()
+        raise ForgetError("one network was learned by counting and the other was not; fit both the same way")
+
+    def check_learns(self) -> None:
+        """Refuse to learn more or forget where no statistic was kept."""
+        if self.counted is None and self.rows is None:
+            why = "its tables were given" if self.given else "there were too many distinct rows to keep them all"
+            raise ForgetError(f"this network cannot learn more or forget: {why}; fit it anew with all rows")
+
+
+def _network(graph: Graph, levels: Mapping[str, Levels], tables: Mapping[str, Float]) -> Network:
+    return Network(graph, levels, {n: Table(n, graph.parents[n], tables[n]) for n in graph.nodes})
+
+
+def _check_states(levels: Mapping[str, Levels]) -> None:
+    for node, some in levels.items():
+        if not some:
+            raise InputError(
+                f"node {node!r} has no value in any row; declare its states, for a hidden one their number: "
+                f"states={{{node!r}: 2}}"
+            )

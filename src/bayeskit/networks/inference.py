@@ -1,0 +1,245 @@
+"""Inference: exact answers of a network for all rows of a batch."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from bayeskit.arrays import Array, Bool, Code, Float, Int
+from bayeskit.errors import ImpossibleEvidence, NetworkError
+from bayeskit.networks.compiler import MOST_WORK, compiled
+from bayeskit.networks.network import Network
+from bayeskit.networks.plan import Numbered, Pattern, Plan
+
+PLANS = 512  # kept in the cache
+COMPILING = 40_000  # what compiling costs for every node, counted in products of one row
+FEW_NODES = 128
+SAMPLE = 512
+LOG2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Answers from codes (nodes, rows), -1 where nothing was observed; plans are kept from call to call."""
+
+    network: Network
+    plans: OrderedDict[Pattern, Plan] = field(default_factory=OrderedDict, repr=False)
+
+    @cached_property
+    def numbered(self) -> Numbered:
+        return Numbered(self.network)
+
+    def plan(self, pattern: Pattern) -> Plan:
+        """The plan of a pattern of evidence, compiled once."""
+        found = self.plans.pop(pattern, None) or compiled(self.numbered, pattern)
+        self.plans[pattern] = found
+        if len(self.plans) > PLANS:
+            self.plans.popitem(last=False)
+        return found
+
+    def joint(
+        self, codes: Code, targets: Sequence[str] = (), likelihoods: Mapping[str, Float] | None = None
+    ) -> tuple[Float, Float]:
+        """P(targets | evidence), (rows, states of the first target, ...), and log P(evidence), (rows,).
+
+        ``likelihoods`` has soft evidence, (states, rows) by node. Where the evidence is impossible, log P is -inf and
+        the probabilities are NaN.
+        """
+        sizes = self.numbered.sizes
+        which = tuple(self.numbered.number[self.network.graph.check(t)] for t in targets)
+        if not likelihoods and _repeats(codes):
+            labels, first = distinct(codes)
+            if len(first) < len(labels):
+                few, logs = self.joint(np.ascontiguousarray(codes[:, first]), targets)
+                return few[labels], logs[labels]
+        shape = tuple(sizes[v] for v in which)
+        out, log_evidence = np.empty((codes.shape[1], *shape)), np.empty(codes.shape[1])
+        likely = {self.numbered.number[n]: given for n, given in (likelihoods or {}).items()}
+        scale, stacked = _scaled([likely[v] for v in sorted(likely)])
+        if len(set(which)) < len(which):
+            raise NetworkError(f"a node is asked for twice: {', '.join(targets)}")
+        places: Int | slice
+        for places, pattern in self._groups(codes, which, tuple(sorted(likely))):
+            mine = np.ascontiguousarray(codes[:, places])
+            some = None if stacked is None else np.ascontiguousarray(stacked[:, places])
+            found, exponent = self.plan(pattern).run(mine, some)
+            total = found.sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                out[places] = (found / total).T.reshape(-1, *shape)
+                log_evidence[places] = np.log(total) + exponent * LOG2
+        return out, log_evidence + scale
+
+    def marginals(self, codes: Code) -> dict[str, Float]:
+        """P(node | evidence) of every node at once, (rows, states) each: a pass forward and one back.
+
+        P(x = k | evidence) = l_k * d log P / d l_k, with l_k = 1 the likelihood of state k.
+        """
+        names, sizes = self.network.nodes, self.numbered.sizes
+        out = {node: np.zeros((codes.shape[1], size)) for node, size in zip(names, sizes, strict=True)}
+        for places, pattern in self._groups(codes, (), (), tuple(range(len(codes))), folded=False):
+            mine = np.ascontiguousarray(codes[:, places])
+            plan = self.plan(pattern)
+            belief = np.empty((sum(sizes[v] for v in plan.indicators), mine.shape[1]))
+            found, _ = plan.run(mine, counts=np.zeros(len(plan.tables)), belief=belief)
+            with np.errstate(divide="ignore"):
+                check_possible(np.log(found[0]))
+            for v, node in enumerate(names):
+                if v in plan.indicators:
+                    begin = plan.indicators[v]
+                    out[node][places] = belief[begin : begin + sizes[v]].T
+                else:
+                    out[node][places] = np.eye(sizes[v])[mine[v]]
+        return out
+
+    def most_probable(self, codes: Code) -> tuple[Code, Float]:
+        """The most probable states of all nodes given what is observed, and log P of them with it."""
+        return self._traced(codes, True, 0)
+
+    def drawn(self, codes: Code, rng: np.random.Generator) -> Code:
+        """States of all nodes drawn from P(all | observed), one draw for each row."""
+        return self._traced(codes, False, int(rng.integers(2**63)))[0]
+
+    def _traced(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float]:
+        chosen, log_p = codes.copy(), np.empty(codes.shape[1])
+        every = tuple(range(len(codes)))
+        for places, pattern in self._groups(codes, (), (), every, folded=False):
+            mine = np.ascontiguousarray(codes[:, places])
+            states = mine.copy()
+            found, exponent = self.plan(pattern).run(mine, None, largest, states, seed)
+            with np.errstate(divide="ignore"):
+                log_p[places] = np.log(found[0]) + exponent * LOG2
+            chosen[:, places] = states
+            seed = (seed + 0x9E3779B97F4A7C15) % 2**64  # other numbers for other rows
+        check_possible(log_p)
+        return chosen, log_p
+
+    def expected(self, codes: Code, weights: Float | None, tables: Float | None = None) -> tuple[Float, Float]:
+        """Expected counts of the cells of all tables one after the other, and log P(evidence) of each row.
+
+        N(cell) = sum over rows of weight * P(cell | row): the E-step. ``tables`` replaces the network's own.
+        """
+        counts, log_evidence = np.zeros(len(self.numbered.tables)), np.empty(codes.shape[1])
+        every = tuple(range(len(codes)))
+        for places, pattern in self._groups(codes, (), (), every, folded=False):
+            mine = np.ascontiguousarray(codes[:, places])
+            some = None if weights is None else np.ascontiguousarray(weights[places])
+            found, exponent = self.plan(pattern).run(mine, counts=counts, weights=some, tables=tables)
+            with np.errstate(divide="ignore"):
+                log_evidence[places] = np.log(found[0]) + exponent * LOG2
+        return counts, log_evidence
+
+    def _groups(
+        self,
+        codes: Code,
+        targets: tuple[int, ...],
+        likelihoods: tuple[int, ...] = (),
+        hidden: tuple[int, ...] = (),
+        folded: bool = True,
+    ) -> Iterator[tuple[Int | slice, Pattern]]:
+        """Rows that share a plan: one plan that takes every pattern of holes, or one for each pattern.
+
+        A plan for one pattern is cheaper to run and must be compiled; which is better is estimated. ``hidden`` nodes
+        stay in the plan even if nothing depends on them.
+        """
+        seen = codes >= 0
+        always: Bool = np.asarray(seen.all(axis=1))
+        mixed: Bool = ~always & np.asarray(seen.any(axis=1))
+        if not codes.shape[1]:
+            return
+        if not mixed.any():
+            pattern = self._pattern(always, mixed, targets, likelihoods, hidden, folded)
+            yield slice(None), self._thrifty(pattern, codes.shape[1])
+            return
+        shared = self._pattern(always, mixed, targets, likelihoods, hidden, folded)
+        try:
+            together = self.plan(shared).elimination.work * codes.shape[1]
+        except NetworkError:
+            together = float(MOST_WORK) * codes.shape[1]  # too wide unless what is observed cuts it
+        compiling = COMPILING * len(codes)
+        holes = np.packbits(seen[mixed], axis=0)
+        few = distinct(holes[:, :SAMPLE])[1]  # enough to see, most of the time
+        labels, first = (few, few) if len(few) * compiling > together else distinct(holes)
+        if len(first) * compiling > together:
+            yield slice(None), shared
+            return
+        none = np.zeros_like(mixed)
+        order = np.argsort(labels, kind="stable")
+        ends = np.searchsorted(labels[order], np.arange(len(first) + 1))
+        for i, row in enumerate(first.tolist()):
+            places = order[ends[i] : ends[i + 1]]
+            yield places, self._pattern(seen[:, row], none, targets, likelihoods, hidden, folded)
+
+    def _thrifty(self, pattern: Pattern, rows: int) -> Pattern:
+        """For few rows, the pattern that takes any evidence: its plan serves the next question too."""
+        nodes = len(self.numbered.sizes)
+        if pattern in self.plans or nodes > FEW_NODES:
+            return pattern
+        anything = replace(pattern, observed=frozenset(), mixed=frozenset(range(nodes)))
+        try:
+            work = self.plan(anything).elimination.work
+        except NetworkError:
+            return pattern
+        return anything if work * rows <= COMPILING * nodes else pattern
+
+    def _pattern(
+        self,
+        always: Bool,
+        mixed: Bool,
+        targets: tuple[int, ...],
+        likelihoods: tuple[int, ...],
+        hidden: tuple[int, ...],
+        folded: bool,
+    ) -> Pattern:
+        """A target that is observed stays open, with the likelihood of what was observed."""
+        observed = frozenset(np.flatnonzero(always).tolist()) - set(targets) - set(likelihoods)
+        soft = frozenset(np.flatnonzero(mixed).tolist())
+        soft |= {v for v in (*targets, *likelihoods) if always[v]}
+        return Pattern(observed, soft | (set(hidden) - observed), targets, likelihoods, folded)
+
+
+def check_possible(log_evidence: Float) -> None:
+    """Refuse rows that the network holds impossible."""
+    bad = np.flatnonzero(np.isneginf(log_evidence))
+    if len(bad):
+        more = f" and {len(bad) - 1} more rows" if len(bad) > 1 else ""
+        raise ImpossibleEvidence(
+            f"the evidence of row {bad[0]}{more} has probability zero in this network, so nothing follows from it; "
+            f"check what was observed, or fit the network with smoothing"
+        )
+
+
+def _scaled(likelihoods: Sequence[Float]) -> tuple[Float | float, Float | None]:
+    """Likelihoods one under the other with the largest of each row and node one, and the logarithm taken out."""
+    if not likelihoods:
+        return 0.0, None
+    taken: Float | float = 0.0
+    parts = []
+    for given in likelihoods:
+        top = given.max(axis=0)
+        parts.append(given / np.where(top > 0, top, 1.0))
+        with np.errstate(divide="ignore"):
+            taken = taken + np.log(top)
+    return taken, np.concatenate(parts)
+
+
+def _repeats(codes: Code) -> bool:
+    """Whether rows seem to come again often enough to look for them."""
+    rows = codes.shape[1]
+    return rows > SAMPLE and len(distinct(codes[:, :SAMPLE])[1]) < SAMPLE / 2
+
+
+def distinct(columns: Array) -> tuple[Int, Int]:
+    """For every column which of the distinct columns it is, and where each of these stands first.
+
+    >>> labels, first = distinct(np.array([[1, 0, 1], [2, 2, 2]]))
+    >>> labels.tolist(), first.tolist()
+    ([1, 0, 1], [1, 0])
+    """
+    rows = np.ascontiguousarray(columns.T)
+    whole: Array = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel()
+    _, first, labels = np.unique(whole, return_index=True, return_inverse=True)
+    return labels.reshape(-1).astype(np.int64), first.astype(np.int64)

@@ -1,0 +1,113 @@
+"""Plan: variable elimination for one pattern of evidence, compiled once and run for all rows of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.networks.elimination import Elimination
+from bayeskit.networks.network import Network
+
+TILES = (32, 8, 1)
+ARENA_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Which variables every row has observed, which some have, and which are asked for."""
+
+    observed: frozenset[int] = frozenset()
+    mixed: frozenset[int] = frozenset()
+    targets: tuple[int, ...] = ()
+    likelihoods: tuple[int, ...] = ()  # with a likelihood for each state, in the order of its cells
+    folded: bool = True  # whether what no row changes is summed once and for all
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A network by numbers, and its tables one after the other."""
+
+    network: Network
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {node: v for v, node in enumerate(self.network.nodes)}
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        return list(self.network.sizes.values())
+
+    @cached_property
+    def families(self) -> list[tuple[int, ...]]:
+        return [tuple(self.number[n] for n in self.network.graph.family(node)) for node in self.network.nodes]
+
+    @cached_property
+    def begin(self) -> list[int]:
+        """Where each table begins, and the end of the last."""
+        widths = [table.size for table in self.network.potentials.values()]
+        return [int(x) for x in np.cumsum([0, *widths])]
+
+    @cached_property
+    def tables(self) -> Float:
+        return np.concatenate([self.network.potentials[node].ravel() for node in self.network.nodes])
+
+    @cached_property
+    def floors(self) -> list[float]:
+        positive = (p[p > 0] for p in (self.network.potentials[node] for node in self.network.nodes))
+        return [float(np.log2(p.min())) for p in positive]
+
+    def ancestors(self, some: Iterable[int]) -> set[int]:
+        found: set[int] = set()
+        left = list(some)
+        while left:
+            if (v := left.pop()) not in found:
+                found.add(v)
+                left += self.families[v][:-1]
+        return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program for the core; the first cells of its arena are the likelihoods of the states of some variables."""
+
+    words: Int
+    tables: Float
+    cells: int
+    result: int
+    shape: tuple[int, ...]  # of the targets' states
+    indicators: dict[int, int]  # variable -> its first cell
+    elimination: Elimination
+
+    @property
+    def tile(self) -> int:
+        """Rows at once, so that messages stay within bounds."""
+        return next(t for t in TILES if t == 1 or self.cells * t * 8 <= ARENA_BYTES)
+
+    def run(
+        self,
+        codes: Code,
+        likelihood: Float | None = None,
+        largest: bool = False,
+        chosen: Code | None = None,
+        seed: int = 0,
+        counts: Float | None = None,
+        weights: Float | None = None,
+        belief: Float | None = None,
+        tables: Float | None = None,
+    ) -> tuple[Float, Float]:
+        """The result (targets' cells, rows) and the exponents of two by which it is to be multiplied (rows,)."""
+        rows = codes.shape[1]
+        out, exponent = np.empty((prod(self.shape), rows)), np.empty(rows)
+        tile = min(self.tile, 1 if rows == 1 else 8 if rows <= 8 else 32)
+        values = self.tables if tables is None else tables
+        _core.propagate(
+            self.words, values, self.cells, self.result, codes, likelihood, tile, largest, out, exponent, chosen, seed,
+            counts, weights, 0, belief,
+        )  # fmt: skip
+        return out, exponent

@@ -1,0 +1,193 @@
+"""Search: a graph with a high score, by steps of one arc."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float
+from bayeskit.errors import NetworkError
+from bayeskit.networks.score import Scores, likelihood
+
+TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
+MOVES = ADD, DROP, TURN = "add", "drop", "turn"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One arc added, dropped or turned, and the score after it."""
+
+    move: str
+    parent: int
+    child: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which graphs may be found."""
+
+    required: Bool  # (child, parent)
+    forbidden: Bool  # (child, parent)
+    most: int  # parents of a node
+
+    def __post_init__(self) -> None:
+        if (self.required & self.forbidden).any():
+            raise NetworkError("an arc is both required and forbidden; leave it out of one of them")
+        if reach(self.required).diagonal().any():
+            raise NetworkError("the required arcs form a cycle; leave one of them out")
+
+
+def reach(arcs: Bool) -> Bool:
+    """Which nodes can be reached from each by one arc or more, against their direction: (descendant, ancestor)."""
+    found = arcs
+    while True:
+        wider: Bool = found | (found.astype(np.float32) @ found.astype(np.float32) > 0)
+        if (wider == found).all():
+            return found
+        found = wider
+
+
+@dataclass
+class Climb:
+    """A graph under way: which arcs it has, and what each step of one arc would gain."""
+
+    scores: Scores
+    limits: Limits
+    arcs: Bool  # (child, parent)
+    callback: Callable[[Step], object] | None = None
+    rng: np.random.Generator | None = None  # breaks ties; without it the first node wins
+    own: Float = field(init=False)  # (nodes,) score of each family
+    gain: Float = field(init=False)  # (child, parent) of adding the arc where it is not, of dropping it where it is
+    path: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        d = len(self.arcs)
+        self.own, self.gain = np.zeros(d), np.full((d, d), -np.inf)
+        for node in range(d):
+            self._weigh(node)
+
+    def _weigh(self, node: int) -> None:
+        """What the steps at one node would gain, now that its parents have changed."""
+        parents = np.flatnonzero(self.arcs[node]).tolist()
+        self.own[node] = self.scores(node, parents)
+        open_ = ~self.arcs[node] & ~self.limits.forbidden[node]
+        open_[node] = False
+        others = np.flatnonzero(open_).tolist() if len(parents) < self.limits.most else []
+        self.gain[node] = -np.inf
+        if others:
+            self.gain[node, others] = np.array(self.scores.beside(node, parents, others)) - self.own[node]
+        for p in parents:
+            if not self.limits.required[node, p]:
+                self.gain[node, p] = self.scores(node, [q for q in parents if q != p]) - self.own[node]
+
+    @property
+    def score(self) -> float:
+        return float(self.own.sum())
+
+    def steps(self) -> Iterator[tuple[float, str, int, int]]:
+        """Every legal step with its gain, best first: gain, move, child, parent."""
+        above = reach(self.arcs)
+        detour = above.astype(np.float32) @ self.arcs.astype(np.float32) > 0  # another way down than the arc itself
+        found = np.array(
+            [
+                np.where(self.arcs | self.arcs.T | above.T, -np.inf, self.gain),
+                np.where(self.arcs, self.gain, -np.inf),
+                np.where(self.arcs & ~detour, self.gain + self.gain.T, -np.inf),
+            ]
+        )
+        if self.rng is not None:  # equivalent steps, an arc one way or the other, lead to different peaks
+            found += TOLERANCE * abs(self.score) * self.rng.random(found.shape)
+        order = np.argsort(-found, axis=None, kind="stable")
+        for place in order[: np.count_nonzero(np.isfinite(found))].tolist():
+            move, child, parent = np.unravel_index(place, found.shape)
+            yield float(found[move, child, parent]), MOVES[move], int(child), int(parent)
+
+    def take(self, move: str, child: int, parent: int) -> None:
+        self.arcs[child, parent] = move == ADD
+        self._weigh(child)
+        if move == TURN:
+            self.arcs[parent, child] = True
+            self._weigh(parent)
+        step = Step(move, parent, child, self.score)
+        self.path.append(step)
+        if self.callback is not None:
+            self.callback(step)
+
+    def _next(
+        self, here: float, top: float, slack: float, recent: Collection[tuple[int, int]], beyond: bool
+    ) -> tuple[str, int, int] | None:
+        """The best step that gains and is not too recent, unless it leads to a new best; ``beyond`` the peak any."""
+        for gain, move, child, parent in self.steps():
+            fresh = (child, parent) not in recent and (parent, child) not in recent
+            if (gain > slack and (fresh or here + gain > top + slack)) or (beyond and fresh):
+                return move, child, parent
+        return None
+
+    def climb(self, patience: int = 0, memory: int = 0) -> Bool:
+        """The best arcs met: uphill to a peak, then ``patience`` steps on without undoing the last ``memory`` ones."""
+        best, top, left = self.arcs.copy(), self.score, patience
+        recent: deque[tuple[int, int]] = deque(maxlen=max(memory, 1))
+        while True:
+            here = self.score
+            slack = TOLERANCE * max(abs(here), 1.0)
+            step = self._next(here, top, slack, recent if patience else (), left > 0)
+            if step is None:
+                return best
+            _, child, parent = step
+            self.take(*step)
+            recent.append((child, parent))
+            if self.score > top + slack:
+                best, top, left = self.arcs.copy(), self.score, patience
+            elif patience and (left := left - 1) < 0:
+                return best
+
+
+def turned(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
+    """An equivalent graph: arcs turned at random whose ends have the same other parents (covered arcs)."""
+    out = arcs.copy()
+    for _ in range(times):
+        child, parent = np.nonzero(out)
+        others = out[child].copy()
+        others[np.arange(len(child)), parent] = False
+        kept = (others == out[parent]).all(axis=1) & ~limits.required[child, parent] & ~limits.forbidden[parent, child]
+        if not kept.any():
+            break
+        i = int(rng.choice(np.flatnonzero(kept)))
+        out[child[i], parent[i]], out[parent[i], child[i]] = False, True
+    return out
+
+
+def in_order(scores: Scores, limits: Limits) -> Bool:
+    """K2: each node takes the parents before it that raise its score, one at a time, best first."""
+    arcs = limits.required.copy()
+    for node in range(len(arcs)):
+        while arcs[node].sum() < limits.most:
+            parents = np.flatnonzero(arcs[node]).tolist()
+            others = [p for p in range(node) if not arcs[node, p] and not limits.forbidden[node, p]]
+            gains = np.array(scores.beside(node, parents, others)) - scores(node, parents) if others else np.empty(0)
+            if not len(gains) or gains.max() <= 0:
+                break
+            arcs[node, others[int(np.argmax(gains))]] = True
+    return arcs
+
+
+def chow_liu(scores: Scores) -> Bool:
+    """The tree of largest likelihood, away from the first node."""
+    plain = replace(scores, rule=likelihood, known={})
+    plain.pairs()
+    d = len(scores.sizes)
+    alone = np.array([plain(node, ()) for node in range(d)])
+    told = np.array([[plain(c, (p,)) - alone[c] if c != p else -np.inf for p in range(d)] for c in range(d)])
+    arcs = np.zeros((d, d), dtype=bool)
+    reached, source = told[:, 0].copy(), np.zeros(d, dtype=np.int64)
+    outside = np.arange(d) > 0
+    for _ in range(d - 1):
+        new = int(np.argmax(np.where(outside, reached, -np.inf)))
+        arcs[new, source[new]], outside[new] = True, False
+        nearer = outside & (told[:, new] > reached)
+        reached[nearer], source[nearer] = told[nearer, new], new
+    return arcs

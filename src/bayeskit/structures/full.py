@@ -1,0 +1,196 @@
+"""Full: all columns together given the class, a joint table of categories and a normal density of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+
+from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import CODED, NUMERIC, Column
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Context, Limit
+from bayeskit.statistics.keyed import Keyed
+from bayeskit.statistics.moments import Moments
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.scatter import Scatter
+from bayeskit.statistics.tables import Tables
+from bayeskit.structures.covariance import SHAPES, refuse_singular
+from bayeskit.structures.joint import Joint, Own
+from bayeskit.structures.mixed import mixed
+from bayeskit.structures.normals import Cells, Normals
+from bayeskit.structures.numbers import Numbers
+
+TINY = 2.0**-900
+
+
+@dataclass(frozen=True)
+class Full:
+    """p(x | c) = p(cell | c) N(numbers; mean of the cell, covariance of the class).
+
+    The cell is that of all categorical columns; its mean is (n x_cell + 5 x_class) / (n + 5).
+
+    >>> import bayeskit as bk
+    >>> rows = [[0.0, 0.1], [1.0, 0.9], [2.0, 2.1], [0.0, 2.0], [1.0, 1.1], [2.0, -0.1]]
+    >>> bk.FullBayes().fit(rows, ["up", "up", "up", "down", "down", "down"]).predict([[1.9, 1.9]])
+    array(['up'], dtype='<U4')
+    """
+
+    covariance: str = "full"
+    shrinkage: float | str | None = "auto"
+    smoothing: float | str = 1.0
+    available: bool = False
+
+    kinds: ClassVar[tuple[str, ...]] = (*CODED, *NUMERIC)
+
+    def __post_init__(self) -> None:
+        if self.covariance not in SHAPES:
+            raise InputError(f"covariance={self.covariance!r}: choose one of {', '.join(SHAPES)}")
+        for name, what, most in (("shrinkage", "'auto', None or", 1.0), ("smoothing", "'auto' or", np.inf)):
+            value = getattr(self, name)
+            if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
+                continue
+            known = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+            if not (known and 0 <= float(value) <= most):
+                bound = "between 0 and 1" if most == 1 else "of at least 0"
+                raise InputError(f"{name}={value!r}: give {what} a number {bound}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether a density can take a row out; what is available of every two columns has to be refitted."""
+        return not self.available and self.shrinkage != "pooled"
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
+        coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
+        means = Product({"rows": Tables.empty([()], 0), "means": Moments.empty(numeric, 0)}, 0)
+        numbers: Keyed | Scatter = Scatter.empty(numeric, n_groups, available=True)
+        if not self.available:
+            numbers = Keyed.empty(numeric, Scatter.empty(numeric, 0), n_groups, patterns=True)
+        return Product({"cells": Keyed.empty(coded, means, n_groups), "numbers": numbers}, n_groups)
+
+    def fit(self, statistic: Product, context: Context) -> FullDensity:
+        cells: Keyed = statistic["cells"]  # type: ignore[assignment]
+        joint = Joint.of(cells, self.smoothing, context.unseen)
+        numbers = Numbers.of(statistic["numbers"], self.covariance == "spherical")  # type: ignore[arg-type]
+        normals = Normals.of(numbers, _cells(cells, joint, numbers), self.covariance, self.shrinkage)
+        singular = normals.covariance.singular(numbers.total) if len(numbers.columns) else []
+        if not self.shrinkage:
+            refuse_singular(singular, numbers.weight, numbers.columns, context.labels)
+        regularised = tuple(tuple(numbers.columns[j] for j in some) for some in singular)
+        empty = tuple(name for name, size in cells.sizes.items() if size == 1)
+        parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
+        return FullDensity(parts, joint, normals, empty, regularised, len(context.weights))
+
+
+def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...]:
+    """The complete cells of each class with the means of their numbers."""
+    codes = statistic.keys[:, [1 + statistic.columns.index(name) for name in joint.columns]]
+    which = joint.find(codes) if joint.columns else np.full(len(codes), -1)
+    weight, mean = numbers.cells(statistic.inner["means"])
+    found = []
+    for k, centre in enumerate(numbers.mean):
+        mine = np.flatnonzero((statistic.keys[:, 0] == k) & (which >= 0) & bool(len(numbers.columns)))
+        away = np.where(weight[mine] > 0, mean[mine] - centre, 0.0)
+        found.append(Cells(which[mine], weight[mine], away))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class FullDensity:
+    """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
+
+    parts: tuple[str, ...]
+    joint: Joint
+    normals: Normals
+    single: tuple[str, ...]  # categorical columns of one level
+    regularised: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
+    classes: int
+
+    normalised: ClassVar[bool] = True
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Columns with one value, which say nothing."""
+        return (*self.normals.numbers.constant, *self.single)
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        z, codes = self._read(block)
+        out += self._log(z, codes, self._own(block, z, codes) if own else None)
+
+    def distances(self, block: Block) -> Float:
+        """Mahalanobis distance of the numbers to the mean of every class, or of the row's cell in it: (n, K)."""
+        z, codes = self._read(block)
+        squares, _ = self.normals.squares(z, self.joint.find(codes) if self.joint.columns else None)
+        return np.sqrt(squares)
+
+    def _read(self, block: Block) -> tuple[Float, Int]:
+        """Numbers (n, d) and codes (n, q) of the columns that say something."""
+        codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
+        return self.normals.numbers.read(block), np.ascontiguousarray(codes)
+
+    @staticmethod
+    def _own(block: Block, z: Float, codes: Int) -> Own:
+        return Own(*block.own(), codes, z)
+
+    def _log(self, z: Float, codes: Int, own: Own | None) -> Float:
+        if not self.normals.numbers.columns:
+            return self.joint.log(codes, own)
+        if not self.joint.columns:
+            return self._numbers(z, None, own)
+        return mixed(self.joint, self.normals, z, codes, own)
+
+    def _numbers(self, z: Float, cell: Int | None, own: Own | None) -> Float:
+        if own is None:
+            squares, constant = self.normals.squares(z, cell)
+        elif self.normals.downdated:
+            squares, constant = self.normals.own(z, own.z, own.row, own.group, own.mass)
+        else:
+            squares, constant = self.normals.squares(z, cell)
+            for i, k, w in zip(own.row.tolist(), own.group.tolist(), own.mass.tolist(), strict=True):
+                less = self.normals.without(k, own.z[i], w, -1)
+                squares[i], constant[i] = (part[0] for part in less.squares(z[i : i + 1], None))
+        return constant - 0.5 * squares
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
+        z, codes = self._read(block)
+        mine = self._own(block, z, codes) if own else None
+        numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
+        coded = {name: j for j, name in enumerate(self.joint.columns)}
+        seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
+        out = np.zeros((block.rows, len(self.parts), self.classes))
+        place = {name: j for j, name in enumerate(self.parts)}
+        before = np.zeros((block.rows, self.classes))
+        for name in block.schema.names:
+            if name not in numeric and name not in coded:
+                continue
+            if name in numeric:
+                seen_z[:, numeric[name]] = z[:, numeric[name]]
+            if name in coded:
+                seen_codes[:, coded[name]] = codes[:, coded[name]]
+            after = self._log(seen_z, seen_codes, mine)
+            with np.errstate(invalid="ignore"):
+                out[:, place[name]] = np.where(np.isneginf(after), -np.inf, after - before)
+            before = after
+        return out
+
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return np.zeros(block.rows)  # distances are bounded
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
+        out = np.zeros((block.rows, self.classes))
+        self.add(block, out, own)
+        zero = np.isneginf(out)
+        tiny = replace(self, joint=replace(self.joint, alpha=TINY))
+        rest = np.full_like(out, -np.log(TINY))
+        tiny.add(block, rest, own)
+        return Limit(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
+
+    def outside(self, block: Block) -> dict[str, int]:
+        return {}

@@ -1,0 +1,191 @@
+"""Joint: the probability of a cell of several categorical columns together, by the cells that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.keyed import Keyed, distinct
+
+MANY = 10_000  # cells above which a pseudo-count for each would drown the data
+
+
+@dataclass(frozen=True)
+class Own:
+    """The rows that were learned, to be taken out again: positions, classes, weights and what they held."""
+
+    row: Int  # (r,)
+    group: Int  # (r,)
+    mass: Float  # (r,)
+    codes: Int  # (n, q)
+    z: Float  # (n, d)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """p(cell | c) = (n_c(cell) + a) / (n_c + a m), m the product of the numbers of levels, n_c the complete rows.
+
+    With a=None a single pseudo-row is spread over all cells by the product of the smoothed margins.
+    """
+
+    columns: tuple[str, ...]  # with a level at least
+    sizes: Int  # (q,)
+    alpha: float | None
+    smooth_unseen: bool
+    cells: Int  # (M, q) that occur in some class, in order
+    counts: ExactSum  # (M, K)
+    margins: tuple[ExactSum, ...]  # (q)(m_j, K)
+
+    @classmethod
+    def of(cls, statistic: Keyed, smoothing: float | str, unseen: str) -> Joint:
+        names = [name for name, size in statistic.sizes.items() if size]
+        place = [1 + statistic.columns.index(name) for name in names]
+        sizes = np.array([statistic.sizes[name] for name in names], dtype=np.int64)
+        groups, codes = statistic.keys[:, 0], statistic.keys[:, place]
+        weight: ExactSum = statistic.inner["rows"].table(0)
+        n = statistic.groups
+        margins = tuple(_table(weight, codes[:, j], groups, size, n) for j, size in enumerate(sizes.tolist()))
+        whole = (codes >= 0).all(axis=1)
+        cells, each = distinct(codes[whole])
+        place_of = np.full(len(codes), -1, dtype=np.int64)
+        place_of[whole] = each
+        many = float(np.log(sizes).sum()) > np.log(MANY)
+        auto = smoothing == "auto" or (many and smoothing == 1.0)
+        alpha = None if auto else float(smoothing)
+        counts = _table(weight, place_of, groups, len(cells), n)
+        return cls(tuple(names), sizes, alpha, unseen == "smooth" and alpha != 0, cells, counts, margins)
+
+    @cached_property
+    def weight(self) -> ExactSum:
+        """Of the complete rows: (K,)."""
+        whole = self.counts.total()
+        return ExactSum(whole.limbs[0], whole.low)
+
+    @cached_property
+    def rounded(self) -> Float:
+        """Weights of the cells: (M, K)."""
+        return self.counts.rounded()
+
+    @cached_property
+    def _beginnings(self) -> list[Int]:
+        """For each column, in order, the beginnings of cells up to it: beginning before * levels + level."""
+        found, place = [], np.zeros(len(self.cells), dtype=np.int64)
+        for j, size in enumerate(self.sizes.tolist()):
+            known, place = np.unique(place * size + self.cells[:, j], return_inverse=True)
+            found.append(known)
+        return found
+
+    def find(self, codes: Int) -> Int:
+        """Which cell each row is in, -1 where none: (n,)."""
+        place = np.zeros(len(codes), dtype=np.int64)
+        good = (codes >= 0).all(axis=1)
+        for j, (known, size) in enumerate(zip(self._beginnings, self.sizes.tolist(), strict=True)):
+            wanted = np.maximum(place, 0) * size + codes[:, j]
+            place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+            good &= known[place] == wanted if len(known) else False
+        return np.where(good, place, -1)
+
+    def hidden(self, codes: Int) -> Bool:
+        """Which values say nothing: (n, q)."""
+        return codes == -1 if self.smooth_unseen else codes < 0
+
+    def partial(self, codes: Int) -> Iterator[tuple[Int, Bool]]:
+        """The rows of each different partly known cell, and which cells it may be: (n',), (M,)."""
+        hidden = self.hidden(codes)
+        rows = np.flatnonzero(hidden.any(axis=1))
+        if not len(rows):
+            return
+        some, each = distinct(np.where(hidden, -1, codes)[rows])
+        order = np.argsort(each, kind="stable")
+        for one, mine in zip(some, np.split(order, np.cumsum(np.bincount(each))[:-1]), strict=True):
+            yield rows[mine], ((self.cells == one) | (one == -1)).all(axis=1)
+
+    def log(self, codes: Int, own: Own | None = None) -> Float:
+        """log p of what is known of each row's cell, in every class: (n, K)."""
+        cell, counts = self.find(codes), self.rounded
+        mass = np.where((cell >= 0)[:, None], counts[cell] if len(counts) else 0.0, 0.0)
+        for rows, may_be in self.partial(codes):
+            mass[rows] = counts[may_be].sum(axis=0)
+        whole = np.broadcast_to(self.weight.rounded(), mass.shape)
+        if own is not None and len(own.row):
+            mass, whole = self._without(mass, whole.copy(), cell, own)
+        return self.probability(mass, whole, self.spare(codes, own), codes)
+
+    def _without(self, mass: Float, whole: Float, cell: Int, own: Own) -> tuple[Float, Float]:
+        """Masses and weights without each row's own, where it was complete."""
+        theirs = self.find(own.codes)[own.row]
+        kept = theirs >= 0
+        row, group, weight, theirs = own.row[kept], own.group[kept], own.mass[kept], theirs[kept]
+        whole[row, group] = self.weight.without(group, weight)
+        here = cell[row] == theirs
+        flat = self.counts.flat()
+        mass[row[here], group[here]] = flat.without((theirs * self.counts.shape[1] + group)[here], weight[here])
+        mass[row[~here], group[~here]] -= weight[~here]  # one of several cells: never the last of them
+        return np.maximum(mass, 0.0), whole
+
+    def spare(self, codes: Int, own: Own | None = None) -> Float:
+        """log of the mass that smoothing puts on what is known of each row's cell: (n, K), -inf for none."""
+        hidden = self.hidden(codes)
+        if self.alpha is not None:
+            with np.errstate(divide="ignore"):
+                one = np.log(self.alpha) + (np.log(self.sizes) * hidden).sum(axis=1)
+            return np.repeat(one[:, None], self.counts.shape[1], axis=1)
+        out = np.zeros((len(codes), self.counts.shape[1]))
+        for j, (table, size) in enumerate(zip(self.margins, self.sizes.tolist(), strict=True)):
+            level, seen = codes[:, j], codes[:, j] >= 0
+            known = table.rounded()
+            count = np.where(seen[:, None], known[np.maximum(level, 0)], 0.0)
+            every = np.broadcast_to(known.sum(axis=0), count.shape)
+            if own is not None:
+                mine = own.codes[own.row, j] >= 0
+                row, group, mass = own.row[mine], own.group[mine], own.mass[mine]
+                every = every.copy()
+                every[row, group] = np.maximum(every[row, group] - mass, 0.0)
+                same = seen[row]
+                row, group, mass = row[same], group[same], mass[same]
+                count[row, group] = table.flat().without(level[row].astype(np.int64) * known.shape[1] + group, mass)
+            out += np.where(hidden[:, j, None], 0.0, np.log((count + 1) / (every + size + (level < 0)[:, None])))
+        return out
+
+    def probability(self, mass: Float, whole: Float, spare: Float, codes: Int) -> Float:
+        """log of (mass + spare) / (whole + all spare); uniform in a class without rows if smoothing has no mass."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = np.logaddexp(np.log(whole), self.all_spare(codes))
+            known = np.logaddexp(np.log(mass), spare) - below
+        uniform = np.where(self.hidden(codes), 0.0, -np.log(self.sizes)).sum(axis=1, keepdims=True)
+        return np.where(np.isneginf(below), uniform, known)
+
+    def all_spare(self, codes: Int) -> Float:
+        """log of the mass that smoothing puts on all cells, those of new levels included: (n, 1)."""
+        if self.alpha is None:
+            return np.zeros((len(codes), 1))
+        levels = self.sizes + (codes == -2) * self.smooth_unseen
+        with np.errstate(divide="ignore"):
+            out: Float = np.log(self.alpha) + np.log(levels).sum(axis=1, keepdims=True)
+        return out
+
+    def without(self, codes: Int, k: int, mass: float) -> Joint:
+        """The table once one row, of class k, has left."""
+        cell, classes = int(self.find(codes[None])[0]), self.counts.shape[1]
+        gone = ExactSum.of(np.array([mass]))
+
+        def less(table: ExactSum, row: int) -> ExactSum:
+            if row < 0:
+                return table
+            size = table.shape[0] * classes
+            left = table.flat() - gone.placed(np.array([row * classes + k]), size)
+            return ExactSum(left.limbs.reshape(*table.shape, left.limbs.shape[-1]), left.low)
+
+        margins = tuple(less(table, code) for table, code in zip(self.margins, codes.tolist(), strict=True))
+        return replace(self, counts=less(self.counts, cell), margins=margins)
+
+
+def _table(weight: ExactSum, code: Int, groups: Int, size: int, n: int) -> ExactSum:
+    """Weights of keys gathered by code and group: (size, n); -1 drops."""
+    gathered = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
+    return ExactSum(gathered.limbs.reshape(size, n, gathered.limbs.shape[-1]), gathered.low)

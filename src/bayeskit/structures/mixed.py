@@ -1,0 +1,66 @@
+"""Mixed: numbers and categories together; where the cell is known in part, a mixture over the cells it may be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.structures.joint import Joint, Own
+from bayeskit.structures.normals import Normals
+from bayeskit.structures.numbers import present
+
+
+def mixed(joint: Joint, normals: Normals, z: Float, codes: Int, own: Own | None) -> Float:
+    """log of the sum over cells of p(cell | c) N(numbers | c, cell), over the cells a row may be in: (n, K)."""
+    if own is not None:
+        out = mixed(joint, normals, z, codes, None)
+        theirs = joint.find(own.codes)
+        for i, k, w in zip(own.row.tolist(), own.group.tolist(), own.mass.tolist(), strict=True):
+            one = slice(i, i + 1)
+            fewer, less = joint.without(own.codes[i], k, w), normals.without(k, own.z[i], w, int(theirs[i]))
+            out[i] = mixed(fewer, less, z[one], codes[one], None)[0]
+        return out
+    squares, constant = normals.squares(z, joint.find(codes))
+    out = joint.log(codes) + constant - 0.5 * squares
+    numbers: Bool = np.asarray((~np.isnan(z)).any(axis=1))
+    for rows, may_be in joint.partial(codes):
+        some = rows[numbers[rows]]
+        if len(some) and may_be.any():
+            out[some] = _mixture(joint, normals, z[some], codes[some], may_be)
+    return out
+
+
+def _mixture(joint: Joint, normals: Normals, z: Float, codes: Int, may_be: Bool) -> Float:
+    """For rows that know the same part of their cell."""
+    which, classes = np.flatnonzero(may_be), range(len(normals.cells))
+    known, spare = joint.rounded[which], joint.spare(joint.cells[which])  # (M', K)
+    together = joint.spare(codes[:1])[0]  # (K,) what smoothing puts on all cells they may be
+    nothing = np.zeros((1, len(classes)))
+    unit = joint.probability(nothing + 1, joint.weight.rounded() + nothing, nothing - np.inf, codes[:1])[
+        0
+    ]  # -log of all
+    out = np.empty((len(z), len(classes)))
+    for there, rows in present(z):
+        factor = normals.factor(there)
+        white = factor.whiten(z[rows])
+        for k, cells in zip(classes, normals.cells, strict=True):
+            held = np.flatnonzero(may_be[cells.cell])
+            place = np.searchsorted(which, cells.cell[held])
+            with np.errstate(divide="ignore"):
+                mass = np.logaddexp(np.log(known[place, k]), spare[place, k])
+            rest = _rest(together[k], spare[place, k])
+            shift = cells.offset[held][:, factor.columns] @ factor.inverse[k].T
+            near = ((white[:, k, None] - shift) ** 2).sum(axis=2)
+            far = (white[:, k] ** 2).sum(axis=1)
+            logs = np.column_stack([mass - 0.5 * near, rest - 0.5 * far])
+            out[rows, k] = np.logaddexp.reduce(logs, axis=1) + unit[k] + factor.constant[k]
+    return out
+
+
+def _rest(together: float, parts: Float) -> float:
+    """log of what is left of a mass without its parts."""
+    if np.isneginf(together):
+        return -np.inf
+    used = min(float(np.exp(parts - together).sum()), 1.0)
+    with np.errstate(divide="ignore"):
+        return together + float(np.log1p(-used))

@@ -1,0 +1,170 @@
+"""Numbers: weight, mean and covariance of the numeric columns by class, read from exact sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.errors import InputError
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.keyed import Keyed, distinct
+from bayeskit.statistics.moments import Moments
+from bayeskit.statistics.scatter import Scatter
+from bayeskit.structures.holes import Pattern, likeliest
+from bayeskit.sums import Sums
+
+FARTHEST = 1e140  # deviations: what is farther counts as that far, so that squares stay doubles
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Every column in units of 2^-shift, about its deviation, from an origin: its mean over all rows."""
+
+    columns: tuple[str, ...]  # that vary
+    constant: tuple[str, ...]  # that do not, and say nothing
+    shift: Int  # (d,)
+    origin: Float  # (d,)
+    total: Float  # (d,) variance over all rows
+    whole: Float  # (d,) weight of the values
+    middle: Float  # (d,) what the rounding of the origin left of the mean over all rows
+    weight: Float  # (K,) of the rows
+    mean: Float  # (K, d)
+    covariance: Float  # (K, d, d) with ddof 0
+    patterns: list[list[Pattern]] | None = None  # (K) rows that hold the same columns; None for what is available
+
+    @classmethod
+    def of(cls, statistic: Keyed | Scatter, one_unit: bool) -> Numbers:
+        """From patterns of holes, or from what is available of every two columns."""
+        moments = _moments(statistic)
+        sums = Sums.of(moments) if moments.columns else None
+        varying = np.zeros(0, dtype=bool) if sums is None else sums.varying
+        names = np.array(moments.columns, dtype=object)
+        live = np.flatnonzero(varying)
+        columns, constant = tuple(names[varying]), tuple(names[~varying])
+        weight = _weights(statistic).rounded()
+        if sums is None or not len(live):
+            nothing = np.zeros((len(weight), 0))
+            flat, still = np.zeros(0), np.zeros((len(weight), 0, 0))
+            return cls(columns, constant, flat.astype(np.int64), flat, flat, flat, flat, weight, nothing, still, [])
+        spread = sums.at(live)
+        shift = spread.shift - np.frexp(spread.spread)[1]
+        if one_unit:
+            shift = np.full_like(shift, shift.min())
+        total = np.ldexp(spread.spread, shift - spread.shift) ** 2
+        every = np.zeros(len(varying), dtype=np.int64)
+        every[live] = shift
+        origin = np.ldexp(sums.middle, -sums.shift)
+        held = moments.present.nonzero()[:, live]
+        whole, middle = spread.whole, moments.total().means(origin, every)[0, live]
+        mean = np.where(held, moments.means(origin, every)[:, live], middle)
+        if isinstance(statistic, Scatter):
+            raw = [_possible(c[np.ix_(live, live)]) for c in statistic.covariances(every)]
+            covariance = np.array(raw).reshape(len(mean), len(live), len(live))
+            return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance)
+        patterns = _patterns(statistic, origin, every, live)
+        deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
+        start = np.maximum(deviation**2, 1e-9 * total)
+        covariance = np.zeros((len(mean), len(live), len(live)))
+        for k, some in enumerate(patterns):
+            if some:
+                mean[k], covariance[k] = likeliest(some, mean[k], np.diag(start[k]))
+        return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance, patterns)
+
+    @property
+    def holes(self) -> bool:
+        """Whether rows with holes were learned."""
+        return any(not p.there.all() for some in self.patterns or () for p in some)
+
+    def without(self, k: int, z: Float, mass: float) -> tuple[float, Float, Float]:
+        """Weight, mean and covariance of class k without one of its rows."""
+        if self.patterns is None:
+            raise InputError(
+                "a model of what is available of every two columns (missing='available') cannot leave a row out; "
+                "refit without the row, or use missing='skip'"
+            )
+        there = ~np.isnan(z)
+        weight = self.weight[k] - (mass if there.any() else 0.0)
+        left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]
+        left = [p for p in left if p.weight > 0]
+        if not left:
+            rest = np.maximum(self.whole - mass, 1e-300)
+            mean = np.where(there, self.middle - (z - self.middle) * (mass / rest), self.middle)
+            return 0.0, mean, np.zeros_like(self.covariance[k])
+        return weight, *likeliest(left, self.mean[k], self.covariance[k])
+
+    def read(self, block: Block) -> Float:
+        """The columns of a block in these units from the origin, NaN in the holes: (n, d)."""
+        columns, _ = block.numbers(self.columns)
+        out = columns.matrix()
+        start = np.ldexp(self.origin, self.shift)
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain = (np.abs(self.shift) < 1000).all()
+            out = np.multiply(out, np.ldexp(1.0, self.shift)) if plain else np.ldexp(out, self.shift)
+            out -= start
+        return np.clip(out, -FARTHEST, FARTHEST, out=out)
+
+    def cells(self, moments: Moments) -> tuple[Float, Float]:
+        """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
+        place = {name: j for j, name in enumerate(moments.columns)}
+        index = np.array([place[name] for name in self.columns], dtype=np.int64)
+        present, first, second = (s.placed(*_picked(index, len(place)), axis=1) for s in moments._sums)
+        some = replace(moments, columns=self.columns, present=present, first=first, second=second)
+        return some.present.rounded(), some.means(self.origin, self.shift)
+
+
+def _picked(index: Int, n: int) -> tuple[Int, int]:
+    moved = np.full(n, -1, dtype=np.int64)
+    moved[index] = np.arange(len(index))
+    return moved, len(index)
+
+
+def _moments(statistic: Keyed | Scatter) -> Moments:
+    """Of every column by class."""
+    if isinstance(statistic, Scatter):
+        return statistic.moments()
+    by_pattern: Moments = statistic.inner.moments(statistic.keys[:, 1:] >= 0)
+    return by_pattern.place(statistic.keys[:, 0], statistic.groups, {})
+
+
+def _weights(statistic: Keyed | Scatter) -> ExactSum:
+    if isinstance(statistic, Scatter):
+        return statistic.weight
+    weight: ExactSum = statistic.inner.weight
+    return weight.placed(statistic.keys[:, 0], statistic.groups)
+
+
+def _patterns(statistic: Keyed, origin: Float, shift: Int, live: Int) -> list[list[Pattern]]:
+    """By class, the rows that hold the same columns."""
+    found: list[list[Pattern]] = [[] for _ in range(statistic.groups)]
+    there = statistic.keys[:, 1:][:, live] >= 0
+    weight, mean = statistic.inner.weight.rounded(), statistic.inner.moments().means(origin, shift)[:, live]
+    for k, w, m, c, t in zip(
+        statistic.keys[:, 0], weight, mean, statistic.inner.covariances(shift), there, strict=True
+    ):
+        if t.any():
+            found[k].append(Pattern(t, float(w), np.where(t, m, 0.0), c[np.ix_(live, live)]))
+    return found
+
+
+def _possible(covariance: Float) -> Float:
+    """The nearest matrix without negative eigenvalues, in units of the deviations: pairs may contradict each other."""
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    if values.min(initial=0.0) >= 0:
+        return covariance
+    fixed: Float = (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(size, size)
+    return fixed
+
+
+def present(z: Float) -> list[tuple[Bool, Int]]:
+    """The rows by which columns they hold: the columns (d,) and the rows of each pattern."""
+    there = ~np.isnan(z)
+    if there.all():
+        return [(np.ones(z.shape[1], dtype=bool), np.arange(len(z)))]
+    some, each = distinct(there)
+    order = np.argsort(each, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(each))[:-1])
+    return [(held.astype(bool), rows) for held, rows in zip(some, groups, strict=True)]

@@ -1,0 +1,102 @@
+"""Full Bayes written out in NumPy and SciPy, for complete rows, and how models are asked to be compared with it."""
+
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import multivariate_normal
+
+from bayeskit.data.encode import Roles
+
+FLOOR, PULL = 1e-9, 5.0
+
+
+def oas(scaled, weight):
+    """Chen, Wiesel, Eldar and Hero (2010), equation (23)."""
+    p = len(scaled)
+    trace, square = np.trace(scaled), np.trace(scaled @ scaled)
+    above = (1 - 2 / p) * square + trace**2
+    below = (weight + 1 - 2 / p) * (square - trace**2 / p)
+    return 1.0 if weight < 2 or below == 0 else min(1.0, above / below)
+
+
+def log_normal(x, mean, covariance):
+    """SciPy's density, in deviations: it takes columns of very different sizes for dependent ones."""
+    size = np.sqrt(np.diag(covariance))
+    scaled = multivariate_normal(np.zeros(len(size)), covariance / np.outer(size, size), allow_singular=False)
+    return scaled.logpdf((x - mean) / size) - np.log(size).sum()
+
+
+def shaped(matrix, shape):
+    if shape == "diagonal":
+        return np.diag(np.diag(matrix))
+    if shape == "spherical":
+        return np.eye(len(matrix)) * np.trace(matrix) / len(matrix)
+    return matrix
+
+
+class FullReference:
+    """Means, covariances and cells of every class; ``held`` keeps shares and target of another one."""
+
+    def __init__(self, x, cells, y, w, sizes=(), shape="full", shrinkage="auto", alpha=1.0, held=None):
+        self.classes, self.alpha, self.total = sorted(set(y)) if held is None else held.classes, alpha, prod(sizes)
+        self.count, self.mean, scatter, self.weight = {}, {}, {}, {}
+        for c in self.classes:
+            mine = np.array([label == c for label in y])
+            xs, ws, own = x[mine], w[mine], [cell for cell, m in zip(cells, mine, strict=True) if m]
+            self.weight[c] = ws.sum()
+            centre = (ws @ xs) / ws.sum()
+            means, scatter[c] = {(): centre}, np.zeros((x.shape[1], x.shape[1]))
+            for cell in sorted(set(own)):
+                inside = np.array([other == cell for other in own])
+                n = ws[inside].sum()
+                self.count[c, cell] = n
+                if cell:
+                    means[cell] = (ws[inside] @ xs[inside] + PULL * centre) / (n + PULL)
+                away = xs[inside] - means[cell]
+                scatter[c] += (away * ws[inside, None]).T @ away
+            self.mean[c] = means
+        pooled = sum(scatter.values()) / sum(self.weight.values())
+        spread = np.cov(x.T, aweights=w, ddof=0).reshape(pooled.shape)
+        if held is None:
+            self.target = np.maximum(np.diag(pooled), FLOOR * np.diag(spread))
+            if shape == "spherical":
+                self.target = np.full_like(self.target, self.target.mean())
+        else:
+            self.target = held.target
+        self.share, self.covariance = {}, {}
+        size = np.sqrt(np.outer(self.target, self.target))
+        for c in self.classes:
+            own = shaped(pooled if shape == "tied" else scatter[c] / self.weight[c], shape)
+            rows = sum(self.weight.values()) if shape == "tied" else self.weight[c]
+            if held is not None:
+                self.share[c] = held.share[c]
+            elif shrinkage == "auto":
+                self.share[c] = 1 / (rows + 1) if shape == "spherical" else oas(own / size, rows)
+            else:
+                self.share[c] = shrinkage or 0.0
+            self.covariance[c] = (1 - self.share[c]) * own + self.share[c] * np.diag(self.target)
+
+    def log(self, x, cell=()):
+        """log p(x, cell | c) of every class."""
+        out = []
+        for c in self.classes:
+            mean = self.mean[c].get(cell, self.mean[c][()])
+            normal = log_normal(x, mean, self.covariance[c])
+            share = (self.count.get((c, cell), 0.0) + self.alpha) / (self.weight[c] + self.alpha * self.total)
+            out.append(normal + (np.log(share) if cell else 0.0))
+        return np.array(out)
+
+
+def log_densities(model, X):
+    """log p(x | c): what a model says without its prior."""
+    return model.predict_joint_log_proba(X) - model.model_.log_prior()
+
+
+def left_out(model, frame, y, w):
+    """log p(x_i | c) without row i, by algebra."""
+    table = pa.RecordBatch.from_pandas(frame.assign(**{"class": y, "weight": w}), preserve_index=False)
+    fitted = model.fit(frame, y, sample_weight=w).model_
+    out = np.zeros((len(y), len(fitted.classes)))
+    fitted.density.add(fitted.counted.learned(table, Roles("class", "weight")), out, own=True)
+    return out

@@ -1,0 +1,223 @@
+"""AutoBayes: what the pool promises, and what odd tables get."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import bayeskit as bk
+from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.pool import Pool, evidence, smoothed_prior
+
+
+def mixed(n=240, seed=0):
+    """Numbers, levels and holes of two classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(y, 1.0),
+            "amount": np.exp(rng.normal(0.5 * y, 1.0)),
+            "colour": np.where(rng.random(n) < 0.3 + 0.4 * y, "red", "blue"),
+            "town": rng.choice(["a", "b", "c"], n),
+        }
+    )
+    table.loc[rng.random(n) < 0.1, "x"] = np.nan
+    return table, np.where(y == 1, "ill", "well")
+
+
+def small(**more):
+    return bk.AutoBayes(max_candidates=5, **more)
+
+
+def test_it_beats_logistic_regression_where_classes_are_not_linear():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    y = (np.abs(X[:, 0]) + 0.3 * rng.normal(size=800) > 0.8).astype(int)
+    auto = log_loss(y[400:], small().fit(X[:400], y[:400]).predict_proba(X[400:]))
+    peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:400], y[:400]).predict_proba(X[400:])
+    assert auto < log_loss(y[400:], peer) - 0.1
+
+
+def test_it_is_as_good_as_logistic_regression_where_they_are():
+    X, y = load_breast_cancer(return_X_y=True)
+    train = np.arange(len(y)) % 2 == 0
+    auto = small().fit(X[train], y[train])
+    peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[train], y[train])
+    ours, theirs = (log_loss(y[~train], m.predict_proba(X[~train])) for m in (auto, peer))
+    assert ours < theirs + 0.03
+
+
+def test_explanations_add_up_through_the_pool():
+    table, y = mixed()
+    model = bk.AutoBayes().fit(table, y)
+    for prior in (None, {"ill": 0.02, "well": 0.98}):
+        found = model.explain(table, prior=prior)
+        proba = np.exp(log_softmax(found.prior + found.terms.sum(axis=1), axis=1))
+        np.testing.assert_allclose(proba, model.predict_proba(table, prior=prior), atol=1e-10)
+    assert len(model.explain(table, top=2).parts) == 3
+
+
+def test_a_new_prior_is_bayes_rule():
+    table, y = mixed()
+    model = small().fit(table, y)
+    share = np.array([(y == c).sum() + 0.5 for c in model.classes_]) / (len(y) + 1)
+    moved = model.predict_proba(table) / share * [0.1, 0.9]
+    np.testing.assert_allclose(
+        model.predict_proba(table, prior={"ill": 0.1, "well": 0.9}),
+        moved / moved.sum(axis=1, keepdims=True),
+        atol=1e-12,
+    )
+
+
+def test_it_is_the_same_for_the_same_state_and_leaves_its_settings_alone():
+    table, y = mixed()
+    one, two = small(random_state=3).fit(table, y), small(random_state=3).fit(table, y)
+    np.testing.assert_array_equal(one.predict_proba(table), two.predict_proba(table))
+    assert clone(one).get_params() == one.get_params()
+
+
+def test_members_learn_and_forget_exactly():
+    table, y = mixed()
+    model = small().fit(table[:160], y[:160])
+    before = [m.classifier.model_.digest for m in model.members_]
+    model.partial_fit(table[160:], y[160:])
+    assert before != [m.classifier.model_.digest for m in model.members_]
+    model.forget(table[160:], y[160:])
+    assert before == [m.classifier.model_.digest for m in model.members_]
+
+
+def test_a_failed_forget_changes_nothing():
+    table, y = mixed()
+    model = small().fit(table, y)
+    before = model.predict_proba(table)
+    with pytest.raises(BayeskitError):
+        model.forget(table.assign(colour="green"), y)
+    np.testing.assert_array_equal(model.predict_proba(table), before)
+
+
+def test_new_rows_move_the_weights_toward_what_they_favour():
+    table, y = mixed()
+    model = small().fit(table, y)
+    again = small().fit(table, y).partial_fit(*mixed(400, seed=9))
+    assert np.abs(model.pool_.weight - again.pool_.weight).max() > 1e-4
+    assert (again.pool_.weight >= 0).all()
+
+
+def test_a_class_that_comes_later_is_learned():
+    table, y = mixed()
+    model = small().fit(table, y)
+    model.partial_fit(table[:60], np.where(y[:60] == "ill", "ill", "dead"))
+    assert model.classes_.tolist() == ["dead", "ill", "well"]
+    np.testing.assert_allclose(model.predict_proba(table).sum(axis=1), 1)
+
+
+def test_evidence_is_backed_off_to_the_prior():
+    prior = smoothed_prior(np.array([3.0, 1.0]))
+    np.testing.assert_allclose(np.exp(prior), [3.5 / 5, 1.5 / 5])
+    said = evidence(np.array([[0.0, -np.inf]]), prior, 90.0)
+    np.testing.assert_allclose(np.exp(said + prior), [[0.99 + 0.01 * 0.7, 0.01 * 0.3]])
+
+
+def test_a_useless_voice_is_dropped_and_a_good_one_kept():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 300)
+    good = np.where(label[:, None] == [0, 1], np.log(0.8), np.log(0.2)) - np.log(0.5)
+    noise = rng.normal(size=(300, 2)) * 3
+    base = np.full((300, 2), np.log(0.5))
+    pool = Pool.of(np.stack([good, noise], axis=1), base, label, np.ones(300), np.arange(300) % 5)
+    assert pool.weight[0] > 0.8
+    assert pool.weight[1] < 0.05
+    assert pool.gain[0] > 0.3
+
+
+def test_summary_names_every_candidate_and_why_it_was_left_out():
+    X, y = load_iris(return_X_y=True)
+    text = str(small().fit(X, y).summary())
+    assert "KDB(k=2) on equal frequencies" in text
+    assert "next to nothing is missing" in text
+
+
+def test_evaluation_chooses_anew_in_every_fold():
+    table, y = mixed()
+    found = bk.evaluate(small(), table, y, bk.CrossValidation(3))
+    assert found.computed == "refit"
+    assert found.accuracy > 0.65
+
+
+def test_it_is_saved_whole_and_goes_on_learning(tmp_path):
+    table, y = mixed()
+    model = bk.AutoBayes(max_candidates=8).fit(table[:160], y[:160])
+    model.save(tmp_path / "auto.bayes")
+    again = bk.load(tmp_path / "auto.bayes")
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert str(again.summary()) == str(model.summary())
+    for one in (model, again):
+        one.partial_fit(table[160:], y[160:])
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    table, y = mixed()
+    small().fit(table, y).save(tmp_path / "auto.bayes")
+    whole = bytearray((tmp_path / "auto.bayes").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (tmp_path / "auto.bayes").write_bytes(whole)
+    with pytest.raises(ModelFileError):
+        bk.load(tmp_path / "auto.bayes")
+
+
+def test_fast_is_one_weighted_model():
+    table, y = mixed()
+    model = bk.AutoBayes(fast=True).fit(table, y)
+    assert [m.name for m in model.members_] == ["KDB(k=2) on equal frequencies, weighted"]
+
+
+def test_progress_is_told_and_time_ends_the_trying():
+    table, y = mixed()
+    told = []
+    model = bk.AutoBayes(callback=lambda *news: told.append(news), time_budget=1e-9).fit(table, y)
+    assert told[0][0] == 0
+    assert "no time left" in str(model.summary())
+
+
+ODD = {
+    "two rows": (pd.DataFrame({"a": [1.0, 2.0]}), ["x", "y"]),
+    "three rows, three classes": (pd.DataFrame({"a": [1.0, 2.0, 3.0]}), ["x", "y", "z"]),
+    "a class with one row": (pd.DataFrame({"a": np.arange(12.0)}), ["x"] * 11 + ["y"]),
+    "only holes": (pd.DataFrame({"a": np.full(10, np.nan), "b": np.full(10, np.nan)}), ["x", "y"] * 5),
+    "a constant column": (pd.DataFrame({"a": np.ones(10), "b": ["s"] * 10}), ["x", "y"] * 5),
+    "one column of levels": (pd.DataFrame({"a": list("stststst")}), ["x", "y"] * 4),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.filterwarnings("ignore")
+def test_odd_tables_get_an_answer_down_to_the_prior(name):
+    table, y = ODD[name]
+    proba = bk.AutoBayes().fit(table, y).predict_proba(table)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_class_is_always_it():
+    assert bk.AutoBayes().fit([[1.0], [2.0]], ["x", "x"]).predict([[5.0]]).tolist() == ["x"]
+
+
+def test_many_columns_leave_out_what_pairs_columns():
+    X, y = make_classification(60, 400, n_informative=5, random_state=0)
+    model = bk.AutoBayes(max_candidates=3).fit(X, y)
+    assert "too many pairs" in str(model.summary())
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_settings_are_checked():
+    with pytest.raises(BayeskitError, match="time_budget"):
+        bk.AutoBayes(time_budget=0).fit([[1.0], [2.0]], ["x", "y"])
