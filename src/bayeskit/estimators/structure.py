@@ -52,9 +52,9 @@ def learn_network(
     ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
     best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
     steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the start, with ties
-    between equivalent steps broken at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
-    network's ``search_`` tells score and path.
+    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
+    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
+    every step. Missing values: available cases (see ``Scores``). The network's ``search_`` tells score and path.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
@@ -118,11 +118,12 @@ def _found(
         here = climbed(limits.required.copy(), rng) if attempt else (top, best, path)
         left = TURNINGS
         while left:  # a peak may be none for an equivalent graph
-            again = climbed(turned(here[1], limits, rng, len(names)))
-            left = TURNINGS if again[0] > here[0] + TOLERANCE * abs(here[0]) else left - 1
-            here = max(here, again, key=lambda found: found[0])
+            score, arcs, steps = climbed(turned(here[1], limits, rng, len(names)))
+            left -= 1
+            if score > here[0] + TOLERANCE * abs(here[0]):
+                here, left = (score, arcs, here[2] + steps), TURNINGS
         if here[0] > top:
-            top, best, path = here[0], here[1], path + here[2] if attempt else here[2]
+            top, best, path = here
     return best, path
 
 
