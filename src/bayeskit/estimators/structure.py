@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import InputError, NetworkError
@@ -39,7 +40,7 @@ def learn_network(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     max_parents: int | None = None,
-    restarts: int = 0,
+    restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
     sample_weight: Any = None,
@@ -66,7 +67,10 @@ def learn_network(
     for name, value, least in (("max_parents", max_parents, 0), ("restarts", restarts, 0)):
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
             raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
-    names = tuple(Intake.of(X, None, sample_weight, n_jobs).names)
+    intake = Intake.of(X, None, sample_weight, n_jobs)
+    names = tuple(intake.names)
+    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
+        X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs)
     levels = table.counted({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
@@ -108,17 +112,17 @@ def _found(
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    def climbed(start: Bool, ties: np.random.Generator | None = None) -> tuple[float, Bool, list[Step]]:
-        climb = Climb(scores, limits, start, tell, ties)
+    def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
         arcs = climb.climb(patience, memory)
         return _score(scores, arcs), arcs, climb.path
 
-    top, best, path = climbed(limits.required.copy())
+    top, best, path = -np.inf, limits.required, list[Step]()
     for attempt in range(restarts + 1):
-        here = climbed(limits.required.copy(), rng) if attempt else (top, best, path)
-        left = TURNINGS
+        climb = Climb(scores, limits, limits.required.copy(), tell, rng if attempt else None)
+        here, left = climbed(climb), TURNINGS
         while left:  # a peak may be none for an equivalent graph
-            score, arcs, steps = climbed(turned(here[1], limits, rng, len(names)))
+            climb = climb.moved(turned(here[1], limits, rng, len(names)))
+            score, arcs, steps = climbed(climb)
             left -= 1
             if score > here[0] + TOLERANCE * abs(here[0]):
                 here, left = (score, arcs, here[2] + steps), TURNINGS
