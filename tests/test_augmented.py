@@ -39,7 +39,7 @@ def mixed(n=400, seed=0):
 
 def arcs(model):
     (density,) = model.model_.density.densities
-    return {name: parents for name, parents in density.named()}
+    return dict(density.named())
 
 
 # -- the arcs ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
 from bayeskit.journal import Entry
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -107,8 +108,12 @@ class Model:
 
         With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
         """
-        weights = self.weights if own is None else self._weights_without(own)
-        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
+        prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
+        if own is None:
+            return log_prior(prior, classes, self.weights)
+        leavers = Leavers.of(own, len(self.weights))
+        by_leaver = log_prior(prior, classes, self._weights_without(leavers))
+        return np.broadcast_to(by_leaver, (len(leavers.group) + 1, len(self.weights)))[leavers.member]
 
     def log_base(self, prior: Any = None) -> Float:
         """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
@@ -118,12 +123,13 @@ class Model:
     def _bias(self) -> Float | float:
         return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
 
-    def _weights_without(self, block: Block) -> Float:
-        """Weight of the rows of each class without each row: (n, K)."""
-        weights = np.tile(self.weights, (block.rows, 1))
-        row, group, mass = block.own()
-        weights[row, group] = self._exact_weights.without(group, mass)
-        if len(row) and not weights.any(axis=1).all():
+    def _weights_without(self, leavers: Leavers) -> Float:
+        """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
+        weights = np.tile(self.weights, (len(leavers.group) + 1, 1))
+        there = 1 + np.flatnonzero(np.bincount(leavers.member, minlength=len(weights))[1:])
+        group, mass = leavers.group[there - 1], leavers.mass[there - 1]
+        weights[there, group] = self._exact_weights.without(group, mass)
+        if not weights.any(axis=1).all():
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 

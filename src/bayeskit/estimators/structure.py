@@ -16,11 +16,11 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.score import Scores, score_rule, total
-from bayeskit.networks.search import Climb, Limits, Step, chow_liu, in_order, shaken
+from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
 
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
-SHAKES = 10  # arcs changed at random before a restart
+TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def learn_network(
     ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
     best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
     steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the best graph with some
-    arcs changed at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
+    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the start, with ties
+    between equivalent steps broken at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
     network's ``search_`` tells score and path.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
@@ -108,14 +108,21 @@ def _found(
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    climb = Climb(scores, limits, limits.required.copy(), tell)
-    best = climb.climb(patience, memory)
-    path, top = climb.path, _score(scores, best)
-    for _ in range(restarts):
-        again = Climb(scores, limits, shaken(best, limits, rng, SHAKES), tell)
-        arcs = again.climb(patience, memory)
-        if _score(scores, arcs) > top:
-            best, top, path = arcs, _score(scores, arcs), path + again.path
+    def climbed(start: Bool, ties: np.random.Generator | None = None) -> tuple[float, Bool, list[Step]]:
+        climb = Climb(scores, limits, start, tell, ties)
+        arcs = climb.climb(patience, memory)
+        return _score(scores, arcs), arcs, climb.path
+
+    top, best, path = climbed(limits.required.copy())
+    for attempt in range(restarts + 1):
+        here = climbed(limits.required.copy(), rng) if attempt else (top, best, path)
+        left = TURNINGS
+        while left:  # a peak may be none for an equivalent graph
+            again = climbed(turned(here[1], limits, rng, len(names)))
+            left = TURNINGS if again[0] > here[0] + TOLERANCE * abs(here[0]) else left - 1
+            here = max(here, again, key=lambda found: found[0])
+        if here[0] > top:
+            top, best, path = here[0], here[1], path + here[2] if attempt else here[2]
     return best, path
 
 
