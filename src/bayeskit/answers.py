@@ -32,7 +32,7 @@ class Answers:
     """
 
     model: Model
-    prior: Float  # (K,) log P(class)
+    prior: Float  # (K,) log P(class), and the bias of weights that were fitted
     keep: tuple[pa.Field, ...] = ()
     costs: Costs | None = None
     evidence: bool = False
@@ -49,7 +49,7 @@ class Answers:
                 raise SchemaError(
                     f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
                 )
-        made = cls(model, model.log_prior(prior), tuple(fields.field(n) for n in dict.fromkeys(names)), **wanted)
+        made = cls(model, model.log_base(prior), tuple(fields.field(n) for n in dict.fromkeys(names)), **wanted)
         if doubled := set(names) & {f.name for f in made._added}:
             raise SchemaError(
                 f"the column {min(doubled)!r} of the table has the name of an answer; keep others, or rename it"

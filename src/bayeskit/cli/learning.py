@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
-from bayeskit.cli.options import ModelFile, Settings, Target, Weight
+from bayeskit.cli.options import ModelFile, ModelName, Settings, Target, Weight
 from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Cluster, Rows, opened
+from bayeskit.errors import InputError
 
 Output = Annotated[
     Path | None,
@@ -36,10 +37,13 @@ def fit(
     cluster: Cluster,
     say: Saying,
     output: Output = None,
+    model: ModelName = "naive",
     weight: Weight = None,
 ) -> None:
     """Learn a model from a table and save it."""
-    classifier, path = settings.classifier(), output or _beside(rows.place)
+    classifier, path = settings.classifier(model), output or _beside(rows.place)
+    if not hasattr(classifier, "save"):
+        raise InputError(f"--model {model} cannot be saved; use it with evaluate and compare, or from Python")
     with notes(say) as told:
         with opened(rows, say, "learning", cluster) as source:
             classifier.fit(source, target, sample_weight=weight)

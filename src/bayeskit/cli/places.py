@@ -26,6 +26,7 @@ MAGIC = {
 }
 
 
+UNPACKED = 8  # times its bytes on disk a file may take in memory
 PANEL = "Reading"
 
 
@@ -114,12 +115,15 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
         yield frame.drop(*listed(rows.ignore))
 
 
-def table_of(source: Any) -> Any:
-    """All rows in memory, as an Arrow table."""
+def at_hand(source: Any) -> Any:
+    """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     import pyarrow as pa
 
     from bayeskit.engines.engine import engine_for
+    from bayeskit.engines.files import bytes_of
 
+    if bytes_of(source) * UNPACKED > source.size:
+        return source
     engine = engine_for(source)
     schema = engine.schema(source)
     batches = list(engine.map(source, schema.names, lambda batch, start: batch))

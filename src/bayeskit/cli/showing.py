@@ -20,9 +20,12 @@ def register(app: typer.Typer) -> None:
 
 def inspect(file: ModelFile, say: Saying) -> None:
     """Show what a model file holds: classes, columns, settings, digest and journal."""
-    from bayeskit import record
+    from bayeskit import network_record, record, store
+    from bayeskit.errors import ModelFileError
     from bayeskit.explain.summary import Summary
 
+    if store.peek(file).get("model") == network_record.KIND:
+        raise ModelFileError(f"{file}: this is a network; use bayeskit network query or draw")
     model, kind, settings = record.load(file)
     summary = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
