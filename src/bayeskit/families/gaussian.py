@@ -144,7 +144,8 @@ class GaussianDensity(Located):
         for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
             column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
             doubt = self._leaving.at(i).add(column, block, term)
-            _core.gaussian(column.address, column.stride, column.rows, *(a[i : i + 1] for a in self._fused), term)
+            scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
+            _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
             if len(doubt):
                 x, some = column.column(0)[doubt], block.at(doubt)
                 term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
