@@ -137,9 +137,9 @@ class AODE(Dependent):
     """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
 
     P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c), with
-    ``smoothing`` pseudo-rows in every level of P(x | c) and ``given`` in those of P(x_j | x_p, c). A column is a parent in the rows whose value of it was seen with a weight of at least ``limit``; at most
-    ``parents`` columns, those that tell most of the class, are parents. ``log_evidence`` is approximate: the mean of
-    several models is none of them.
+    ``smoothing`` pseudo-rows in every level of P(x | c) and ``given`` in those of P(x_j | x_p, c). A column is a parent
+    in the rows whose value of it was seen with a weight of at least ``limit``; at most ``parents`` columns, those that
+    tell most of the class, are parents. ``log_evidence`` is approximate: the mean of several models is none of them.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]

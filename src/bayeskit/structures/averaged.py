@@ -30,8 +30,8 @@ class Averaged(Discrete):
 
     A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;
     without any parent this is naive Bayes. Of more columns than ``parents`` those that tell most of the class are
-    parents. P(x | c) has ``smoothing`` pseudo-rows in every level, tables given a parent ``given``. The mean of densities is one, but not the one a network would have:
-    evidence from it is approximate.
+    parents. P(x | c) has ``smoothing`` pseudo-rows in every level, tables given a parent ``given``. The mean of
+    densities is one, but not the one a network would have: evidence from it is approximate.
     """
 
     limit: float = 1.0
