@@ -136,10 +136,10 @@ class KDB(Dependent):
 class AODE(Dependent):
     """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
 
-    P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c), with Laplace's
-    correction. A column is a parent in the rows whose value of it was seen with a weight of at least ``limit``; at most
-    ``parents`` columns, those that tell most of the class, are parents. ``log_evidence`` is approximate: the mean of
-    several models is none of them.
+    P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c), with
+    ``smoothing`` pseudo-rows in every level of P(x | c) and ``given`` in those of P(x_j | x_p, c). A column is a parent
+    in the rows whose value of it was seen with a weight of at least ``limit``; at most ``parents`` columns, those that
+    tell most of the class, are parents. ``log_evidence`` is approximate: the mean of several models is none of them.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
@@ -155,6 +155,7 @@ class AODE(Dependent):
         cuts: str = "frequency",
         limit: float = 1.0,
         parents: int | None = None,
+        given: float = 0.5,
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -166,6 +167,7 @@ class AODE(Dependent):
         self.cuts = cuts
         self.limit = limit
         self.parents = parents
+        self.given = given
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -176,4 +178,4 @@ class AODE(Dependent):
     def _likelihood(self) -> Discrete:
         if self.n != 1:
             raise InputError(f"n={self.n!r}: there is one parent at a time, n=1; for more of them take KDB(k=...)")
-        return Averaged(self.cuts, self.smoothing, limit=self.limit, parents=self.parents)
+        return Averaged(self.cuts, self.smoothing, limit=self.limit, parents=self.parents, given=self.given)
