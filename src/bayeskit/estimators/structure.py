@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import InputError, NetworkError
@@ -39,7 +40,7 @@ def learn_network(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     max_parents: int | None = None,
-    restarts: int = 0,
+    restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
     sample_weight: Any = None,
@@ -52,9 +53,9 @@ def learn_network(
     ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
     best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
     steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the start, with ties
-    between equivalent steps broken at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
-    network's ``search_`` tells score and path.
+    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
+    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
+    every step. Missing values: available cases (see ``Scores``). The network's ``search_`` tells score and path.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
@@ -66,7 +67,10 @@ def learn_network(
     for name, value, least in (("max_parents", max_parents, 0), ("restarts", restarts, 0)):
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
             raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
-    names = tuple(Intake.of(X, None, sample_weight, n_jobs).names)
+    intake = Intake.of(X, None, sample_weight, n_jobs)
+    names = tuple(intake.names)
+    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
+        X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs)
     levels = table.counted({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
@@ -108,21 +112,22 @@ def _found(
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    def climbed(start: Bool, ties: np.random.Generator | None = None) -> tuple[float, Bool, list[Step]]:
-        climb = Climb(scores, limits, start, tell, ties)
+    def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
         arcs = climb.climb(patience, memory)
         return _score(scores, arcs), arcs, climb.path
 
-    top, best, path = climbed(limits.required.copy())
+    top, best, path = -np.inf, limits.required, list[Step]()
     for attempt in range(restarts + 1):
-        here = climbed(limits.required.copy(), rng) if attempt else (top, best, path)
-        left = TURNINGS
+        climb = Climb(scores, limits, limits.required.copy(), tell, rng if attempt else None)
+        here, left = climbed(climb), TURNINGS
         while left:  # a peak may be none for an equivalent graph
-            again = climbed(turned(here[1], limits, rng, len(names)))
-            left = TURNINGS if again[0] > here[0] + TOLERANCE * abs(here[0]) else left - 1
-            here = max(here, again, key=lambda found: found[0])
+            climb = climb.moved(turned(here[1], limits, rng, len(names)))
+            score, arcs, steps = climbed(climb)
+            left -= 1
+            if score > here[0] + TOLERANCE * abs(here[0]):
+                here, left = (score, arcs, here[2] + steps), TURNINGS
         if here[0] > top:
-            top, best, path = here[0], here[1], path + here[2] if attempt else here[2]
+            top, best, path = here
     return best, path
 
 
