@@ -58,7 +58,8 @@ def predicted_file(
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-    with pq.ParquetWriter(file, schema) as writer:
+    repeating = [f.name for f in schema if not pa.types.is_floating(f.type)]  # probabilities seldom repeat
+    with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
         for some in _grouped(batches):
             writer.write_table(pa.Table.from_batches(some), row_group_size=GROUP)
     file.seek(0)
