@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -66,8 +67,10 @@ def _given(text: str, option: str) -> Any:
     return {name: exact(p, option) for name, p in assigned([text], option).items()}
 
 
-def demo() -> None:
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report to write.")] = Path("report.html"),
+) -> None:
     """Learn from the embedded example through DuckDB, judge on rows held out, explain one case, learn and forget."""
     from bayeskit.cli.demo import main
 
-    main()
+    main(report=output)
