@@ -85,16 +85,19 @@ class Answers:
 
     def of_block(self, block: Block, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The answers about rows that are encoded already."""
-        proba = self.model.posterior(block, self.prior)
+        return self.beside(batch, self.model.posterior(block, self.prior), block)
+
+    def beside(self, batch: pa.RecordBatch, proba: Float, block: Block | None = None) -> pa.RecordBatch:
+        """The answers that follow from probabilities, (n, K); evidence and reasons need the block, too."""
         columns = [_as(batch.column(f.name), f.type) for f in self.keep]
         columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
         if self.costs is not None:
             decision = decide(proba, self.costs, self.model.classes)
             columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
-        if self.evidence:
+        if self.evidence and block is not None:
             columns.append(pa.array(self.model.evidence(block, self.prior)))
-        if self.reasons:
+        if self.reasons and block is not None:
             columns.append(pa.array(self._reasons(block, proba), pa.string()))
         return pa.record_batch(columns, schema=self.schema)
 

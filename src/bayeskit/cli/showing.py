@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import ModelFile, assigned, exact
 from bayeskit.cli.output import Saying
@@ -22,11 +23,13 @@ def register(app: typer.Typer) -> None:
 def inspect(file: ModelFile, say: Saying) -> None:
     """Show what a model file holds: classes, columns, settings, digest and journal."""
     from bayeskit import network_record, record, store
-    from bayeskit.errors import ModelFileError
     from bayeskit.explain.summary import Summary
 
-    if store.peek(file).get("model") == network_record.KIND:
-        raise ModelFileError(f"{file}: this is a network; use bayeskit network query or draw")
+    told = store.peek(file).get("model")
+    if told in (network_record.KIND, "AutoBayes"):  # several tables, or several models
+        found = bk.load(file)
+        say.answer(found.summary() if hasattr(found, "summary") else found, {"kind": told})
+        return
     model, kind, settings = record.load(file)
     summary = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
