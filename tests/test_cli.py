@@ -343,17 +343,6 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 """
 
 
-@pytest.mark.skipif("report" not in bk.__all__, reason="this version has no report")
-def test_report_writes_one_page(run: Any) -> None:
-    words = ["report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--method", "loo"]
-    code, out, _ = run(*words)
-    assert (code, out.splitlines()[-1]) == (0, "see report.html")
-    page = Path("report.html").read_text()
-    assert page.lower().startswith("<!doctype html>")
-    assert "pneumonia" in page
-    assert json.loads(run(*words, "-o", "other.html", "--json")[1])["report"] == "other.html"
-
-
 def test_a_network_answers(run: Any) -> None:
     """P(rain | wet) = 0.25 x 0.8 / (0.25 x 0.8 + 0.75 x 0.1) = 8/11."""
     Path("garden.bif").write_text(SPRINKLER)

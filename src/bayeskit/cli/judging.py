@@ -1,9 +1,8 @@
-"""Commands that judge: evaluate, compare, report."""
+"""Commands that judge: evaluate, compare."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -53,8 +52,6 @@ class Judging:
 def register(app: typer.Typer) -> None:
     command(app, evaluate, "bayeskit evaluate people.csv --target income --method loo")
     command(app, compare, "bayeskit compare people.csv --target income --model naive,tan,aode --baselines")
-    if "report" in bk.__all__:
-        command(app, report, "bayeskit report people.csv --target income")
 
 
 def evaluate(
@@ -86,24 +83,6 @@ def compare(
         found = bk.compare(models, at_hand(source), target, way, by=by, baselines=baselines, **others)
     each = {name: _measures(found[name]) for name in found.ranking}
     say.answer(found, {"by": found.by, "models": found.frame("pyarrow").to_pylist(), "each": each, "notes": told})
-
-
-def report(
-    target: Target,
-    rows: Rows,
-    judging: Judging,
-    settings: Settings,
-    say: Saying,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
-    model: ModelName = "auto",
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
-) -> None:
-    """Judge a model and write what was found as one HTML page, to read and to try out."""
-    classifier, way, others = settings.classifier(model), judging.way, judging.others
-    with notes(say) as told, opened(rows, say, "reading") as source:
-        found = bk.evaluate(classifier, at_hand(source), target, way, **others)
-        path = bk.report(found, output, title)
-    say.answer(f"{found}\n\nsee {path}", {**_measures(found), "report": str(path), "notes": told})
 
 
 def _measures(found: Any) -> dict[str, Any]:
