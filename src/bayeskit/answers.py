@@ -49,7 +49,7 @@ class Answers:
                 raise SchemaError(
                     f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
                 )
-        made = cls(model, model.log_base(prior), tuple(fields.field(n) for n in dict.fromkeys(names)), **wanted)
+        made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
         if doubled := set(names) & {f.name for f in made._added}:
             raise SchemaError(
                 f"the column {min(doubled)!r} of the table has the name of an answer; keep others, or rename it"
@@ -111,6 +111,11 @@ class Answers:
             ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)
             for i, some in enumerate(most.tolist())
         ]
+
+
+def _plain(f: pa.Field) -> pa.Field:
+    """A kept column in a type that files and engines know."""
+    return f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f
 
 
 def _array(labels: Sequence[Any]) -> pa.Array:

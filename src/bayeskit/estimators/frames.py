@@ -77,6 +77,8 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
 
 
 def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    if nested := [f.name for f in schema if pa.types.is_nested(f.type)]:
+        raise InputError(f"column {nested[0]!r} holds lists or structs, which CSV has no place for; write Parquet")
     rows = 0
     with csv.CSVWriter(file, schema) as writer:
         for batch in batches:
