@@ -1,0 +1,113 @@
+"""Drawing: pictures as SVG and HTML whose colours are the page's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.reports.markup import Safe, percent, text
+
+SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
+WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
+
+
+def square(inner: str, across: str, up: str, label: str) -> str:
+    """A plot of two shares from 0 to 1."""
+    marks = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x, y = _x(share), _y(share)
+        marks.append(f'<line class="rule" x1="{x}" x2="{x}" y1="{TOP}" y2="{TOP + SIZE}"/>')
+        marks.append(f'<line class="rule" x1="{LEFT}" x2="{LEFT + SIZE}" y1="{y}" y2="{y}"/>')
+        marks.append(f'<text class="tick" x="{x}" y="{TOP + SIZE + 16}" text-anchor="middle">{share:g}</text>')
+        marks.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4}" text-anchor="end">{share:g}</text>')
+    middle = TOP + SIZE / 2
+    return (
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(label, 300)}">'
+        f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
+        f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(across)}</text>'
+        f'<text class="axis" x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})">{text(up)}</text>'
+        f"</svg>"
+    )
+
+
+def line(x: Float, y: Float) -> str:
+    """A curve in a square plot."""
+    points = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    return f'<polyline class="line" points="{points}"/>'
+
+
+def dots(x: Float, y: Float, low: Float, high: Float, weight: Float) -> str:
+    """Points with their intervals; the area of a point is its weight."""
+    size = 2.5 + 5.5 * np.sqrt(weight / max(float(weight.max(initial=0.0)), 1e-300))
+    every = zip(x.tolist(), y.tolist(), low.tolist(), high.tolist(), size.tolist(), strict=True)
+    return "".join(
+        f'<line class="whisker" x1="{_x(a):.1f}" x2="{_x(a):.1f}" y1="{_y(down):.1f}" y2="{_y(up):.1f}"/>'
+        f'<circle class="dot" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="{r:.1f}"/>'
+        for a, b, down, up, r in every
+    )
+
+
+def _x(share: float) -> float:
+    return LEFT + SIZE * share
+
+
+def _y(share: float) -> float:
+    return TOP + SIZE * (1 - share)
+
+
+def heat(matrix: Float, labels: Sequence[Any]) -> str:
+    """Who was taken for whom: counts, shaded by their share of the true class."""
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in labels)
+    rows = []
+    for i, label in enumerate(labels):
+        cells = "".join(
+            f'<td class="{"right" if i == j else "wrong"}" style="--share:{share[i, j]:.3f}">'
+            f"<b>{matrix[i, j]:,.6g}</b> <small>{percent(share[i, j])}</small></td>"
+            for j in range(len(labels))
+        )
+        rows.append(f'<tr><th scope="row">{text(label, 18)}</th>{cells}</tr>')
+    return (
+        f'<div class="wide"><table class="heat"><caption>Rows are true classes, columns predicted ones; '
+        f"shares are of the true class.</caption><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
+    """Lengths beside each other."""
+    most = max(sizes, default=0.0) or 1.0
+    rows = "".join(
+        f'<li><span class="name">{text(name)}</span><span class="track"><i style="width:{100 * size / most:.2f}%"></i>'
+        f'</span><span class="n">{size:.3f}</span></li>'
+        for name, size in zip(names, sizes, strict=True)
+    )
+    return f'<ol class="bars" aria-label="{text(unit, 200)}">{rows}</ol>'
+
+
+def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
+    """Steps that add up, each beginning where the one before ended; the whole comes last."""
+    ends = np.cumsum([0.0, *(step for _, step in rows)])
+    low, high = float(ends.min()), float(ends.max())
+    wide = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return 100 * (value - low) / wide
+
+    def row(name: str, begin: float, end: float, kind: str, shown: str) -> str:
+        left, width = at(min(begin, end)), 100 * abs(end - begin) / wide
+        return (
+            f'<li class="{kind}"><span class="name">{name}</span><span class="track">'
+            f'<u style="left:{at(0):.2f}%"></u><i style="left:{left:.2f}%;width:{width:.2f}%"></i></span>'
+            f'<span class="n">{shown}</span></li>'
+        )
+
+    steps = [
+        row(name, begin, end, "for" if step >= 0 else "against", f"{step:+.2f}")
+        for (name, step), begin, end in zip(rows, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    ]
+    total = float(ends[-1])
+    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", f"{total:+.2f}")}</ol>'
