@@ -50,7 +50,9 @@ class Additive:
                 zero = self._at_zero[j] if self._axis(questions[j].name).atom else None
                 factors.append(Shape((j,), curves[j], self._missing[j], zero))
         grids = sum(isinstance(curve, Grid) for curve in curves.values())
-        note = f"{grids} of the columns on a grid of values, whose terms are off by at most {error:.1g}" if grids else ""
+        note = (
+            f"{grids} of the columns on a grid of values, whose terms are off by at most {error:.1g}" if grids else ""
+        )
         return questions, tuple(factors), note
 
     def _question(self, column: Column) -> Question:
@@ -82,24 +84,28 @@ class Additive:
     @cached_property
     def _missing(self) -> Float:
         """(columns, K)."""
-        return self._terms({0: [None]})[0]
+        alone: Float = self._terms({0: [None]})[0]
+        return alone
 
     @cached_property
     def _at_zero(self) -> Float:
         """(columns, K)."""
         numeric = [j for j, c in enumerate(self.model.schema.columns) if c.numeric]
-        return self._terms({j: [0.0] for j in numeric})[0]
+        alone: Float = self._terms({j: [0.0] for j in numeric})[0]
+        return alone
 
     def _axis(self, name: str) -> Axis:
-        return self.model.density.axes.get(name, Axis(np.empty(0)))
+        return self._axes.get(name, Axis(np.empty(0)))
+
+    @cached_property
+    def _axes(self) -> dict[str, Axis]:
+        return self.model.density.axes
 
     def _levels(self, questions: Mapping[int, Question]) -> dict[int, Float]:
         asked = {j: q.levels or () for j, q in questions.items()}
         terms = self._terms(asked) if any(asked.values()) else np.empty((0, len(self._missing), 0))
         front = {j: np.tile(self._missing[j], (FRONT, 1)) for j in questions}
-        return {
-            j: np.concatenate([front[j], terms[: len(asked[j]), j]]) if asked[j] else front[j] for j in questions
-        }
+        return {j: np.concatenate([front[j], terms[: len(asked[j]), j]]) if asked[j] else front[j] for j in questions}
 
     def _curves(self, questions: Mapping[int, Question]) -> tuple[dict[int, Curve], float]:
         """A curve for each column of numbers that has any, and the largest error of a grid."""
@@ -165,5 +171,3 @@ def _spread(question: Question, points: int) -> Float:
     """Values from the lowest to the highest; whole ones where only these occur."""
     values = np.linspace(question.low, question.high, points)
     return np.unique(np.rint(values)) if question.whole else values
-
-

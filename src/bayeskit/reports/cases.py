@@ -13,8 +13,9 @@ from bayeskit.reports.markup import Safe, Section, number, text
 from bayeskit.reports.profile import Table
 
 BIT = float(np.log(2))
-HARDEST = 5
+HARDEST = 6
 STEPS = 8  # columns in a waterfall
+SMALL = 0.005  # bits that are not worth a line
 FEW = 20  # columns shown at first
 
 
@@ -53,9 +54,7 @@ def cases(table: Table, rows: Int, classes: Array, explained: Explanation | None
         _case(int(row), i, int(table.truth[row]), table.proba[row], classes, explained)
         for i, row in enumerate(rows.tolist())
     ]
-    lead = (
-        "<p>The rows whose true class was foretold with the least probability by a model that had not learned them. "
-    )
+    lead = "<p>The rows whose true class was foretold with the least probability by a model that had not learned them. "
     if explained is not None:
         lead += (
             "The steps are those of the model of all rows: what each column said for (right) or against (left) the "
@@ -78,11 +77,14 @@ def _steps(explained: Explanation, i: int, label: Any) -> str:
     if not np.isfinite(bits).all():
         return '<p class="fine">A value that never occurred with a class makes it impossible: no step has a size.</p>'
     order = np.argsort(-np.abs(bits[1:]), kind="stable")
+    order = order[np.abs(bits[1 + order]) >= SMALL]
     kept = order[:STEPS].tolist()
     rows = [(Safe("prior"), float(bits[0]))]
     rows += [(_named(explained, i, j), float(bits[1 + j])) for j in kept]
-    if len(order) > STEPS:
-        rows.append((Safe(f"{len(order) - STEPS:,} other columns"), float(bits[1 + order[STEPS:]].sum())))
+    others = len(explained.parts) - len(kept)
+    if others:
+        rest = float(bits.sum() - sum(step for _, step in rows))
+        rows.append((Safe(f"{others:,} other column{'s' if others > 1 else ''}"), rest))
     return drawing.waterfall(rows)
 
 

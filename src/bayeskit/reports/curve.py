@@ -59,7 +59,7 @@ class Formula:
                 tried.append(("1", "log", "log1m"))
         for names in tried:
             matrix = np.column_stack([BASIS[name](x, (x - centre) / scale) for name in names])
-            factor = np.linalg.lstsq(matrix, terms, rcond=None)[0]
+            factor: Float = np.linalg.lstsq(matrix, terms, rcond=None)[0].astype(np.float64)
             if np.abs(matrix @ factor - terms).max() <= CLOSE * max(1.0, float(np.abs(terms).max())):
                 return cls(names, centre, scale, factor)
         return None

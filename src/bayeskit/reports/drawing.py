@@ -24,11 +24,12 @@ def square(inner: str, across: str, up: str, label: str) -> str:
         marks.append(f'<text class="tick" x="{x}" y="{TOP + SIZE + 16}" text-anchor="middle">{share:g}</text>')
         marks.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4}" text-anchor="end">{share:g}</text>')
     middle = TOP + SIZE / 2
+    turned = f'x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})"'
     return (
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(label, 300)}">'
         f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
         f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(across)}</text>'
-        f'<text class="axis" x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})">{text(up)}</text>'
+        f'<text class="axis" {turned}>{text(up)}</text>'
         f"</svg>"
     )
 
@@ -71,8 +72,8 @@ def heat(matrix: Float, labels: Sequence[Any]) -> str:
         )
         rows.append(f'<tr><th scope="row">{text(label, 18)}</th>{cells}</tr>')
     return (
-        f'<div class="wide"><table class="heat"><caption>Rows are true classes, columns predicted ones; '
-        f"shares are of the true class.</caption><thead><tr><td></td>{head}</tr></thead>"
+        f'<p class="fine">Rows are true classes, columns predicted ones; shares are of the true class.</p>'
+        f'<div class="wide"><table class="heat"><thead><tr><td></td>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -106,8 +107,12 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
         )
 
     steps = [
-        row(name, begin, end, "for" if step >= 0 else "against", f"{step:+.2f}")
+        row(name, begin, end, "for" if step >= 0 else "against", _signed(step))
         for (name, step), begin, end in zip(rows, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     ]
     total = float(ends[-1])
-    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", f"{total:+.2f}")}</ol>'
+    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", _signed(total))}</ol>'
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")

@@ -56,9 +56,9 @@ def script(what: Any) -> str:
     return plain
 
 
-def number(value: float, places: int = 3) -> str:
-    """A number for people."""
-    return "–" if not np.isfinite(value) else f"{value:,.{places}f}"
+def number(value: float | None, places: int = 3) -> str:
+    """A number for people; a dash where there is none."""
+    return "–" if value is None or not np.isfinite(value) else f"{value:,.{places}f}"
 
 
 def percent(share: float) -> str:
@@ -70,7 +70,7 @@ def percent(share: float) -> str:
     return "–" if not np.isfinite(share) else "< 0.1 %" if 0 < share < 0.001 else f"{share:.1%}".replace("%", " %")
 
 
-def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], words: int = 1, caption: str = "") -> str:
+def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], words: int = 1) -> str:
     """A table whose first ``words`` columns are words and the others numbers."""
 
     def cell(tag: str, j: int, what: Any) -> str:
@@ -81,8 +81,7 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], words: int = 1, ca
 
     top = "".join(cell("th", j, what) for j, what in enumerate(head))
     body = "".join(f"<tr>{''.join(cell('td', j, what) for j, what in enumerate(row))}</tr>" for row in rows)
-    named = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<div class="wide"><table>{named}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def folded(rows: Sequence[Sequence[Any]], head: Sequence[Any], words: int = 1, shown: int = 20) -> str:

@@ -25,7 +25,9 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
         (label, f"{w:,.6g}", percent(s))
         for label, w, s in zip(evaluation.classes.tolist(), weight.tolist(), share.tolist(), strict=True)
     ]
-    body = lead + quality(profiles) + "<h3>Classes, in the rows tested</h3>" + folded(classes, ("class", "rows", "share"))
+    body = (
+        lead + quality(profiles) + "<h3>Classes, in the rows tested</h3>" + folded(classes, ("class", "rows", "share"))
+    )
     schema = getattr(evaluation.model, "schema_", None)
     described = {} if schema is None else {c["name"]: c for c in schema.rows()}
     if profiles:
@@ -54,14 +56,12 @@ def quality(profiles: Mapping[str, Profile]) -> str:
     empty = [p for p in profiles.values() if p.distinct == 0]
     constant = [p for p in profiles.values() if p.distinct == 1]
     holes = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
-    names = [
-        p for p in profiles.values() if not p.numeric and p.rows > 20 and p.distinct > 0.9 * (p.rows - p.missing)
-    ]
+    names = [p for p in profiles.values() if not p.numeric and p.rows > 20 and p.distinct > 0.9 * (p.rows - p.missing)]
     for some, what in (
-        (empty, "no value at all, and say nothing"),
-        (constant, "a single value, and say nothing"),
+        (empty, "no value at all: nothing to learn from"),
+        (constant, "a single value, which tells the classes nothing apart"),
         (holes, f"more than {MANY:.0%} missing".replace("%", " %")),
-        (names, "a value of their own in nearly every row, like names"),
+        (names, "another value in nearly every row, like a name"),
     ):
         if some:
             listed = ", ".join(f"<b>{text(p.name)}</b>" for p in some[:8])
@@ -89,8 +89,8 @@ def model(evaluation: Evaluation) -> Section:
         arcs = [arc for d in getattr(record.density, "densities", ()) for arc in getattr(d, "named", tuple)()]
         joined = [(name, parents) for name, parents in arcs if parents]
         if joined:
-            rows = [(name, Safe(", ".join(text(p) for p in parents))) for name, parents in joined]
-            said.append("<h3>Columns that depend on others</h3>" + folded(rows, ("column", "given the class and"), 2))
+            listed = [(name, Safe(", ".join(text(p) for p in parents))) for name, parents in joined]
+            said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
         elif arcs:
             said.append("<p>No column depends on another once the class is known.</p>")
         if record.tuning is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import platform
 from importlib import resources
@@ -58,7 +59,8 @@ def _page(evaluation: Evaluation, title: str) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<link rel="icon" href="data:,">\n<title>{text(title, 200)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n'
+        f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the report</a>\n'
         f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1></header>\n'
         f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n'
@@ -99,15 +101,16 @@ def _reproduce(evaluation: Evaluation) -> Section:
     """What to run, and with what, to have the same figures."""
     model = evaluation.model
     settings = " ".join(repr(model).split())
-    code = (
-        f"import bayeskit as bk\n\nevaluation = bk.evaluate(\n    {settings}, X, y, {evaluation.method!r}, random_state={evaluation.random_state!r}\n"
-        f")\nbk.report(evaluation)"
-    )
+    call = f"{settings}, X, y, {evaluation.method!r}, random_state={evaluation.random_state!r}"
+    code = f"import bayeskit as bk\n\nevaluation = bk.evaluate({call})\nbk.report(evaluation)"
     record = getattr(model, "model_", None)
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
     if record is not None:
         facts.append(("digest of the model", record.digest))
-    told = "<p>The same rows, seed and settings give the same figures to the last digit; equal models have equal digests.</p>"
-    body = f"{told}<pre><code>{text(code, 100_000)}</code></pre>{table(('what', 'version'), [(n, text(v, 80)) for n, v in facts], 2)}"
+    versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
+    body = (
+        f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"
+        f"<pre><code>{text(code, 100_000)}</code></pre>{versions}"
+    )
     return Section("reproduce", "How to reproduce this", body)

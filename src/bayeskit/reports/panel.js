@@ -135,6 +135,7 @@
   const cut = (text, most = LONG) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
   const named = (tag, text, settings = {}) => make(tag, { ...settings, text: cut(text), title: text.length > LONG ? text : null });
   const shown = (p) => (Number.isNaN(p) ? "–" : p > 0 && p < 0.0001 ? "< 0.0001" : p.toFixed(4));
+  const exact = (x) => String(Number(x.toPrecision(12)));
   const short = (x) => String(Number(x.toPrecision(6)));
   const signed = (x) => (x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? Math.abs(x).toFixed(2) : "∞");
 
@@ -155,7 +156,7 @@
       if (value !== null) {
         kept = value;
         slider.value = value;
-        if (document.activeElement !== box) box.value = short(value);
+        if (document.activeElement !== box) box.value = exact(value);
       }
     };
     const move = (text) => {
@@ -164,15 +165,15 @@
       values[j] = within(value, q.low, q.high);
       update(j);
     };
-    slider.addEventListener("input", () => move(q.whole ? slider.value : String(Math.round((slider.value - q.low) / step) * step + q.low)));
+    slider.addEventListener("input", () => move(q.whole ? slider.value : exact(Math.round(slider.value / step) * step)));
     slider.addEventListener("keydown", (event) => { // "any" has no step of its own for the keys
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
       if (!by) return;
       event.preventDefault();
-      move(String(values[j] + by * (q.whole ? Math.max(1, Math.round(span / 100)) : step)));
+      move(exact(values[j] + by * (q.whole ? Math.max(1, Math.round(span / 100)) : step)));
     });
     box.addEventListener("input", () => move(box.value));
-    box.addEventListener("change", () => { if (values[j] !== null) box.value = short(values[j]); });
+    box.addEventListener("change", () => { if (values[j] !== null) box.value = exact(values[j]); });
     gone.addEventListener("change", () => { values[j] = gone.checked ? null : kept; update(j); });
     if (usual === null) gone.disabled = true;
     setters[j] = show;
@@ -295,10 +296,12 @@
       fall.append(make("li", { text: "A class is impossible or certain: no step has a size." }));
       return;
     }
-    const order = questions.map((_, j) => j).sort((a, b) => Math.abs(steps[b + 1]) - Math.abs(steps[a + 1]));
+    const big = questions.map((_, j) => j).filter((j) => Math.abs(steps[j + 1]) >= 0.005);
+    const order = big.sort((a, b) => Math.abs(steps[b + 1]) - Math.abs(steps[a + 1]));
     const rows = [["prior", null, steps[0]], ...order.slice(0, STEPS).map((j) => [questions[j].name, said(j), steps[j + 1]])];
-    const rest = order.slice(STEPS);
-    if (rest.length) rows.push([`${rest.length} other columns`, null, rest.reduce((sum, j) => sum + steps[j + 1], 0)]);
+    const others = questions.length - (rows.length - 1);
+    const rest = steps.reduce((sum, v) => sum + v, 0) - rows.reduce((sum, row) => sum + row[2], 0);
+    if (others) rows.push([`${others} other column${others > 1 ? "s" : ""}`, null, rest]);
     const ends = rows.reduce((all, row) => [...all, all[all.length - 1] + row[2]], [0]);
     const low = Math.min(...ends), wide = Math.max(...ends) - low || 1, total = ends[ends.length - 1];
     rows.forEach(([name, value, size], i) => fall.append(step(name, value, ends[i], ends[i + 1], size >= 0 ? "for" : "against", low, wide, size)));
@@ -315,7 +318,7 @@
     const expected = program.actions.map((_, a) => p.reduce((sum, v, c) => sum + v * costs[c][a], 0));
     let least = expected.indexOf(Math.min(...expected)), cost = expected[least], action = program.actions[least];
     if (program.reject !== null && cost > program.reject) { action = "leave undecided"; cost = program.reject; }
-    verdict.append("Least costly action: ", named("b", action, { id: "action" }), ` at ${short(cost)} expected.`);
+    verdict.append("Least costly action: ", named("b", action, { id: "action" }), ` (expected cost ${short(cost)}).`);
     verdict.dataset.action = action;
     verdict.dataset.cost = cost;
   }

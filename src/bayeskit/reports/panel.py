@@ -10,6 +10,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.markup import Section, script, text
+from bayeskit.reports.program import ABSENT
 from bayeskit.reports.whatif import AGREES, WhatIf
 
 TITLE = "What if?"
@@ -29,12 +30,12 @@ def section(
         "examples": [] if explained is None else _examples(whatif, hard, explained),
         **_costs(evaluation),
     }
-    agreed = (
-        f"The page computes from the model's own terms and agreed with Python to {max(whatif.gap, 1e-16):.0e} on the rows "
-        f"evaluated"
-        if whatif.gap <= AGREES
-        else f"Approximate: on the rows evaluated the page differed from Python by up to {whatif.gap:.0e}"
-    )
+    if whatif.gap <= AGREES:
+        exact = f"{max(whatif.gap, 1e-16):.0e}"
+        agreed = f"The page computes from the model's own terms and agreed with Python to {exact}"
+    else:
+        agreed = f"Approximate: the page differed from Python by up to {whatif.gap:.0e}"
+    agreed += f" on {whatif.checked:,} of the rows evaluated"
     note = f"; {text(whatif.note, 300)}" if whatif.note else ""
     lead = (
         f"<p>Change a value, a prior or a cost, and see what follows. {agreed}{note}. "
@@ -54,8 +55,8 @@ def _examples(whatif: WhatIf, hard: Int, explained: Explanation) -> list[dict[st
     shown = []
     for i, row in enumerate(hard.tolist()):
         values = [
-            None if explained.values[i][j] is None or mine[i] < -1 and q.levels is not None else float(mine[i])
-            for j, (q, mine) in enumerate(zip(whatif.program.questions, read, strict=True))
+            None if explained.values[i][j] is None or mine[i] == ABSENT else float(mine[i])
+            for j, mine in enumerate(read)
         ]
         shown.append({"name": f"row {row}", "values": values})
     return shown

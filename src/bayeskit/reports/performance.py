@@ -12,26 +12,27 @@ from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 
 CARDS = {
-    "accuracy": "share of rows predicted rightly",
-    "balanced_accuracy": "mean over the classes of the share found",
-    "log_loss": "mean of −log P(true class); less is better",
-    "brier": "mean squared distance from the truth; less is better",
-    "ece": "how far confidence is from being right; less is better",
-    "auc": "chance that a row of a class is ranked above another",
+    "accuracy": ("Accuracy", "share of rows predicted rightly"),
+    "balanced_accuracy": ("Balanced accuracy", "mean over the classes of the share found"),
+    "auc": ("AUC", "chance that a row of a class is ranked above another"),
+    "log_loss": ("Log loss", "mean of −log P(true class); less is better"),
+    "brier": ("Brier score", "mean squared distance from the truth; less is better"),
+    "ece": ("Calibration error", "how far confidence is from being right; less is better"),
 }
 MOST = 12  # classes in a table of who was taken for whom
+RATES = ("sensitivity", "specificity", "precision")
 SHOWN = 400  # points of a curve
 
 
 def measures(evaluation: Evaluation) -> Section:
     """Every measure with its interval."""
     cards = []
-    for name, meaning in CARDS.items():
+    for name, (title, meaning) in CARDS.items():
         found = evaluation.interval(name)
         shown = percent if "accuracy" in name else number
         ends = f"{shown(found.low)} to {shown(found.high)}"
         cards.append(
-            f'<div class="card"><dt>{name.replace("_", " ")}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
+            f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
             f'<dd class="ends">95 %: {ends}</dd><dd class="fine">{meaning}</dd></div>'
         )
     head = (
@@ -45,13 +46,12 @@ def measures(evaluation: Evaluation) -> Section:
     classes = evaluation.frame("pyarrow", of="classes").to_pylist()
     by_class = folded(
         [
-            (c["class"], f"{c['weight']:,.6g}", *(_rate(c, rate) for rate in ("sensitivity", "specificity", "precision")),
-             number(c["f1"]), number(c["auc"]))
+            (c["class"], f"{c['weight']:,.6g}", *(_rate(c, r) for r in RATES), number(c["f1"]), number(c["auc"]))
             for c in classes
         ],
-        ("class", "rows", "sensitivity", "specificity", "precision", "F1", "AUC"),
+        ("class", "rows", *RATES, "F1", "AUC"),
         shown=MOST,
-    )  # fmt: skip
+    )
     body = (
         f'{head}<dl class="cards">{"".join(cards)}</dl><details><summary>All measures</summary>{whole}</details>'
         f"<h3>By class</h3>{by_class}"
@@ -74,8 +74,10 @@ def confusion(evaluation: Evaluation) -> Section:
     rows = [(labels[i], labels[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
     worst = "<h3>Most frequent mistakes</h3>" + table(("true", "taken for", "rows"), rows, 2) if rows else ""
     if len(labels) <= MOST:
-        return Section("confusion", "Who was taken for whom", drawing.heat(found.matrix, labels) + (worst if len(labels) > 2 else ""))
-    return Section("confusion", "Who was taken for whom", f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}")
+        body = drawing.heat(found.matrix, labels) + (worst if len(labels) > 2 else "")
+    else:
+        body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
+    return Section("confusion", "Who was taken for whom", body)
 
 
 def calibration(evaluation: Evaluation) -> Section:
@@ -115,11 +117,11 @@ def costs(evaluation: Evaluation) -> Section | None:
     if stakes is None:
         return None
     actions = stakes.actions or tuple(f"action {a + 1}" for a in range(stakes.table.shape[1]))
+    labels = evaluation.classes.tolist()
     given = table(
         ("true class", *actions),
-        [(label, *(f"{c:g}" for c in row)) for label, row in zip(evaluation.classes.tolist(), stakes.table.tolist(), strict=True)],
-        caption="Cost of each action for each true class",
-    )  # fmt: skip
+        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, stakes.table.tolist(), strict=True)],
+    )
     names = [n for n in evaluation.measures.names if "cost" in n or "cover" in n]
     found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
     rejected = "" if stakes.reject is None else f"<p>A row may be left undecided at a cost of {stakes.reject:g}.</p>"
@@ -127,7 +129,9 @@ def costs(evaluation: Evaluation) -> Section | None:
     body = f"<p>Each row was given the action of least expected cost.</p>{rejected}" + table(
         ("per row", "value", "95 % from", "to"), found
     )
-    return Section("costs", "What decisions cost", body + fixed + given)
+    return Section(
+        "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
+    )
 
 
 def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:
@@ -141,4 +145,6 @@ def _blind(evaluation: Evaluation, actions: tuple[Any, ...]) -> str:
     weight = evaluation.confusion.matrix.sum(axis=1)
     mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.stakes.table
     best = int(np.argmin(mean))
-    return f"<p>The best single action for all rows, {text(actions[best])}, would have cost {number(mean[best], 4)}.</p>"
+    return (
+        f"<p>The best single action for all rows, {text(actions[best])}, would have cost {number(mean[best], 4)}.</p>"
+    )

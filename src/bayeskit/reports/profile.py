@@ -54,12 +54,13 @@ class Profile:
             known = known.cast(pa.float64())
         if not len(known):
             return cls(name, kind, rows, missing, 0)
+        distinct = pc.count_distinct(known).as_py()
         if pt.is_floating(known.type) or pt.is_integer(known.type):
             ends = pc.min_max(known).as_py()
             middle = pc.quantile(known, 0.5, interpolation="nearest")[0].as_py()
             low, high = float(ends["min"]), float(ends["max"])
-            return cls(name, kind, rows, missing, pc.count_distinct(known).as_py(), low, float(middle), high, _tops(known))
-        return cls(name, kind, rows, missing, pc.count_distinct(known).as_py(), common=_tops(known))
+            return cls(name, kind, rows, missing, distinct, low, float(middle), high, _tops(known))
+        return cls(name, kind, rows, missing, distinct, common=_tops(known))
 
     @property
     def numeric(self) -> bool:

@@ -31,9 +31,7 @@ class Question:
     hole: int = -1  # the code of a missing value
 
     @classmethod
-    def number(
-        cls, profile: Profile, whole: bool, cuts: tuple[float, ...] | None = None, hole: int = -1
-    ) -> Question:
+    def number(cls, profile: Profile, whole: bool, cuts: tuple[float, ...] | None = None, hole: int = -1) -> Question:
         known = profile.numeric
         low, high = (profile.low, profile.high) if known else (0.0, 0.0)
         start = profile.middle if known else None
@@ -121,7 +119,6 @@ class Program:
     base: Float  # (K,)
     prior: Float  # (K,) the model's own, as probabilities
     temperature: float = 1.0
-    note: str = ""  # on what is not exact
 
     def proba(self, values: Sequence[Sequence[Any]]) -> Float:
         """P(c | row) of rows with a value for each question, NaN where a row has a level that was left out: (n, K)."""
@@ -140,10 +137,11 @@ class Program:
         out: Float = share / share.sum(axis=1, keepdims=True)
         return out
 
-    def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> float:
-        """The largest difference from posteriors found otherwise."""
-        apart = np.abs(self.proba(values) - proba)
-        return float(np.nanmax(apart)) if np.isfinite(apart).any() else 0.0
+    def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> tuple[float, int]:
+        """The largest difference from posteriors found otherwise, and in how many rows it was looked for."""
+        apart = np.abs(self.proba(values) - proba).max(axis=1)
+        known = apart[np.isfinite(apart)]
+        return float(known.max(initial=0.0)), len(known)
 
     def json(self) -> dict[str, Any]:
         return {

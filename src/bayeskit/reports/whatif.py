@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from bayeskit.reports.profile import Profile
 from bayeskit.reports.program import Program
 
 AGREES = 1e-6  # what a panel may differ from Python
+FAR = 1e-4  # a panel that differs by more is left out
 COLUMNS = 2000  # of which a panel can hold terms
 
 
@@ -28,21 +29,24 @@ class WhatIf:
     """A program, how far it was from Python on the evaluated rows, and what is to be said of it."""
 
     program: Program | None
-    gap: float
     note: str
+    gap: float = np.nan
+    checked: int = 0  # rows
 
     @classmethod
     def of(cls, estimator: Any, profiles: Mapping[str, Profile], seen: Explanation | None) -> WhatIf:
         """Written down, and checked on rows that were explained; too far off, it is left out."""
         plain, temperature = _plain(estimator)
-        if plain is None or seen is None:
-            return cls(None, np.nan, f"{type(estimator).__name__} cannot be written down term by term")
+        if plain is None:
+            return cls(None, f"{type(estimator).__name__} cannot be written down term by term")
+        if seen is None:
+            return cls(None, "the rows were streamed and none was kept, so the range of values is not known")
         model = plain.model_
         if len(model.schema.names) > COLUMNS or not set(model.schema.names) <= set(profiles):
-            return cls(None, np.nan, f"its {len(model.schema.names):,} columns are too many for a page")
+            return cls(None, f"its {len(model.schema.names):,} columns are too many for a page")
         maker = Additive(model, profiles) if isinstance(plain, NaiveBayes) else Augmented(model, profiles)
         if not maker.possible:
-            return cls(None, np.nan, "its tables are too large for a page, or belong to groups of columns")
+            return cls(None, "its tables are too large for a page, or belong to groups of columns")
         questions, factors, note = maker.parts()
         program = Program(
             tuple(map(str, model.classes.tolist())),
@@ -51,12 +55,11 @@ class WhatIf:
             model.log_base(),
             np.exp(model.log_prior()),
             temperature,
-            note,
         )
-        gap = program.gap(seen.values, seen.proba)
-        if not gap <= 100 * AGREES:
-            return cls(None, gap, f"what could be written down differs from the model by {gap:.1g}")
-        return cls(replace(program, note=note), gap, note)
+        gap, checked = program.gap(seen.values, seen.proba)
+        if gap > FAR:
+            return cls(None, f"what could be written down differs from the model by {gap:.1g}")
+        return cls(program, note, gap, checked)
 
 
 def _plain(estimator: Any) -> tuple[BayesClassifier | None, float]:
