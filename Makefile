@@ -7,7 +7,7 @@ READY  := $(VENV)/ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	$(BIN)/python -m bayeskit.cli.demo
+	$(BIN)/bayeskit demo
 
 test: lint
 	$(BIN)/python -m pytest

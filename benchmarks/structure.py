@@ -38,9 +38,8 @@ def essential(nodes: Iterable[str], arcs: Arcs) -> Arcs:
             if (a, b) in fixed or (b, a) in fixed:
                 continue
             into_a = {x for x, y in fixed if y == a}
-            if any(frozenset((x, b)) not in joined for x in into_a) or any(
-                (a, x) in fixed and (x, b) in fixed for x in parents
-            ):
+            onward = any(frozenset((x, b)) not in joined for x in into_a)
+            if onward or any((a, x) in fixed and (x, b) in fixed for x in parents):
                 new.add((a, b))
             else:
                 loose = [x for x in parents if frozenset((a, x)) in joined and (x, b) in fixed]
@@ -71,8 +70,7 @@ def peers(table: pd.DataFrame, slow: bool) -> dict[str, Callable[[], Arcs]]:
             learner.useLocalSearchWithTabuList(100, 2)
         else:
             learner.useGreedyHillClimbing()
-        learned = learner.learnBN()
-        return {(learned.variable(a).name(), learned.variable(b).name()) for a, b in learned.arcs()}
+        return {(learner.nameFromId(a), learner.nameFromId(b)) for a, b in learner.learnDAG().arcs()}
 
     def pgm() -> Arcs:
         from pgmpy.estimators import HillClimbSearch
@@ -103,7 +101,7 @@ def main() -> None:
             def bic(arcs: Arcs, scores: Scores = scores, place: dict[str, int] = place) -> float:
                 return total(scores, {j: [place[a] for a, b in arcs if b == n] for n, j in place.items()})
 
-            ours = {s: lambda s=s: set(bk.learn_network(table, search=s).edges) for s in ("hill-climb", "tabu")}
+            ours = {s: lambda s=s, t=table: set(bk.learn_network(t, search=s).edges) for s in ("hill-climb", "tabu")}
             print(f"{name}, {rows:,} rows; the truth has BIC {bic(set(truth.edges)):.1f}")
             for who, run in {**ours, **peers(table, not asked.without_pgmpy)}.items():
                 start, cpu = time.perf_counter(), time.process_time()

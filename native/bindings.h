@@ -79,8 +79,10 @@ template <typename S> Sums sums_of(S &limbs, int64_t low) {
 void bind_sums(nb::module_ &);
 void bind_finish(nb::module_ &);
 void bind_columns(nb::module_ &);
+void bind_leave(nb::module_ &);
 void bind_levels(nb::module_ &);
 void bind_sparse(nb::module_ &);
+void bind_foretell(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);

@@ -152,18 +152,26 @@ struct Counter {
     // Ends counting: edges in order, and for every identity its place among them.
     std::vector<double> finish(std::vector<int32_t> &rank) {
         if (live > budget) coarsen();
-        std::vector<double> cells = sorted();
-        rank.resize(edge.size());
-        for (int64_t id = int64_t(edge.size()) - 1; id >= 0; --id) {
-            size_t i = size_t(id);
-            rank[i] = id >= first ? int32_t(std::lower_bound(cells.begin(), cells.end(), edge[i]) - cells.begin())
-                                  : rank[size_t(next[i])];
+        size_t n = edge.size(), from = size_t(first);
+        std::vector<int32_t> order(n - from);
+        for (size_t i = from; i < n; ++i) order[i - from] = int32_t(i);
+        // cells known before came in order: only what is new needs to be sorted
+        auto below = [&](int32_t a, int32_t b) { return edge[size_t(a)] < edge[size_t(b)]; };
+        auto fresh = std::is_sorted_until(order.begin(), order.end(), below);
+        std::sort(fresh, order.end(), below);
+        std::inplace_merge(order.begin(), fresh, order.end(), below);
+        rank.resize(n);
+        std::vector<double> cells;
+        for (int32_t id : order) {
+            rank[size_t(id)] = int32_t(cells.size());
+            cells.push_back(edge[size_t(id)]);
         }
+        for (size_t i = from; i--;) rank[i] = rank[size_t(next[i])];
         return cells;
     }
 };
 
-constexpr int64_t TILE = 2048;  // rows
+constexpr int64_t TILE = 256;  // rows
 
 using Ragged = std::pair<Array<double, 1>, Array<int64_t, 1>>;
 
@@ -288,6 +296,26 @@ Array<int64_t, 1> find_bins(Input<double, 1> values, Input<int64_t, 1> value_off
     return out.array;
 }
 
+// How many edges lie below each value (all of them for a NaN): halving without a branch, as values come in any order.
+Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Input<double, 1> edges) {
+    size_t n = x.shape(0), count = edges.shape(0);
+    Owned<int64_t, 1> out({n});
+    const double *edge = edges.data(), *value = x.data();
+    int64_t stride = x.stride(0);
+    nb::gil_scoped_release free;
+    for (size_t i = 0; i < n; ++i) {
+        double v = value[int64_t(i) * stride];
+        const double *at = edge;
+        for (size_t left = count; left > 1;) {
+            size_t half = left / 2;
+            at += at[half - 1] < v ? half : 0;
+            left -= half;
+        }
+        out.data[i] = v != v ? int64_t(count) : (at - edge) + (count && *at < v);
+    }
+    return out.array;
+}
+
 }  // namespace
 
 void bind_bins(nb::module_ &m) {
@@ -296,6 +324,7 @@ void bind_bins(nb::module_ &m) {
           "exponent"_a.noconvert(), "codes"_a.noconvert(),
           "Cells of the values and of the edges known so far: edges and offsets by column; codes of the rows (-1: not "
           "counted) and the exponents are written.");
+    m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
     m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),
           "Edges and offsets of both at the exponents given, which grow where the budget asks for it.");

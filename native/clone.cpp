@@ -38,6 +38,9 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "lookup.inl"
 #include "softmax.inl"
 #include "mixture.inl"
+#include "around.inl"
+#include "gauss.inl"
+#include "leave.inl"
 #include "selection.inl"
 #include "integers.inl"
 #include "propagate.inl"
@@ -48,5 +51,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 #define JOIN(a, b) JOIN_OF(a, b)
 
 extern const Kernels JOIN(kernels_, CLONE);
-const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, count, pairs, lookup,
-                                       softmax, integers, mixture, curves, propagate, selection};
+const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
+                                       softmax, integers, mixture, around, gauss, curves, propagate, selection};

@@ -64,9 +64,11 @@ NB_MODULE(_core, m) {
     bind_sums(m);
     bind_finish(m);
     bind_columns(m);
+    bind_leave(m);
     bind_levels(m);
     bind_sparse(m);
     bind_bins(m);
+    bind_foretell(m);
     bind_mixture(m);
     bind_functions(m);
     bind_nearest(m);

@@ -1,5 +1,6 @@
 // Correctly rounded logarithm, sine and cosine: the same bits on every machine, since only IEEE operations decide.
 // A quick answer of about 2^-70 (two doubles) is enough unless the exact value lies close to a midpoint (Ziv 1991).
+#include <cstring>
 #include "bindings.h"
 #include "fixed.h"
 
@@ -52,10 +53,14 @@ inline bool settled(Pair y, double bound, double &out) {
 
 constexpr int FIRST = 90, LAST = 182;  // m in [0.7, 1.42] in steps of 1/128
 
+// To a multiple of 2^-42: such numbers below 2^10 add up without rounding.
+inline double coarse(double x) { return (x + 0x1.8p10) - 0x1.8p10; }
+
 struct Logs {
     double inverse[LAST - FIRST + 1];  // of at most 10 bits; exactly 1 around m = 1
     Pair minus_log[LAST - FIRST + 1];
     Pair log_two_;
+    Pair split[LAST - FIRST + 1], split_two;  // the same, the high parts coarse
 
     Logs() {
         for (int i = FIRST; i <= LAST; ++i) {
@@ -64,16 +69,52 @@ struct Logs {
             minus_log[i - FIRST] = r == 1 ? Pair{0, 0} : pair_of(-logarithm(Fixed(r)));
         }
         log_two_ = pair_of(log_two());
+        auto apart = [](Pair a) { return Pair{coarse(a.high), (a.high - coarse(a.high)) + a.low}; };
+        for (int i = 0; i <= LAST - FIRST; ++i) split[i] = apart(minus_log[i]);
+        split_two = apart(log_two_);
     }
 };
 
+// The upper 26 bits, so that products of halves are exact.
+inline double upper(double x) {
+    uint64_t b;
+    std::memcpy(&b, &x, 8);
+    b &= ~uint64_t(0x7ffffff);
+    std::memcpy(&x, &b, 8);
+    return x;
+}
+
+// log(2^e (m + rest)) to 2^-65 of itself, m in [0.707, 1.414): all but the cube and what follows in two doubles.
+inline Pair quick_log(double m, double rest, int e, int i, const Logs &t) {
+    double r = t.inverse[i], top = upper(m);
+    double a = top * r - 1, b = (m - top) * r;  // exact: 26 bits times 10
+    Pair z = fast_sum(a, b);
+    if (std::fabs(a) < std::fabs(b)) z = fast_sum(b, a);
+    double low = z.low + rest * r, h = z.high, square = h * h, c = upper(h), d = h - c;
+    double square_low = ((c * c - square) + 2 * c * d) + d * d;
+    double tail = ((((((-1.0 / 10 * h + 1.0 / 9) * h - 1.0 / 8) * h + 1.0 / 7) * h - 1.0 / 6) * h + 1.0 / 5) * h - 1.0 / 4);
+    tail = (tail * h + 1.0 / 3) * (square * h);
+    double base = e * t.split_two.high + t.split[i].high;  // exact
+    Pair first = two_sum(base, h), second = two_sum(first.high, -0.5 * square);
+    low = low - 0.5 * square_low - (h - square) * low + e * t.split_two.low + t.split[i].low + first.low + second.low + tail;
+    return fast_sum(second.high, low);
+}
+
 // log(high + low) for a positive pair.
 double log_of(double high, double low, const Logs &t) {
-    int e;
-    double m = std::frexp(high, &e);  // [1/2, 1)
-    if (m < 0.70703125) m *= 2, --e;  // [0.707, 1.414)
+    uint64_t bits;
+    int e = 0;
+    if (high < 0x1p-1022) high *= 0x1p54, low *= 0x1p54, e = -54;
+    std::memcpy(&bits, &high, 8);
+    uint64_t fraction = bits & 0xfffffffffffff, above = fraction >= 0x6a00000000000;  // [0.707, 1.414)
+    e += int(bits >> 52) - 1023 + int(above);
+    bits = fraction | (1023 - above) << 52;
+    double m, out;
+    std::memcpy(&m, &bits, 8);
     double rest = low == 0 ? 0 : std::ldexp(low, -e);
     int i = int(m * 128 + 0.5) - FIRST;
+    Pair quick = quick_log(m, rest, e, i, t);
+    if (settled(quick, std::fabs(quick.high) * 0x1p-64, out)) return out;
     Pair p = product(m, t.inverse[i]);
     Pair z = fast_sum(p.high - 1, p.low);
     z = fast_sum(z.high, z.low + rest * t.inverse[i]);
@@ -85,8 +126,7 @@ double log_of(double high, double low, const Logs &t) {
     Pair y = z + Pair{-0.5 * square.high, -0.5 * square.low} + third + Pair{tail, 0};
     y = t.minus_log[i] + y;
     if (e) y = product(t.log_two_.high, e) + Pair{t.log_two_.low * e, 0} + y;
-    double out;
-    if (settled(y, std::fabs(y.high) * 0x1p-66, out)) return out;
+    if (settled(y, std::fabs(y.high) * 0x1p-73, out)) return out;
     Fixed exact = Fixed(m) + Fixed(rest);
     Fixed y_exact = logarithm(exact), whole = log_two() * uint64_t(e < 0 ? -e : e);
     return nearest(y_exact + (e < 0 ? -whole : whole));

@@ -54,6 +54,18 @@ struct Curves {
     int64_t longest;
 };
 
+// Normal columns from which each row's own value is taken out. (classes, columns): weight, mean, what its rounding lost, the
+// mean, precision and constant of the plain density, the variance as a share of the column's, and whether floors or the
+// lack of values may move the density when another class loses a row. (columns): scale of the values, weight, mean, what
+// its rounding lost, deviation and pooled variance of the whole column, constant of a density of its deviation. Rows
+// heavier than `most` are in doubt.
+struct Leaving {
+    const double *weight, *mean, *low, *normal, *precision, *constant, *share;
+    const bool *delicate;
+    const double *scale, *whole, *middle, *middle_low, *spread, *within, *base;
+    double most;
+};
+
 // A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
 //   INDICATE  out, column (-1 none), states, likelihood (-1 none)
 //   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
@@ -101,6 +113,8 @@ struct Kernels {
                       Sums first, Sums second);
     Status (*gaussian)(Columns, const double *scale, const double *mean, const double *precision,
                        const double *constant, int64_t classes, Grid out);
+    Status (*leave)(Columns, const int32_t *groups, const double *weights, Leaving, int64_t classes, Grid out,
+                    int64_t *doubtful, int64_t *found);
     Status (*count)(Codes, const int32_t *groups, const double *weights, int64_t n_groups, Tables, Sums);
     Status (*pairs)(Codes, const int32_t *groups, int64_t n_groups, Tables, Sums);
     Status (*lookup)(Codes, const int32_t *columns, const int64_t *offset, const int64_t *size, int64_t tables,
@@ -109,6 +123,11 @@ struct Kernels {
     int64_t (*integers)(Columns, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out);
     void (*mixture)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
                     double depth, const double *x, int64_t rows, double *out, double *slope, double *scratch);
+    void (*around)(const double *centre, const double *log_weight, int64_t count, int64_t real, double precision,
+                   double depth, const double *place, int64_t places, int64_t terms, double *scale, double *moments,
+                   double *scratch);
+    Status (*gauss)(const double *centre, const double *weight, int64_t count, double precision, const double *place,
+                    int64_t places, double *out);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
     Status (*propagate)(Program, Evidence, Asked);
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,

@@ -1,4 +1,5 @@
 // Bindings of the sums of kernels.
+#include <algorithm>
 #include <cmath>
 #include "bindings.h"
 
@@ -26,6 +27,92 @@ std::pair<Array<double, 1>, Array<double, 1>> mixture(Input<double, 1> centre, I
                          int64_t(rows), out.data, slope.data, scratch.data());
     }
     return {out.array, slope.array};
+}
+
+std::pair<Array<double, 1>, Array<double, 2>> around(Input<double, 1> centre, Input<double, 1> log_weight, int64_t real,
+                                                     double precision, double depth, Input<double, 1> place,
+                                                     int64_t terms) {
+    size_t count = centre.shape(0), places = place.shape(0);
+    require(log_weight.shape(0) == count, "centres and weights differ in length");
+    check_centres(centre.data(), log_weight.data(), int64_t(count), real);
+    require(real > 0 && precision > 0 && std::isfinite(precision), "a mixture needs a centre and a bandwidth");
+    require(terms >= 1 && terms <= 64, "1 to 64 terms");
+    Owned<double, 1> scale({places});
+    Owned<double, 2> moments({places, size_t(terms)});
+    std::vector<double> scratch(2 * (count + 8));
+    {
+        nb::gil_scoped_release free;
+        kernels->around(centre.data(), log_weight.data(), int64_t(count), real, precision, depth, place.data(),
+                        int64_t(places), terms, scale.data, moments.data, scratch.data());
+    }
+    return {scale.array, moments.array};
+}
+
+Array<double, 1> gauss(Input<double, 1> centre, Input<double, 1> weight, double precision, Input<double, 1> place) {
+    size_t count = centre.shape(0), places = place.shape(0);
+    require(weight.shape(0) == count, "centres and weights differ in length");
+    for (const auto *a : {&centre, &place})
+        for (size_t k = 0; k < a->shape(0); ++k)
+            require(std::isfinite(a->data()[k]) && (k == 0 || a->data()[k - 1] <= a->data()[k]), "centres and places ascend");
+    require(precision > 0 && std::isfinite(precision), "a mixture needs a bandwidth");
+    Owned<double, 1> out({places});
+    Status status;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->gauss(centre.data(), weight.data(), int64_t(count), precision, place.data(), int64_t(places),
+                                out.data);
+    }
+    check(status);
+    return out.array;
+}
+
+// log of the sum of kernels at x = place[cell] + t without some of the mass of that cell: of each row the mass left there
+// (rest), and in scale and moments what the other cells give (see around). Where the series is too short for its cell the
+// sum is made anew.
+void beside(Input<double, 1> centre, Input<double, 1> log_weight, int64_t real, double precision, Input<double, 1> place,
+            Input<double, 1> scale, Input<double, 2> moments, Input<bool, 1> good, double heaviest, Input<double, 1> x,
+            Input<int64_t, 1> cell, Input<double, 1> rest, Output<double, 1> out) {
+    size_t places = place.shape(0), terms = moments.shape(1), n = x.shape(0);
+    require(centre.shape(0) == log_weight.shape(0) && real >= 0 && real <= int64_t(centre.shape(0)), "centres do not fit");
+    require(scale.shape(0) == places && moments.shape(0) == places && good.shape(0) == places, "places differ");
+    require(cell.shape(0) == n && rest.shape(0) == n && out.shape(0) == n, "rows differ");
+    for (size_t i = 0; i < n; ++i) require(cell.data()[i] >= 0 && cell.data()[i] < int64_t(places), "no such cell");
+    nb::gil_scoped_release free;
+    std::vector<double> factor(terms, 1.0), linear(places);
+    for (size_t k = 1; k < terms; ++k) factor[k] = -factor[k - 1] / double(k);
+    std::vector<double> series(places * terms);
+    for (size_t c = 0; c < places; ++c) {
+        linear[c] = scale.data()[c] > -600 ? std::exp(scale.data()[c]) : 0.0;
+        for (size_t k = 0; k < terms; ++k) series[c * terms + k] = moments.data()[c * terms + k] * factor[k];
+    }
+    for (size_t i = 0; i < n; ++i) {
+        size_t c = size_t(cell.data()[i]);
+        double t = (x.data()[i] - place.data()[c]) * precision, mass = rest.data()[i] / heaviest, level = scale.data()[c];
+        double sum;
+        if (good.data()[c]) {
+            const double *a = series.data() + c * terms;
+            sum = a[terms - 1];
+            for (size_t k = terms - 1; k--;) sum = sum * t + a[k];
+        } else {
+            double most = -INFINITY;
+            auto exponent = [&](int64_t k) {
+                double z = (x.data()[i] - centre.data()[k]) * precision;
+                return centre.data()[k] == place.data()[c] ? -INFINITY : log_weight.data()[k] - 0.5 * z * z;
+            };
+            for (int64_t k = 0; k < real; ++k) most = std::max(most, exponent(k));
+            sum = 0;
+            for (int64_t k = 0; most > -INFINITY && k < real; ++k) sum += std::exp(exponent(k) - most);
+            level = most + 0.5 * t * t;
+        }
+        bool plain = good.data()[c] && (linear[c] > 0 || mass > 0);
+        if (plain && (mass == 0 || linear[c] * sum > 0))
+            out.data()[i] = std::log(linear[c] * sum + mass) - 0.5 * t * t;
+        else {
+            double others = sum > 0 ? level + std::log(sum) : -INFINITY, own = mass > 0 ? std::log(mass) : -INFINITY;
+            double high = std::max(others, own), low = std::min(others, own);
+            out.data()[i] = (low > -INFINITY ? high + std::log1p(std::exp(low - high)) : high) - 0.5 * t * t;
+        }
+    }
 }
 
 void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<double, 1> scale,
@@ -71,6 +158,15 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
 void bind_mixture(nb::module_ &m) {
     m.def("mixture", &mixture, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
           "x"_a.noconvert(), "log of the sum of exp(log_weight - ((x - centre) precision)^2 / 2), and its slope.");
+    m.def("around", &around, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
+          "place"_a.noconvert(), "terms"_a,
+          "What the kernels of all other centres give at each place: the logarithm of a unit, and moments in it.");
+    m.def("gauss", &gauss, "centre"_a.noconvert(), "weight"_a.noconvert(), "precision"_a, "place"_a.noconvert(),
+          "The sum of weight exp(-((place - centre) precision)^2 / 2) at ascending places, to 1e-13 of its largest terms.");
+    m.def("beside", &beside, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a,
+          "place"_a.noconvert(), "scale"_a.noconvert(), "moments"_a.noconvert(), "good"_a.noconvert(), "heaviest"_a,
+          "x"_a.noconvert(), "cell"_a.noconvert(), "rest"_a.noconvert(), "out"_a.noconvert(),
+          "log of the sum of kernels at x, with a mass left in the cell of x that is not its own.");
     m.def("curves", &curves, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
           "base"_a.noconvert(), "centre"_a.noconvert(), "log_weight"_a.noconvert(), "offset"_a.noconvert(), "real"_a.noconvert(),
           "precision"_a.noconvert(), "constant"_a.noconvert(), "steps"_a.noconvert(), "stretch"_a.noconvert(),

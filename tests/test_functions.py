@@ -20,6 +20,10 @@ ANGLES = np.concatenate(
         [5e-324, 2.0**-27, -(2.0**-27), 0.0],
     ]
 )
+# log(1 - x) within a thousandth of an ulp of halfway between two doubles, where 1 - x is not a double
+HARD = [
+    float.fromhex(f"0x1.{x}") for x in ("06a73233c8b5ep-8", "59347dca5c443p-9", "cd0cfac592c86p-9", "bbb7ac1feb699p-9")
+]
 CASES = {
     "log": (
         mpmath.log,
@@ -32,7 +36,14 @@ CASES = {
     ),
     "log1m": (
         lambda x: mpmath.log1p(-x),
-        [RNG.random(N), 10.0 ** -RNG.uniform(0, 20, N), 1 - 10.0 ** -RNG.uniform(0, 15, 500), [5e-324, 1 - 2.0**-53]],
+        [
+            HARD,
+            RNG.uniform(0, 0.01, N),
+            RNG.random(N),
+            10.0 ** -RNG.uniform(0, 20, N),
+            1 - 10.0 ** -RNG.uniform(0, 15, 500),
+            [5e-324, 1 - 2.0**-53],
+        ],
     ),
     "sin": (mpmath.sin, [ANGLES]),
     "cos": (mpmath.cos, [ANGLES]),

@@ -29,9 +29,13 @@ def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Any:
     >>> frame({"class": ["ill", "well"], "weight": [2.0, 3.0]}).column_names
     ['class', 'weight']
     """
+    return turned(pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()}), kind)
+
+
+def turned(table: pa.Table, kind: str) -> Any:
+    """An Arrow table as a frame of one kind."""
     if kind not in KINDS:
         raise InputError(f"frame({kind!r}): choose one of {', '.join(KINDS)}")
-    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
     if kind == "pandas":
         return table.to_pandas()
     if kind == "polars":

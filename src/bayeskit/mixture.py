@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayeskit import _core
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Columns
 
 LOG_ROOT_2PI = float(np.log(2 * np.pi)) / 2
@@ -19,6 +20,8 @@ STEPS = 16  # cells of a curve to a bandwidth
 MARGIN = 8.0  # bandwidths of a curve beyond its outermost centres
 CELLS = 1 << 16  # of the curve of one mixture, at most
 NODE_DEPTH, FULL_DEPTH = 28.0, 40.0  # kernels below e^-depth of the sum are left out
+FAINT = 1e-4  # of what was summed: below it a fast sum has too few digits
+MOST_TERMS = 28  # of the series of a mixture near one of its centres
 GOOD = 2e-7  # a curve must keep to the sum so closely
 ROUND = 2e-8  # bandwidths below this share of a place are too narrow for a curve there
 
@@ -75,25 +78,64 @@ class Mixture:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(np.abs(x - centre[before]) < np.abs(x - centre[after]), centre[before], centre[after])
 
-    def without(self, x: Float, log_f: Float, cell: Int, mass: Float, rest: Float, left: Float) -> Float:
-        """log f(x) once a mass is taken out of a cell, which leaves ``rest`` in it and ``left`` in all: (n,).
+    def around(self, places: Float, reach: float) -> Around:
+        """What it gives near each of these places (ascending) without what stands there; x within ``reach`` of one."""
+        t = reach / self.bandwidth
+        terms = np.arange(2, MOST_TERMS + 1, 2)
+        enough = np.flatnonzero(terms * np.log(max(t, 1e-300)) - gammaln(terms + 1) / 2 < np.log(1e-15))
+        n = 0 if t == 0 else int(terms[enough[0]]) if len(enough) else MOST_TERMS
+        scale, moments = _core.around(
+            *(self.centre, self.log_weight, self.real, 1 / self.bandwidth, FULL_DEPTH, places, n + 1)
+        )
+        with np.errstate(invalid="ignore", over="ignore"):
+            rest = moments[:, n] * np.exp(n * np.log(max(t, 1e-300)) - gammaln(n + 1))
+        good = np.isneginf(scale) | (rest <= 1e-14 * moments[:, 0]) if n else np.ones(len(places), dtype=bool)
+        return Around(self, places, scale, np.ascontiguousarray(moments[:, : max(n, 1)]), good)
 
-        f_-(x) = (W f(x) - mass N(x; centre, h)) / left; from the sum without it where the difference would cancel.
-        """
-        place = np.searchsorted(self.cell, cell)
-        z = (x - self.centre[place]) / self.bandwidth
-        log_weight = np.log(self.heaviest) - np.log(self.share)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            own = np.exp(np.log(mass) - log_weight - z * z / 2 - np.log(self.bandwidth) - LOG_ROOT_2PI - log_f)
-            out: Float = log_f + np.log1p(-np.minimum(own, 0.5)) + log_weight - np.log(left)
-        for p in np.unique(place[~(own < 0.5)]).tolist():
-            mine = np.flatnonzero((place == p) & ~(own < 0.5))
-            for value in np.unique(rest[mine]).tolist():
-                rows = mine[rest[mine] == value]
-                others = self.log_weight.copy()
-                others[p] = min(np.log(value) - np.log(self.heaviest), 0.0) if value > 0 else -np.inf
-                out[rows] = self._sum(x[rows], others, FULL_DEPTH)[0] + self.constant + log_weight - np.log(left[rows])
+
+@dataclass(frozen=True)
+class Around:
+    """A mixture seen from the cells of its column, each without its own mass: what leave-one-out asks for.
+
+    Near a centre the sum over the others is a power series in the distance from it; where that is too short, the sum
+    is made anew.
+    """
+
+    mixture: Mixture
+    places: Float  # (m,) centres of all cells
+    scale: Float  # (m,) log of the unit of the moments
+    moments: Float  # (m, terms)
+    good: Bool  # (m,) whether the series is long enough
+
+    def log_density(self, x: Float, cell: Int, rest: Float, left: Float) -> Float:
+        """log f(x) where the cell of x has ``rest`` of its mass, and all cells ``left``: (n,)."""
+        m, out = self.mixture, np.empty(len(x))
+        seen, rows = (
+            (self.places, self.scale, self.moments),
+            (np.ascontiguousarray(x), cell, np.ascontiguousarray(rest)),
+        )
+        _core.beside(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
+        with np.errstate(divide="ignore"):
+            out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI
         return out
+
+
+def leaving_one(centres: Float, weights: Float, bandwidth: float) -> tuple[Float, Float]:
+    """log f at all centres, and where a row of weight 1 has left the centre (which has one): (m,) both."""
+    used = np.flatnonzero(weights > 0)
+    sums = _core.gauss(np.ascontiguousarray(centres[used]), weights[used], 1 / bandwidth, centres)
+    total, constant = float(weights.sum()), -np.log(bandwidth) - LOG_ROOT_2PI
+    left = sums - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        every = np.log(sums / total) + constant
+        own = np.log(left / max(total - 1, 1e-300)) + constant
+    few = np.flatnonzero((sums < FAINT * total) | ((left < FAINT * sums) & (weights > 0)))
+    if len(few):  # too far from all others: the sum itself
+        near = Mixture.of(centres, weights, bandwidth).around(np.ascontiguousarray(centres[few]), 0.0)
+        cell, rest = np.arange(len(few)), np.maximum(weights[few] - 1, 0.0)
+        every[few] = near.log_density(centres[few], cell, weights[few], np.full(len(few), total))
+        own[few] = near.log_density(centres[few], cell, rest, np.full(len(few), max(total - 1, 1e-300)))
+    return every, own
 
 
 @dataclass(frozen=True)

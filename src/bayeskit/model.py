@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,12 @@ from bayeskit import store
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.codec import describe, keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import InputError
+from bayeskit.journal import Entry
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import Context
 from bayeskit.prior import log_prior
 from bayeskit.statistics.counted import Counted
@@ -36,6 +39,7 @@ class Model:
     prior: Any = "empirical"
     unseen: str = "missing"
     tuning: Tuning | None = None  # weights found by labels; not derived from the counts, so learning more leaves them
+    journal: tuple[Entry, ...] = field(default=(), compare=False)  # what was done to its file
 
     @staticmethod
     def statistic(structure: Naive, schema: Schema) -> Callable[[int], Product]:
@@ -92,13 +96,24 @@ class Model:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
 
+    def block(self, batch: Any, guarded: Collection[str] = ()) -> Block:
+        """Rows to be asked about, in the codes of this model; a level never seen may be an error."""
+        block = self.counted.block(batch, guarded)
+        if self.unseen == "error":
+            error_on_unseen(block, batch, self.counted.domain)
+        return block
+
     def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.
 
         With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
         """
-        weights = self.weights if own is None else self._weights_without(own)
-        return log_prior(self.prior if prior is None else prior, self.counted.domain.classes, weights)
+        prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
+        if own is None:
+            return log_prior(prior, classes, self.weights)
+        leavers = Leavers.of(own, len(self.weights))
+        by_leaver = log_prior(prior, classes, self._weights_without(leavers))
+        return np.broadcast_to(by_leaver, (len(leavers.group) + 1, len(self.weights)))[leavers.member]
 
     def log_base(self, prior: Any = None) -> Float:
         """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
@@ -108,12 +123,13 @@ class Model:
     def _bias(self) -> Float | float:
         return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
 
-    def _weights_without(self, block: Block) -> Float:
-        """Weight of the rows of each class without each row: (n, K)."""
-        weights = np.tile(self.weights, (block.rows, 1))
-        row, group, mass = block.own()
-        weights[row, group] = self._exact_weights.without(group, mass)
-        if len(row) and not weights.any(axis=1).all():
+    def _weights_without(self, leavers: Leavers) -> Float:
+        """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
+        weights = np.tile(self.weights, (len(leavers.group) + 1, 1))
+        there = 1 + np.flatnonzero(np.bincount(leavers.member, minlength=len(weights))[1:])
+        group, mass = leavers.group[there - 1], leavers.mass[there - 1]
+        weights[there, group] = self._exact_weights.without(group, mass)
+        if not weights.any(axis=1).all():
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 
@@ -143,10 +159,16 @@ class Model:
     def some_terms(self, block: Block, which: Int) -> Float:
         """log p of some columns given the class, and of all others together: (n, which + 1, K)."""
         terms = self.density.some(block, which)
-        others = np.ones(len(self.schema.names), dtype=bool)
-        others[which] = False
         rest = np.zeros((block.rows, 1, len(self.weights)))
-        self.density.add(block.reveal(others), rest[:, 0])
+        if self.density.additive:
+            others = np.ones(len(self.schema.names), dtype=bool)
+            others[which] = False
+            self.density.add(block.reveal(others), rest[:, 0])
+        else:  # what the others say depends on these
+            self.density.add(block, rest[:, 0])
+            with np.errstate(invalid="ignore"):
+                left = rest - terms.sum(axis=1, keepdims=True)
+            rest = np.where(np.isneginf(rest), np.where(np.isneginf(left), left, 0.0), left)
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
     def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:

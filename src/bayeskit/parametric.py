@@ -13,8 +13,10 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
+from bayeskit.foretold import Foretold
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.special import LOG_2
+from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -27,11 +29,12 @@ class Parametric(Protocol):
     """What such a family says: which views of the values it sums, and two formulas.
 
     ``scales`` says that p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift.
-    ``atom`` says that p(0) is a probability, not a density.
+    ``atom`` says that p(0) is a probability, not a density; ``in_core`` that the core knows its formula too.
     """
 
     views: ClassVar[tuple[str, ...]] = ("x",)
     atom: ClassVar[bool] = False
+    in_core: ClassVar[bool] = False
 
     @property
     def scales(self) -> bool:
@@ -58,6 +61,10 @@ class Parametric(Protocol):
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         names, owner = [c.name for c in columns], type(self).__name__
         return Product({v: Moments.empty(names, n_groups, View(v, self.support, owner)) for v in self.views}, n_groups)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells inside its support without a row of theirs; None where only a fit can tell."""
+        return Foretold.by_core(type(self).__name__, column, getattr(self, "smoothing", 0.0)) if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}

@@ -1,29 +1,41 @@
 """Replacement of a file: whole or not at all, and durable."""
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 from bayeskit.errors import InputError
 
 
 def replace_file(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Put a file in the place of ``path``, or of what it links to: atomic and durable."""
+    """Put a file of these parts in the place of ``path``."""
+    with replacing(path) as file:
+        file.writelines(parts)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A file to write, which then takes the place of ``path``, or of what it links to: atomic and durable.
+
+    If anything fails before, it is gone and what was there is intact.
+    """
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".bayeskit-{secrets.token_hex(8)}.tmp")
     try:
         mode = _mode(target)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "w+b") as file:
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
-                file.writelines(parts)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -35,6 +47,17 @@ def replace_file(path: str, parts: Iterable[bytes | memoryview]) -> None:
         raise OSError(error.errno, f"{error.strerror}; not saved, an older file is intact", path) from error
     with suppress(PermissionError):  # a directory one may write but not list: old or new, the file is whole
         _sync(folder)
+
+
+@contextmanager
+def alone(path: str) -> Iterator[None]:
+    """The only one who reads the file to replace it; others that ask for the same wait."""
+    while True:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):  # not replaced while we waited
+                yield
+                return
 
 
 def _mode(target: str) -> int | None:

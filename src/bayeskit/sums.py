@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.statistics.exact import DOUBT
 from bayeskit.statistics.moments import Moments
 
 FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
+NEAR_TIE = 1 + 2.0**-18
+FAR_OFF = 2.0**14  # deviations from zero beyond which the last bit of a mean shows
 TINY, HUGE = 2.0**-900, 2.0**900
 
 
@@ -118,7 +120,11 @@ class Sums:
         """
         n = len(x)
         each = self.repeated(column, n)
-        low, low_middle = _remainders(moments, column, self)
+        lost = remainders(moments.column(column), self.shift[column : column + 1], self.mean[:, column : column + 1])
+        low = lost[:, 0]
+        low_middle = remainders(
+            moments.column(column).total(), self.shift[column : column + 1], self.middle[None, column : column + 1]
+        )[0]
         rows, scale = np.arange(n), each.scale
         value = np.ldexp(x, each.shift)
         near = (groups, rows)
@@ -152,21 +158,23 @@ class _Removal:
             away = (x - mean) - low
             far, share = (away / unit) ** 2, (deviation / unit) ** 2
             rest = share - mass / left * far
-            new_mean = mean + (low - away * (mass / left))
+            step = low - away * (mass / left)
+            new_mean = mean + step
+            # a refit rounds once: where the mean lies nearly halfway between two doubles, only exact sums know how
+            far_off = np.abs(mean) > FAR_OFF * np.where(deviation > 0, deviation, unit)
+            tie = far_off & (new_mean + (step - (new_mean - mean)) * NEAR_TIE != new_mean)
             new_deviation = unit * np.sqrt(np.maximum(rest * (weight / left), 0.0))
             still = (deviation == 0) & (away == 0)
             plain = (share > 1e-250) & (rest > DOUBT * share)
-            sure = (left > DOUBT * weight) & np.isfinite(weight) & np.isfinite(away) & (still | plain)
+            sure = (left > DOUBT * weight) & np.isfinite(weight) & np.isfinite(away) & (still | plain) & ~tie
         return cls(left, new_mean, new_deviation, sure)
 
 
-def _remainders(moments: Moments, column: int, sums: Sums) -> tuple[Float, Float]:
-    """What the rounding of the means of one column lost, by class (K,) and of the whole column (1,)."""
-    one, shift = moments.column(column), Fraction(2) ** int(sums.shift[column])
-
-    def lost(of: Moments, group: int, rounded: float) -> float:
-        weight = of.present.fraction(group, 0)
-        return float(of.first.fraction(group, 0) * shift / weight - Fraction(rounded)) if weight else 0.0
-
-    low = np.array([lost(one, g, sums.mean[g, column]) for g in range(one.groups)])
-    return low, np.array([lost(one.total(), 0, sums.middle[column])])
+def remainders(moments: Moments, shift: Int, mean: Float) -> Float:
+    """What the rounding of the means lost: (G, d)."""
+    s0, s1 = moments.present, moments.first
+    out: Float = _core.remainders(
+        *(np.ascontiguousarray(s0.limbs), s0.low, np.ascontiguousarray(s1.limbs), s1.low),
+        *(np.ascontiguousarray(shift), np.ascontiguousarray(mean)),
+    )
+    return out

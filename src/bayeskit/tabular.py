@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import Context, Limit
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
@@ -60,11 +62,43 @@ class TabularDensity:
         )
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        if own:
+        if not own:
+            _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
+            return
+        leavers = Leavers.of(block, out.shape[1])
+        if leavers.few(len(self.table), len(self.parts), out.shape[1]):
+            sizes, table = self._left if leavers.kept else self._tables_without(leavers)
+            codes = block.codes[block.coded(self.parts)] + leavers.member * sizes[:, None]
+            offset = np.cumsum([0, *sizes[:-1] * (len(leavers.group) + 1)], dtype=np.int64)
+            _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
+        else:
             for _, terms, _ in self._own(block):
                 out += terms
-        else:
-            _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
+
+    @cached_property
+    def _left(self) -> tuple[Code, Float]:
+        """The tables without one row of weight 1."""
+        classes = len(self.context.weights)
+        nobody = np.empty(0, dtype=np.int32)
+        return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
+
+    def _tables_without(self, leavers: Leavers) -> tuple[Code, Float]:
+        """Lines of each column, and its table as it is, then without each pair of class and weight."""
+        sizes, tables = np.diff(self.offset), []
+        for j, size in enumerate(sizes.tolist()):
+            level, group, mass = leavers.crossed(size - FRONT)
+            plain = self.table[self.offset[j] : self.offset[j + 1]]
+            every = np.tile(plain, (len(leavers.group) + 1, 1, 1))
+            if size > FRONT:
+                classes = np.tile(self.context.weights[:, None], len(level))
+                row = np.arange(len(level))
+                classes[group, row] = self.context.without(group, mass)
+                cells = _without(self.tables.table(j), level, row, group, mass, classes, row)
+                with np.errstate(all="ignore"):  # a level a class never had cannot leave it
+                    every[1:, FRONT:] = np.log(self.rule.at(cells)).T.reshape(-1, size - FRONT, len(classes))
+            tables.append(every.reshape(-1, every.shape[2]))
+        whole = np.concatenate(tables) if tables else np.empty((0, len(self.context.weights)))
+        return sizes.astype(np.int32), np.ascontiguousarray(whole)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = self._cells(block, self.table)
@@ -120,7 +154,9 @@ class TabularDensity:
         return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
 
 
-def _without(table: ExactSum, codes: Code, row: Int, group: Int, mass: Float, classes: Float, there: Int) -> Cells:
+def _without(
+    table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int
+) -> Cells:
     """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
     levels = table.shape[1]
     total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
+import cluster
+import server
 from bayeskit.data.encode import Roles
+from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
@@ -57,7 +64,8 @@ FEATURES = [name for name in TABLE.column_names if name not in ("w", "class")]
 
 
 def write_csv(data: pa.Table, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(data.column_names)
         for i, row in enumerate(zip(*(c.to_pylist() for c in data.columns), strict=True)):
@@ -89,6 +97,59 @@ def a_file(write: Callable[[pa.Table, Path], None], name: str) -> Callable[[Path
     return make
 
 
+class ASparkFrame:
+    """What the engine's ``takes`` looks at, without a cluster."""
+
+    __module__ = "pyspark.sql"
+    mapInArrow = None
+
+
+def on_a_cluster(_: Path) -> Any:
+    levels = TABLE["select"].cast(pa.string())
+    return cluster.session().createDataFrame(TABLE.set_column(TABLE.schema.get_field_index("select"), "select", levels))
+
+
+def a_sqlite_file(folder: Path) -> Path:
+    """Texts, numbers and truth values as SQLite has them, the last by declaration only."""
+    kinds = {pa.bool_(): "boolean", pa.float64(): "real", pa.int64(): "integer"}
+    names = [f'"{n.replace(chr(34), chr(34) * 2)}"' for n in TABLE.column_names]
+    declared = [f"{name} {kinds.get(f.type, 'text')}" for name, f in zip(names, TABLE.schema, strict=True)]
+    with closing(sqlite3.connect(folder / "t.sqlite")) as connection, connection:
+        connection.execute(f"create table kept ({', '.join(declared)})")
+        marks = ", ".join("?" * len(names))
+        connection.executemany(f"insert into kept values ({marks})", zip(*TABLE.to_pydict().values(), strict=True))
+    return folder / "t.sqlite"
+
+
+def a_database(folder: Path) -> Path:
+    with duckdb.connect(folder / "t.duckdb") as connection:
+        connection.register("given", TABLE)
+        connection.execute("create table kept as from given")
+    return folder / "t.duckdb"
+
+
+def write_json(data: pa.Table, path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in data.to_pylist()))
+
+
+def write_arrow(data: pa.Table, path: Path) -> None:
+    opened = pa.ipc.new_stream if path.suffix == ".arrows" else pa.ipc.new_file
+    with opened(path, data.schema) as writer:
+        writer.write_table(data, max_chunksize=170)
+
+
+def a_folder(folder: Path) -> Path:
+    (folder / "lake" / "year 1").mkdir(parents=True)
+    in_parts(pq.write_table, folder / "lake" / "year 1", "parquet")
+    (folder / "lake" / "_SUCCESS").touch()
+    return folder / "lake"
+
+
+def a_query(folder: Path) -> Reading:
+    path = str(a_file(pq.write_table, "t.parquet")(folder)).replace("'", "''")
+    return Reading(query=f"select * from '{path}';")
+
+
 SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may look at, and the source itself
     "arrow": (TABLE, lambda _: TABLE),
     "arrow chunks": (TABLE, lambda _: pa.concat_tables(TABLE.slice(a, b - a) for a, b in pairwise(CUTS))),
@@ -96,7 +157,18 @@ SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may lo
     "csv": ("", a_file(write_csv, 'it\'s "mine".csv')),
     "parquet parts": ("", lambda folder: in_parts(pq.write_table, folder, "parquet")),
     "csv parts": ("", lambda folder: in_parts(write_csv, folder, "csv")),
+    "csv, packed": ("", a_file(lambda t, p: write_csv(t, p), "t.csv.gz")),
+    "json lines": ("", a_file(write_json, "t.jsonl")),
+    "folder": ("", a_folder),
+    "query": ("", a_query),
+    "database": ("", a_database),
+    "arrow file": ("t.arrow", a_file(write_arrow, "t.arrow")),
+    "arrow stream": ("t.arrow", a_file(write_arrow, "t.arrows")),
+    "arrow parts": ("t.arrow", lambda folder: in_parts(write_arrow, folder, "feather")),
+    "sqlite": ("t.sqlite", a_sqlite_file),
+    "postgresql": ("postgresql://", lambda _: server.holding(TABLE)),
     "relation": (duckdb.sql("select 1"), a_relation),
+    "cluster": (ASparkFrame(), on_a_cluster),
 }
 PAIRS = [
     pytest.param(engine, make, id=f"{name}, {what}")

@@ -210,7 +210,7 @@ def test_leaving_a_row_out_holds_grid_and_bandwidth(family: Kernel, kind: str, g
                 z = (places[i] - places[mine]) / h
                 known = logsumexp(-z * z / 2, b=w[mine] / w[mine].sum()) - np.log(h) - np.log(2 * np.pi) / 2
                 known += made.shift * np.log(2)
-                assert found[i, c] == pytest.approx(known, abs=5e-6, rel=1e-12) or (found[i, c] == known)
+                assert found[i, c] == pytest.approx(known, abs=1e-10, rel=1e-12) or (found[i, c] == known)
 
 
 def test_leaving_a_row_out_of_a_coarse_grid() -> None:
@@ -227,7 +227,7 @@ def test_leaving_a_row_out_of_a_coarse_grid() -> None:
         left = made.column.weights[c].copy()
         left[place[i]] -= 1
         known = direct(rows.column("v").to_numpy()[i : i + 1], made, left, float(made.bandwidth[c]))[0]
-        assert found[i, c] == pytest.approx(known, abs=5e-6)
+        assert found[i, c] == pytest.approx(known, abs=1e-10)
 
 
 @pytest.mark.parametrize("bandwidth", [0, -1.0, np.nan, np.inf, "wide", True, None, (1, 2)], ids=repr)

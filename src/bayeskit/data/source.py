@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
 from bayeskit.data.kinds import is_level
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -33,11 +33,11 @@ class Source:
 
 def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
-    if is_stream(X):
+    if is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
                 raise InputError(
-                    f"{argument} must name a column of the file or relation, not be {type(given).__name__}"
+                    f"{argument} must name a column of the file, relation or frame, not be {type(given).__name__}"
                 )
         return Source(X, Roles(y, weight, fold))
     table, named = _table(X)
@@ -75,11 +75,6 @@ def _orders(table: pa.Table) -> dict[str, list[Any]]:
 
 def _is_records(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
-
-
-def is_stream(X: Any) -> bool:
-    """Whether a source is read in passes (a path, a relation) rather than held in memory."""
-    return isinstance(X, str | os.PathLike) or type(X).__name__ == "DuckDBPyRelation"
 
 
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:

@@ -1,55 +1,43 @@
-"""DuckDB: files that need not fit in memory, and relations of the user's own connection."""
+"""DuckDB: files that need not fit in memory, databases, SQL, and relations of the user's own connection."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-from bayeskit.engines.engine import R, batch_rows
-from bayeskit.engines.files import Files, Table, quoted
-from bayeskit.engines.workers import map_batches, reduce_batches, workers
+from bayeskit.engines.engine import batch_rows
+from bayeskit.engines.files import Files, malformed
+from bayeskit.engines.reading import Reading, is_place
+from bayeskit.engines.sql import Table, quoted, subquery
+from bayeskit.engines.workers import Streamed, workers
 from bayeskit.errors import InputError
 
-Result = TypeVar("Result")
 ROWS = 1 << 14  # at most in a batch: DuckDB keeps several of them ready, with texts in full
+SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
 
 
-class DuckDB:
-    """A path, a glob or a relation, streamed as Arrow batches with only the columns asked for.
+class DuckDB(Streamed):
+    """A path, a pattern, a folder, a database, a query or a relation, with only the columns asked for."""
 
-    In CSV files the empty field and ``NA`` are null, and a type is the narrowest that holds all values of a column.
-    """
-
-    def __init__(self, n_jobs: int | None = None, rows: int | None = None, memory: str = "512MB") -> None:
-        self.n_jobs = n_jobs
-        self.rows = rows
-        self.memory = memory
-        self._tables: dict[str, Table] = {}  # of each path; for CSV it takes a pass to find
+    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
+        super().__init__(n_jobs, rows)
+        self._tables: dict[Reading, Table] = {}  # for CSV it takes a pass to find
         self._known: dict[str, str] = {}
 
     @staticmethod
     def takes(source: Any) -> bool:
-        return isinstance(source, str | os.PathLike) or type(source).__name__ == "DuckDBPyRelation"
+        return is_place(source, "files", "duckdb") or _is_relation(source)
 
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         self._known = dict(known or {})
         with self._relation(source, ordered=True) as relation:
             found = relation.limit(0).to_arrow_table().schema
-        empty = self._tables[os.fspath(source)].empty if isinstance(source, str | os.PathLike) else ()
+        empty = () if _is_relation(source) else self._tables[Reading.of(source)].empty
         return pa.schema([f.with_type(pa.null()) if f.name in empty else f for f in found])
-
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
-        with self._batches(source, columns, ordered=False) as batches:
-            return reduce_batches(batches, empty, self.n_jobs)
-
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
-        with self._batches(source, columns, ordered=True) as batches:
-            yield from map_batches((batch for batch in batches if batch.num_rows), step, self.n_jobs)
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -60,30 +48,65 @@ class DuckDB:
 
     @contextmanager
     def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
-        """The source as a relation; files get a connection of their own, closed and cleaned up after."""
-        if not isinstance(source, str | os.PathLike):
+        """The source as a relation; what is not one gets a connection of its own, closed and cleaned up after."""
+        if _is_relation(source):
             yield source
             return
         import duckdb
 
-        path = os.fspath(source)
-        files = Files.of(path)
-        with TemporaryDirectory(prefix="bayeskit-") as spill:
+        reading = Reading.of(source)
+        files = Files.of(reading) if reading.sort == "files" and not reading.query else None
+        with TemporaryDirectory(prefix="bayeskit-") as spill, _told(source):
             config = {
-                "memory_limit": self.memory,
+                "memory_limit": f"{int(reading.size * SHARE) // 10**6}MB",
                 "threads": workers(self.n_jobs),
                 "temp_directory": spill,
                 "preserve_insertion_order": ordered,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             }
-            with duckdb.connect(":memory:", config=config) as connection:
+            where = reading.place if reading.sort == "duckdb" else ":memory:"
+            with duckdb.connect(where, read_only=reading.sort == "duckdb", config=config) as connection:
                 connection.execute("set enable_progress_bar = false; set lock_configuration = true")
-                with _told(source):
-                    if path not in self._tables:
-                        self._tables[path] = files.table(connection, self._known)
-                    relation = connection.sql(f"select * from {self._tables[path].sql}")
-                yield relation
+                if reading not in self._tables:
+                    self._tables[reading] = (
+                        files.table(connection, self._known) if files else _of_database(reading, connection)
+                    )
+                yield _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading.ignore)
+
+
+def _is_relation(source: Any) -> bool:
+    return type(source).__name__ == "DuckDBPyRelation"
+
+
+def _of_database(reading: Reading, connection: Any) -> Table:
+    """What the query says, or the only table there is."""
+    if reading.query:
+        return Table(subquery(reading.query))
+    return Table(quoted(the_table(reading, [name for (name,) in connection.execute("show tables").fetchall()])))
+
+
+def the_table(reading: Reading, tables: Sequence[str]) -> str:
+    """The only one of these tables."""
+    if len(tables) != 1:
+        told = f"the tables {', '.join(sorted(tables))}" if tables else "no table"
+        raise InputError(f"{reading.shown}: the database has {told}; say which rows by a query (--sql)")
+    return tables[0]
+
+
+def _plain(relation: Any, ignore: Sequence[str]) -> Any:
+    """Without the columns to ignore; identifiers of 128 bits are texts."""
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    if not ignore and "UUID" not in kinds.values():
+        return relation
+    if absent := [name for name in ignore if name not in kinds]:
+        raise InputError(f"there is no column {absent[0]!r} to ignore (there are: {', '.join(kinds)})")
+    shown = (
+        f"{quoted(n)}::varchar as {quoted(n)}" if k == "UUID" else quoted(n)
+        for n, k in kinds.items()
+        if n not in ignore
+    )
+    return relation.project(", ".join(shown))
 
 
 @contextmanager
@@ -94,7 +117,11 @@ def _told(source: Any) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if not isinstance(source, str | os.PathLike):
+        if _is_relation(source):
             raise
         said = " ".join(line.strip() for line in str(error).splitlines()[:3])
-        raise InputError(f"{os.fspath(source)}: {said}") from error
+        if "Malformed JSON" in said:
+            said = malformed(Files.of(Reading.of(source)).all)
+        if "reached an invalid state" in said:
+            said = "its lines end in different ways, or a quote stands in the wrong place; make all line ends the same"
+        raise InputError(f"{Reading.of(source).shown}: {said}") from error

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
 from bayeskit.errors import InputError
 
 CELLS = 1 << 20
+KEY = "key"
 Result = TypeVar("Result")
 
 
@@ -22,6 +23,11 @@ class Reducible(Protocol):
     def update(self, batch: Any) -> Self: ...
     def merge(self, other: Self) -> Self: ...
     def emptied(self) -> Self: ...
+    def to_bytes(self) -> bytes: ...
+    def with_bytes(self, data: bytes) -> Self: ...
+
+    @property
+    def rows(self) -> int: ...
 
 
 R = TypeVar("R", bound=Reducible)
@@ -30,6 +36,8 @@ R = TypeVar("R", bound=Reducible)
 class Engine(Protocol):
     """Feeds batches; knows Arrow, not Bayes."""
 
+    outside: ClassVar[bool]  # whether the rows it reads are not in memory
+
     @staticmethod
     def takes(source: Any) -> bool:
         """Whether this engine reads such a source."""
@@ -37,7 +45,8 @@ class Engine(Protocol):
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         """Names and types of the source's columns.
 
-        ``known`` says of columns whether they hold "text", "number" or "truth", for sources that do not say it.
+        ``known`` says of columns whether they hold "text", "number", "truth" or a "key" to be carried through as it
+        is, for sources that do not say it.
         """
 
     def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
@@ -50,6 +59,13 @@ class Engine(Protocol):
 def batch_rows(width: int) -> int:
     """Rows per batch, so that a batch stays in the cache and costs little Python per row."""
     return max(1024, min(1 << 16, CELLS // max(width, 1)))
+
+
+def slices(batches: Iterable[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
+    """The batches that have rows, in pieces of at most so many."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, most or batch.num_rows or 1):
+            yield batch.slice(start, most)
 
 
 @cache
@@ -67,9 +83,16 @@ def engines() -> tuple[type[Engine], ...]:
     return tuple(found)
 
 
+def is_outside(source: Any) -> bool:
+    """Whether the rows are in files, relations or a cluster, and not in memory."""
+    return any(kind.outside and kind.takes(source) for kind in engines())
+
+
 def engine_for(source: Any, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):
             return kind(n_jobs)  # type: ignore[call-arg]
-    raise InputError(f"no engine reads {type(source).__name__}; give a table, a file path, or a DuckDB relation")
+    raise InputError(
+        f"no engine reads {type(source).__name__}; give a table, a file path, a DuckDB relation or a Spark frame"
+    )

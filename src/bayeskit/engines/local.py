@@ -18,13 +18,16 @@ FEW = 2048
 class Local:
     """An Arrow table, or anything cut into batches the same way (``schema``, ``select``, ``to_batches``)."""
 
+    outside = False
+
     def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.rows = rows
 
     @staticmethod
     def takes(source: Any) -> bool:
-        return hasattr(source, "to_batches") and hasattr(source, "select") and hasattr(source, "num_rows")
+        kind = type(source)  # a Spark frame says of itself that it has any attribute
+        return hasattr(kind, "to_batches") and hasattr(kind, "select") and hasattr(kind, "num_rows")
 
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema

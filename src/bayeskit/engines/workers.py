@@ -6,15 +6,52 @@ import copy
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import Any, TypeVar
 
-from bayeskit.engines.engine import R
+import pyarrow as pa
+
+from bayeskit.engines.engine import R, slices
+from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
+ROWS = 1 << 16  # at most in a batch
+
+
+class Streamed:
+    """An engine that reads batches in this process; what it reads them from is ``_batches``."""
+
+    outside = True
+
+    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self.rows = rows
+
+    def _batches(
+        self, source: Any, columns: Sequence[str], ordered: bool
+    ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """The batches of these columns, in the order of the rows if asked for."""
+        raise NotImplementedError
+
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+        with self._batches(source, columns, ordered=False) as batches:
+            return reduce_batches(self._watched(batches, source), empty, self.n_jobs)
+
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+        with self._batches(source, columns, ordered=True) as batches:
+            yield from map_batches(self._watched(batches, source), step, self.n_jobs)
+
+    def _watched(self, batches: Iterable[pa.RecordBatch], source: Any) -> Iterator[pa.RecordBatch]:
+        """The batches that have rows, none too large; who watches is told how many rows they have."""
+        watch = source.watch if isinstance(source, Reading) else None
+        for batch in slices(batches, self.rows or ROWS):
+            if watch is not None:
+                watch(batch.num_rows)
+            yield batch
 
 
 def workers(n_jobs: int | None) -> int:

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit import record
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.summary import Summary
@@ -145,9 +145,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             further = model.further()
         return model
 
-    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+    def _opened(
+        self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None, keep: Any = ()
+    ) -> Intake:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
+        return Intake.of(X, y, weight, self.n_jobs, known, keep=keep).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -204,6 +206,24 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class, row), (n, K); -inf where a class is impossible."""
         return self._rows(X, prior, lambda model, block, p, out: model.joint(block, p, out=out))
+
+    def predict_frame(
+        self,
+        X: Any,
+        keep: Any = (),
+        prior: Any = None,
+        *,
+        costs: Any = None,
+        evidence: bool = False,
+        reasons: int = 0,
+    ) -> Any:
+        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
+
+        ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
+        speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
+        """
+        wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
+        return predicted_frame(self, X, keep, prior, wanted)
 
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
@@ -275,21 +295,20 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         prior: Any,
         step: Callable[[Model, Block, Float, Any, int], Any],
         guarded: Collection[str] = (),
+        columns: Sequence[str] | None = None,
     ) -> Iterator[Any]:
         """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
         that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
         model = self.model_
-        known = model.log_base(prior)
+        known, names = model.log_base(prior), columns or model.schema.names
 
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.counted.block(batch, guarded)
-            if model.unseen == "error":
-                error_on_unseen(block, batch, model.counted.domain)
+            block = model.block(batch, guarded)
             return step(model, block, known, batch, start), model.density.outside(block)
 
         outside: Counter[str] = Counter()
         empty = True
-        for result, strange in table.engine.map(table.rows(model.structure.sparse), model.schema.names, one):
+        for result, strange in table.engine.map(table.rows(model.structure.sparse), names, one):
             empty = False
             outside.update(strange)
             yield result
@@ -300,10 +319,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
             warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
 
-    def _asked(self, X: Any) -> Intake:
-        """The table of a question, checked against the columns of the fit."""
+    def _asked(self, X: Any, keep: Any = ()) -> Intake:
+        """The table of a question, checked against the columns of the fit; it may have others that are to be kept."""
         check_is_fitted(self, "model_")
-        return self._opened(X, schema=self.model_.schema)
+        return self._opened(X, schema=self.model_.schema, keep=keep)
 
     def calibrated(
         self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0

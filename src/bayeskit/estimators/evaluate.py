@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.source import is_stream
 from bayeskit.decision.costs import Costs
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra
 from bayeskit.estimators.classifier import BayesClassifier
@@ -70,7 +70,7 @@ def planned(
     if not isinstance(method, METHODS):
         raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
     rng = _generator(random_state)
-    if is_stream(X):
+    if is_outside(X):
         return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))
     sample = Sample.of(X, y, weight, groups)
     return Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), rng)

@@ -1,34 +1,95 @@
-"""load and merge: classifiers and networks from files, and from others of their kind."""
+"""Classifiers and networks from files and from others of their kind; files that learn and forget."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-import bayeskit
 from bayeskit import network_record, record, store
-from bayeskit.errors import MergeError, ModelFileError
+from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.estimators.auto import AutoBayes, revived
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
+from bayeskit.journal import Entry
+from bayeskit.replacement import alone
 
 
-def load(path: Any) -> BayesClassifier | Network:
+def load(path: Any) -> BayesClassifier | Network | AutoBayes:
     """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget."""
-    if store.peek(path).get("model") == network_record.KIND:
+    kind = store.peek(path).get("model")
+    if kind == network_record.KIND:
         return Network.restored(path)
+    if kind == AutoBayes.__name__:
+        return AutoBayes.restored(path)
     model, name, settings = record.load(path)
-    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
-        raise ModelFileError(f"{path}: model kind {name!r} is not known to this version; update bayeskit")
-    classifier = kind(**settings)
-    classifier._adopt(model)
-    return classifier
+    with record.doubts(path):
+        return revived(model, name, settings)
 
 
 def merge(models: Iterable[Any]) -> Any:
     """One classifier, or network, that has learned what all of them have."""
-    given = [models] if isinstance(models, BayesClassifier | Network) else list(models)
-    if not given or not all(isinstance(model, BayesClassifier | Network) for model in given):
+    given = [models] if isinstance(models, BayesClassifier | Network | AutoBayes) else list(models)
+    if not given or not all(isinstance(model, BayesClassifier | Network | AutoBayes) for model in given):
         raise MergeError("merge takes a list of at least one fitted bayeskit classifier, or network")
     return reduce(lambda a, b: a.merge(b), given)
+
+
+def update_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> BayesClassifier:
+    """Teach a model file more rows; the file is replaced whole, with a line in its journal, or stays as it is."""
+    return _revised(path, "update", X, y, sample_weight)
+
+
+def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> BayesClassifier:
+    """Make a model file forget rows, likewise; rows that cannot have been learned are refused."""
+    return _revised(path, "forget", X, y, sample_weight)
+
+
+def merge_files(paths: Iterable[Any], target: Any) -> BayesClassifier:
+    """Write one model file that has learned what all of them have."""
+    first, *others = [_classifier(path) for path in paths]
+    whole = reduce(lambda a, b: a.merge(b), others, first)
+    for model in others:
+        _note(whole, Entry.now("merge", model.model_.counted.weight))
+    whole.save(target)
+    return whole
+
+
+def _classifier(path: Any) -> BayesClassifier:
+    model = load(path)
+    if not isinstance(model, BayesClassifier):
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, not a classifier; load it and go on in Python")
+    return model
+
+
+def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> BayesClassifier:
+    with _alone(path):
+        model = _classifier(path)
+        before = model.model_.counted.weight
+        change = model.partial_fit if operation == "update" else model.forget
+        change(X, _target(model, y), sample_weight=weight)
+        _note(model, Entry.now(operation, abs(model.model_.counted.weight - before)))
+        model.save(path)
+    return model
+
+
+def _alone(path: Any) -> AbstractContextManager[None]:
+    try:
+        os.stat(path)
+    except OSError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error.strerror}; check the path and its permissions") from error
+    return alone(os.fspath(path))
+
+
+def _target(model: BayesClassifier, y: str | None) -> str:
+    target = y or model.model_.schema.target
+    if target is None:
+        raise InputError("the model does not know the name of its target; name the column with the labels")
+    return target
+
+
+def _note(model: BayesClassifier, entry: Entry) -> None:
+    model._adopt(replace(model.model_, journal=(*model.model_.journal, entry)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 from sklearn.exceptions import DataConversionWarning
 
+from bayeskit.answers import ALL
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import Source, label_of, source
-from bayeskit.engines.engine import Engine, engine_for
+from bayeskit.engines.engine import KEY, Engine, engine_for
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.statistics.counted import Counted
 
@@ -27,6 +28,7 @@ class Intake:
     source: Source
     engine: Engine
     fields: pa.Schema | Fields
+    kept: Collection[str] = ()  # columns that need not be features
 
     @classmethod
     def of(
@@ -37,6 +39,7 @@ class Intake:
         n_jobs: int | None,
         known: Mapping[str, str] | None = None,
         fold: Any = None,
+        keep: str | Collection[str] = (),
     ) -> Intake:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             warnings.warn(
@@ -52,7 +55,10 @@ class Intake:
         engine = engine_for(given.rows, n_jobs)
         if known is not None and isinstance(y, str):
             known = {**known, y: known.get("", "")}
-        opened = cls(given, engine, engine.schema(given.rows, known))
+        keep = [keep] if isinstance(keep, str) and keep != ALL else keep
+        if known is not None and keep != ALL:
+            known = {**dict.fromkeys(keep, KEY), **known}
+        opened = cls(given, engine, engine.schema(given.rows, known), keep)
         there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names
         if lacking := [n for n in given.roles.names if n not in there]:
             shown = ", ".join(opened.fields.names[:12])
@@ -82,7 +88,7 @@ class Intake:
             return self
         if schema.named and self.source.named:
             filled = self._filled(schema)
-            schema.check_names(filled.names)
+            schema.check_names([n for n in filled.names if n in schema.names or not filled._keeps(n)])
             return filled
         if len(self.names) != len(schema.names):
             raise SchemaError(
@@ -96,7 +102,10 @@ class Intake:
         warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
         renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
         given = replace(self.source, rows=renamed, named=schema.named)
-        return Intake(given, self.engine, self.engine.schema(renamed))
+        return Intake(given, self.engine, self.engine.schema(renamed), self.kept)
+
+    def _keeps(self, name: str) -> bool:
+        return self.kept == ALL or name in self.kept
 
     def _filled(self, schema: Schema) -> Intake:
         """Records in which no row has some column: it is missing in all."""
@@ -106,7 +115,7 @@ class Intake:
         rows = self.source.rows
         for name in sorted(lacking):
             rows = rows.append_column(name, pa.nulls(rows.num_rows))
-        return Intake(replace(self.source, rows=rows), self.engine, self.engine.schema(rows))
+        return Intake(replace(self.source, rows=rows), self.engine, self.engine.schema(rows), self.kept)
 
     def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
         """What its columns are."""

@@ -24,7 +24,10 @@ from bayeskit.structures.naive import Naive
 # what "auto" tries for numbers, fewest parameters first
 AUTO = "auto"
 STRENGTHS = (1.0, 4.0, 16.0)  # pseudo-rows of categories toward all classes
-CANDIDATES = ("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Histogram", "Kernel")
+CANDIDATES = (
+    *("Exponential", "Poisson", "Gaussian", "LogNormal", "Gamma", "NegativeBinomial", "Beta", "ZeroInflated"),
+    *("Histogram", "Kernel"),
+)
 
 
 class NaiveBayes(BayesClassifier):

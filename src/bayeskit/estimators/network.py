@@ -38,6 +38,8 @@ class Network(Questions):
     {'no': 0.545, 'yes': 0.455}
     """
 
+    search_: Any = None  # how the arcs were found, where learn_network found them
+
     def __init__(
         self,
         edges: Iterable[Any] = (),

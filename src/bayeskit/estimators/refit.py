@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError, KindError

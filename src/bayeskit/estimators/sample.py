@@ -15,7 +15,8 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.source import is_stream, labels
+from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake
 from bayeskit.evaluation.methods import Rows
@@ -37,7 +38,7 @@ class Sample:
     def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> Sample:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
-        if is_stream(X):
+        if is_outside(X):
             raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
         if isinstance(groups, str):
             column = groups

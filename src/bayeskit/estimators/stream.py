@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,8 @@ class Divided:
 
     engine: Engine
     division: Division
+
+    outside: ClassVar[bool] = True
 
     @staticmethod
     def takes(source: Any) -> bool:

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import InputError, NetworkError
@@ -16,11 +17,11 @@ from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.score import Scores, score_rule, total
-from bayeskit.networks.search import Climb, Limits, Step, chow_liu, in_order, shaken
+from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
 
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
-SHAKES = 10  # arcs changed at random before a restart
+TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def learn_network(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     max_parents: int | None = None,
-    restarts: int = 0,
+    restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
     sample_weight: Any = None,
@@ -52,9 +53,9 @@ def learn_network(
     ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
     best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
     steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the best graph with some
-    arcs changed at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
-    network's ``search_`` tells score and path.
+    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
+    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
+    every step. Missing values: available cases (see ``Scores``). The network's ``search_`` tells score and path.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
@@ -66,7 +67,10 @@ def learn_network(
     for name, value, least in (("max_parents", max_parents, 0), ("restarts", restarts, 0)):
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
             raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
-    names = tuple(Intake.of(X, None, sample_weight, n_jobs).names)
+    intake = Intake.of(X, None, sample_weight, n_jobs)
+    names = tuple(intake.names)
+    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
+        X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs)
     levels = table.counted({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
@@ -108,14 +112,22 @@ def _found(
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    climb = Climb(scores, limits, limits.required.copy(), tell)
-    best = climb.climb(patience, memory)
-    path, top = climb.path, _score(scores, best)
-    for _ in range(restarts):
-        again = Climb(scores, limits, shaken(best, limits, rng, SHAKES), tell)
-        arcs = again.climb(patience, memory)
-        if _score(scores, arcs) > top:
-            best, top, path = arcs, _score(scores, arcs), path + again.path
+    def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
+        arcs = climb.climb(patience, memory)
+        return _score(scores, arcs), arcs, climb.path
+
+    top, best, path = -np.inf, limits.required, list[Step]()
+    for attempt in range(restarts + 1):
+        climb = Climb(scores, limits, limits.required.copy(), tell, rng if attempt else None)
+        here, left = climbed(climb), TURNINGS
+        while left:  # a peak may be none for an equivalent graph
+            climb = climb.moved(turned(here[1], limits, rng, len(names)))
+            score, arcs, steps = climbed(climb)
+            left -= 1
+            if score > here[0] + TOLERANCE * abs(here[0]):
+                here, left = (score, arcs, here[2] + steps), TURNINGS
+        if here[0] > top:
+            top, best, path = here
     return best, path
 
 

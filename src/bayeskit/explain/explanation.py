@@ -72,7 +72,11 @@ class Explanation:
 
     def __str__(self) -> str:
         """The first rows as tables: what each column says for each class."""
-        return "\n\n".join(aligned(self._lines(i), left=2) for i in range(min(len(self), SHOWN)))
+        return "\n\n".join(self.row(i) for i in range(min(len(self), SHOWN)))
+
+    def row(self, i: int) -> str:
+        """One row as a table."""
+        return aligned(self._lines(i), left=2)
 
     def _repr_html_(self) -> str:
         tables = (html_table(self._lines(i), left=2, caption=f"row {i}") for i in range(min(len(self), SHOWN)))

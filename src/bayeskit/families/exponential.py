@@ -29,6 +29,7 @@ class Exponential(Parametric):
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     scales: ClassVar[bool] = True
+    in_core: ClassVar[bool] = True
     support: ClassVar[Support] = NONNEGATIVE
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ class Gamma(Parametric):
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     views: ClassVar[tuple[str, ...]] = ("x", "log x")
     scales: ClassVar[bool] = True
+    in_core: ClassVar[bool] = True
     support: ClassVar[Support] = POSITIVE
 
     def check(self, columns: Sequence[str], sums: Views) -> None:

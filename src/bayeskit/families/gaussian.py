@@ -14,7 +14,10 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.foretold import Foretold
+from bayeskit.leaving import Leaving
 from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
+from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.sums import Sums
 
@@ -42,6 +45,10 @@ class Gaussian:
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells without a row of theirs; None where only a fit can tell."""
+        return None if self.predictive else Foretold.by_core("Gaussian", column)
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
         kind = StudentDensity if self.predictive else GaussianDensity
@@ -115,16 +122,37 @@ class GaussianDensity(Located):
         """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
         return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
 
+    @cached_property
+    def _leaving(self) -> Leaving:
+        scale, mean, precision, constant = self._fused
+        return Leaving.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        if own:
-            for _, x, sums in self._each(block, own):
-                out += self._term(x, sums)
-            return
         columns = block.columns(self.guards)
+        doubt = self._leaving.add(columns, block, out) if own else np.empty(0, dtype=np.int64)
+        before = out[doubt]
         if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.guards)
+        if len(doubt):
+            out[doubt] = before + self._exact(block.at(doubt), own).sum(axis=1)
 
     def terms(self, block: Block, own: bool = False) -> Float:
+        """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
+        if not own:
+            return self._exact(block, own)
+        out, columns = self._zeros(block), block.columns(self.guards)
+        for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
+            column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
+            doubt = self._leaving.at(i).add(column, block, term)
+            scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
+            _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+            if len(doubt):
+                x, some = column.column(0)[doubt], block.at(doubt)
+                term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
+            out[:, j] = term
+        return out
+
+    def _exact(self, block: Block, own: bool) -> Float:
         out = self._zeros(block)
         for j, x, sums in self._each(block, own):
             out[:, j] = self._term(x, sums)

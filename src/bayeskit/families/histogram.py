@@ -16,6 +16,8 @@ from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.foretold import Foretold
+from bayeskit.leavers import Leavers
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
@@ -77,6 +79,21 @@ class Histogram:
         else:
             made = [self._cells(statistic.column(j)) for j in every]
         return HistogramDensity(statistic.columns, tuple(made), statistic.groups, self.leave_one_out)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells without a row of theirs; None where only a fit can tell."""
+        made = None if isinstance(self.bins, tuple) else self._cells(column)
+        if made is None or not made.alpha:
+            return None
+        code, counts = made.code(column.centres), made.counts.rounded()
+        width, total = made.log_width[code], counts.sum(axis=1, keepdims=True)
+        smooth, all_smooth = made.alpha, made.alpha * counts.shape[1]
+        others = np.log((counts + smooth) / (total + all_smooth))[:, code] - width
+        whole = counts.sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # what is not there cannot leave
+            own = np.log((counts - 1 + smooth) / (total - 1 + all_smooth))[:, code] - width
+            pooled = np.log((whole - 1 + smooth) / (whole.sum() - 1 + all_smooth))[code] - width
+        return Foretold(others, own, pooled)
 
     def _cells(self, column: BinnedColumn) -> Cells | None:
         """Cells made of the bins of a column; None for a column without spread."""
@@ -172,15 +189,35 @@ class Cells:
         code = self.code(x)
         if not own:
             return np.where(code[:, None] < 0, 0.0, self.table[code])
+        leavers = Leavers.of(block, len(self.counts.limbs))
+        if leavers.few(len(self.log_width), 1, len(leavers.group)):
+            every = self._left if leavers.kept else self._tables_without(leavers)
+            return np.where(code[:, None] < 0, 0.0, every[leavers.member, code])
         row, group, mass = block.own()
         there = code[row] >= 0
-        row, group, mass = row[there], group[there], mass[there]
-        size = len(self.cuts) + 1
+        return self._without(code, row[there], group[there], mass[there])
+
+    @cached_property
+    def _left(self) -> Float:
+        """The table as it is, and without one row of weight 1 of each class: (1 + K, m, K)."""
+        classes = len(self.counts.limbs)
+        nobody = np.empty(0, dtype=np.int32)
+        return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
+
+    def _tables_without(self, leavers: Leavers) -> Float:
+        """The table as it is, and without each pair of class and weight: (1 + pairs, m, K)."""
+        level, group, mass = leavers.crossed(len(self.log_width))
+        left = self._without(level, np.arange(len(level)), group, mass)
+        return np.concatenate([self.table[None], left.reshape(-1, *self.table.shape)])
+
+    def _without(self, code: Int, row: Int, group: Int, mass: Float) -> Float:
+        """log p of the cells asked for, some without a mass: (n, K)."""
+        size = len(self.log_width)
         one = np.zeros(size, dtype=np.int64)
         total, pooled = self.counts.placed(one, 1, axis=1), self.counts.total()
         count = self.counts.rounded().T[code]
         count[row, group] = self.counts.flat().without(group * size + code[row], mass)
-        in_class = np.tile(total.rounded()[:, 0], (len(x), 1))
+        in_class = np.tile(total.rounded()[:, 0], (len(code), 1))
         in_class[row, group] = total.flat().without(group, mass)
         level = pooled.rounded()[0, code]
         level[row] = pooled.flat().without(code[row], mass)

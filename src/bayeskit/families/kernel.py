@@ -10,13 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit import _core
+from bayeskit.arrays import Bool, Float
 from bayeskit.bandwidth import bandwidths
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.foretold import Foretold
 from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.mixture import Curves, Mixture
+from bayeskit.mixture import Around, Curves, Mixture, leaving_one
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 RULES = ("silverman", "scott", "isj")
@@ -54,6 +56,11 @@ class Kernel:
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
+
+    def foretell(self, column: BinnedColumn) -> Foretold | None:
+        """What it says about cells without a row of theirs; None where only a fit can tell."""
+        made = Kernels.of(column, self.bandwidth)
+        return None if made is None or made.empty.any() else made.foretold()
 
     def fit(self, statistic: Bins, context: Context) -> KernelDensity:
         every = range(len(statistic.columns))
@@ -135,9 +142,15 @@ class Kernels:
     def terms(self, column: Columns, block: Block, own: bool) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
-        self.curves.add(column, out)
         if own:
+            counted = np.zeros(column.rows, dtype=bool)
+            counted[block.own()[0]] = True
+            others = np.flatnonzero(~counted)
+            if len(others):
+                out[others] = self.terms(column.at(others), block, False)
             self._without(column.column(0), out, block)
+        else:
+            self.curves.add(column, out)
         return out
 
     def logs(self, x: Float) -> Float:
@@ -152,34 +165,60 @@ class Kernels:
                 out[:, k] = np.where(np.isnan(x), -np.inf, 2 * (far - np.log2(mixture.bandwidth)) - 1)
         return out
 
+    @cached_property
+    def _around(self) -> tuple[Around | None, ...]:
+        """Every class seen from the cells; None for those without a value."""
+        return tuple(
+            None if empty else m.around(self.centres, self._reach)
+            for empty, m in zip(self.empty, self.mixtures, strict=True)
+        )
+
+    @cached_property
+    def _pooled_around(self) -> Around:
+        return self.pooled.around(self.centres, self._reach)
+
+    @property
+    def _reach(self) -> float:
+        """How far a value may lie from the centre of its cell."""
+        return float(np.ldexp(self.column.width.max(initial=0.0), self.shift)) / 2
+
+    def foretold(self) -> Foretold:
+        """log p of the centres, by class and of all classes as one, when a row of weight 1 has left."""
+        masses = [*self.column.weights, self.column.pooled]
+        widths = [*self.bandwidth.tolist(), self.common]
+        both = [leaving_one(self.centres, *each) for each in zip(masses, widths, strict=True)]
+        others, own = (np.array(some) + self.shift * LOG_2 for some in zip(*both, strict=True))
+        return Foretold(others[:-1], own[:-1], own[-1])
+
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
         row, group, mass = block.own()
         there = ~np.isnan(x[row])
-        row, group, mass = row[there], group[there], mass[there]
+        if not there.all():
+            row, group, mass = row[there], group[there], mass[there]
+        if not len(row):
+            return
         m = len(self.centres)
-        cell = np.minimum(np.searchsorted(self.column.edges, x[row]), m - 1)
+        cell = np.minimum(_core.place(x[row], self.column.edges), m - 1)
         y = self.at(x[row])
         cells, whole = self.column.cells, self.column.cells.total()
-        all_cells = np.zeros(m, dtype=np.int64)
-        left = cells.placed(all_cells, 1, axis=1).flat().without(group, mass)
+        in_all = cells.placed(np.zeros(m, dtype=np.int64), 1, axis=1)
+        left, rest = in_all.flat().without(group, mass), cells.flat().without(group * m + cell, mass)
         plain = self.shift * LOG_2
-
-        def fewer(mixture: Mixture, some: Int, log_f: Float, rest: Float, remaining: Float) -> Float:
-            return mixture.without(y[some], log_f - plain, cell[some], mass[some], rest, remaining) + plain
-
-        for k, mixture in enumerate(self.mixtures):
-            mine = np.flatnonzero((group == k) & (left > 0))
-            rest = cells.flat().without(k * m + cell[mine], mass[mine])
-            terms[row[mine], k] = fewer(mixture, mine, terms[row[mine], k], rest, left[mine])
+        for k, around in enumerate(self._around):
+            if around is not None:
+                mine = group == k
+                weight = np.where(mine & (left > 0), left, in_all.rounded()[k, 0])
+                stays = np.where(mine, rest, self.column.weights[k, cell])
+                terms[row, k] = around.log_density(y, cell, stays, weight) + plain
         # Where a class has nothing, or nothing but the row, the whole column stands for it, without the row.
         some = np.arange(len(row)) if self.empty.any() else np.flatnonzero(left <= 0)
         if len(some):
-            rest = whole.flat().without(cell[some], mass[some])
-            remaining = whole.placed(all_cells, 1, axis=1).flat().without(np.zeros_like(some), mass[some])
+            stays = whole.flat().without(cell[some], mass[some])
+            remaining = in_all.total().flat().without(np.zeros_like(some), mass[some])
             alone = remaining <= 0
-            log_f = self.pooled.log_density(y[some]) + plain
-            pooled = np.where(alone, 0.0, fewer(self.pooled, some, log_f, rest, np.where(alone, 1.0, remaining)))
+            log_f = self._pooled_around.log_density(y[some], cell[some], stays, np.where(alone, 1.0, remaining))
+            pooled = np.where(alone, 0.0, log_f + plain)
             for k, empty in enumerate(self.empty):
                 mine = (group[some] == k) & (left[some] <= 0) | empty
                 terms[row[some[mine]], k] = pooled[mine]

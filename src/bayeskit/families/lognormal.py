@@ -28,6 +28,7 @@ class LogNormal(Parametric):
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     views: ClassVar[tuple[str, ...]] = ("log x",)
+    in_core: ClassVar[bool] = True
     support: ClassVar[Support] = POSITIVE
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:

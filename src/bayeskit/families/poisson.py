@@ -27,6 +27,7 @@ class Poisson(Parametric):
     smoothing: float = 1.0
 
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
+    in_core: ClassVar[bool] = True
     support: ClassVar[Support] = COUNTS
 
     def __post_init__(self) -> None:

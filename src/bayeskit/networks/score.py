@@ -1,67 +1,96 @@
-"""Score: how well a family, a node with its parents, explains what was counted of it."""
+"""Score: how well families, nodes with their parents, explain what was counted of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from bayeskit import _core
-from bayeskit.arrays import Code, Float
+from bayeskit.arrays import Code, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
 CELLS = 1 << 22  # the largest table of a family
-SCORES = ("bic", "aic", "bdeu", "k2")
 Family = tuple[int, tuple[int, ...]]  # a node and its parents, ascending
 
 
-def likelihood(counts: Float) -> float:
-    """Largest log-likelihood of a table (parents' states, states): sum of n log(n / N)."""
-    return float(xlogy(counts, counts).sum() - xlogy(rows := counts.sum(axis=1), rows).sum())
+class Rule(Protocol):
+    """Scores tables of families from their counts."""
+
+    def __call__(self, counts: Float, start: Int) -> Float:
+        """Of tables one after the other: counts (lines, states of the node), a line for each state of the parents, and
+        the first line of each table; (tables,)."""
 
 
-def bic(counts: Float) -> float:
+def likelihood(counts: Float, start: Int) -> Float:
+    """The largest log-likelihood: sum of n log(n / N).
+
+    >>> likelihood(np.array([[2.0, 2.0], [4.0, 0.0]]), np.array([0])).round(4)
+    array([-2.7726])
+    """
+    rows = counts.sum(axis=1)
+    out: Float = np.add.reduceat(xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows), start)
+    return out
+
+
+def bic(counts: Float, start: Int) -> Float:
     """The likelihood less log(n) / 2 for each free probability (Schwarz)."""
-    return likelihood(counts) - np.log(max(counts.sum(), 1.0)) / 2 * _free(counts)
+    rows = np.add.reduceat(counts.sum(axis=1), start)
+    return likelihood(counts, start) - np.log(np.maximum(rows, 1.0)) / 2 * _free(counts, start)
 
 
-def aic(counts: Float) -> float:
+def aic(counts: Float, start: Int) -> Float:
     """The likelihood less one for each free probability (Akaike)."""
-    return likelihood(counts) - _free(counts)
+    return likelihood(counts, start) - _free(counts, start)
 
 
-def bdeu(counts: Float, ess: float = 1.0) -> float:
-    """log of the marginal likelihood under a Dirichlet prior of ``ess`` rows spread over all cells."""
-    return _dirichlet(counts, ess / max(counts.size, 1))
+def k2(counts: Float, start: Int) -> Float:
+    """log of the marginal likelihood under a Dirichlet prior of one row in every cell (Cooper and Herskovits)."""
+    return _dirichlet(counts, start, np.ones(len(counts)))
 
 
-def k2(counts: Float) -> float:
-    """The same with one pseudo-row in every cell (Cooper and Herskovits)."""
-    return _dirichlet(counts, 1.0)
+@dataclass(frozen=True)
+class BDeu:
+    """The same under a prior of ``ess`` rows spread evenly over the cells of a table."""
+
+    ess: float = 1.0
+
+    def __call__(self, counts: Float, start: Int) -> Float:
+        lines = _lines(counts, start)
+        return _dirichlet(counts, start, np.repeat(self.ess / (lines * counts.shape[1]), lines))
 
 
-def _free(counts: Float) -> int:
-    return counts.shape[0] * (counts.shape[1] - 1)
+def _lines(counts: Float, start: Int) -> Int:
+    return np.diff(np.append(start, len(counts)))
 
 
-def _dirichlet(counts: Float, alpha: float) -> float:
-    used = counts[counts.any(axis=1)]  # parents' states without a row add nothing
-    rows, whole = used.sum(axis=1), alpha * used.shape[1]
-    seen = used[used > 0]
-    return float((gammaln(whole) - gammaln(rows + whole)).sum() + (gammaln(seen + alpha) - gammaln(alpha)).sum())
+def _free(counts: Float, start: Int) -> Float:
+    out: Float = _lines(counts, start) * (counts.shape[1] - 1.0)
+    return out
 
 
-def score_rule(name: str, ess: float) -> Callable[[Float], float]:
+def _dirichlet(counts: Float, start: Int, alpha: Float) -> Float:
+    """With alpha pseudo-rows in each cell of a line: (tables,)."""
+    whole = alpha * counts.shape[1]
+    cells = (gammaln(counts + alpha[:, None]) - gammaln(alpha)[:, None]).sum(axis=1)
+    out: Float = np.add.reduceat(gammaln(whole) - gammaln(counts.sum(axis=1) + whole) + cells, start)
+    return out
+
+
+def score_rule(name: str, ess: float = 1.0) -> Rule:
     """The score of a name."""
-    if name not in SCORES:
-        raise InputError(f"score={name!r}: choose one of {', '.join(SCORES)}")
-    if name == "bdeu":
-        return lambda counts: bdeu(counts, ess)
-    return {"bic": bic, "aic": aic, "k2": k2}[name]
+    known: dict[str, Rule] = {"bic": bic, "aic": aic, "bdeu": BDeu(ess), "k2": k2}
+    if name not in known:
+        raise InputError(f"score={name!r}: choose one of {', '.join(known)}")
+    if not 0 < ess < np.inf:
+        raise InputError(f"ess={ess!r}: give a finite number above 0")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -74,7 +103,7 @@ class Scores:
 
     codes: Code  # (nodes, rows): -1 where missing
     sizes: tuple[int, ...]  # states of each node
-    rule: Callable[[Float], float]
+    rule: Rule
     weights: Float | None = None  # (rows,)
     known: dict[Family, float] = field(default_factory=dict)
 
@@ -82,7 +111,7 @@ class Scores:
         """Of one family; -inf where its table would be larger than memory allows."""
         family = (node, tuple(sorted(parents)))
         if family not in self.known:
-            self.known[family] = self._joined(node, family[1], [])[0]
+            self.known[family] = self._counted(node, family[1], [])[0]
         return self.known[family]
 
     def beside(self, node: int, parents: Iterable[int], others: Sequence[int]) -> list[float]:
@@ -91,7 +120,7 @@ class Scores:
         families = [(node, tuple(sorted((*base, other)))) for other in others]
         new = [i for i, family in enumerate(families) if family not in self.known]
         if new:
-            found = self._joined(node, base, [others[i] for i in new])
+            found = self._counted(node, base, [others[i] for i in new])
             self.known.update(zip((families[i] for i in new), found, strict=True))
         return [self.known[family] for family in families]
 
@@ -99,56 +128,82 @@ class Scores:
         """All families of one parent, counted in one go."""
         every = range(len(self.sizes))
         some = [(a, b) for a in every for b in every if a < b and self._fits((a, b))]
-        for (a, b), counts in zip(some, self._counts(self.codes, self.sizes, some), strict=True):
-            self.known[b, (a,)], self.known[a, (b,)] = self._scaled(counts), self._scaled(counts.T)
+        tables = dict(zip(some, self._tables(self.sizes, some), strict=True))
+        for node in every:
+            others = [p for p in every if (min(p, node), max(p, node)) in tables]
+            counts = [tables[p, node] if p < node else tables[node, p].T for p in others]
+            found = self._scored(np.concatenate(counts), [self.sizes[p] for p in others]) if counts else []
+            self.known.update({(node, (p,)): score for p, score in zip(others, found, strict=True)})
 
     def _fits(self, nodes: Iterable[int]) -> bool:
         return prod(self.sizes[n] for n in nodes) <= CELLS
 
-    def _joined(self, node: int, parents: tuple[int, ...], others: Sequence[int]) -> list[float]:
+    def _counted(self, node: int, parents: tuple[int, ...], others: Sequence[int]) -> list[float]:
         """The scores of a family with each of several parents more, or as it is if there are none."""
         if not self._fits((node, *parents)):
             return [-np.inf] * max(len(others), 1)
-        family = np.zeros(self.codes.shape[1], dtype=np.int32)
-        for n in (*parents, node):
-            family = np.where((family < 0) | (self.codes[n] < 0), -1, family * np.int32(self.sizes[n]) + self.codes[n])
-        states = self.sizes[node]
-        size = states * prod(self.sizes[p] for p in parents)
+        joined, *rest = (*parents, node)
+        family, holes = self.codes[joined], self._holes[joined]
+        for n in rest:
+            gone = (family < 0) | (self.codes[n] < 0) if holes or self._holes[n] else None
+            family = family * np.int32(self.sizes[n]) + self.codes[n]
+            if gone is not None:
+                family, holes = np.where(gone, np.int32(-1), family), True
+        last, states = len(self.sizes), self.sizes[node]
+        self._buffer[last] = family
+        lines = prod(self.sizes[p] for p in parents)
+        sizes = (*self.sizes, lines * states)
         if not others:
-            (counts,) = self._counts(family[None].astype(np.int32), (size,), [(0,)])
-            return [self._scaled(counts.reshape(-1, states))]
+            return self._scored(self._tables(sizes, [(last,)])[0].reshape(-1, states), [lines])
         out = [-np.inf] * len(others)
         fit = [i for i, other in enumerate(others) if self._fits((other, node, *parents))]
-        codes = np.vstack([self.codes[[others[i] for i in fit]], family[None].astype(np.int32)])
-        sizes = (*(self.sizes[others[i]] for i in fit), size)
-        tables = self._counts(codes, sizes, [(i, len(fit)) for i in range(len(fit))])
-        for i, counts in zip(fit, tables, strict=True):
-            out[i] = self._scaled(counts.reshape(-1, states))
+        if fit:
+            counts = self._tables(sizes, [(others[i], last) for i in fit])
+            whole = np.concatenate([table.reshape(-1, states) for table in counts])
+            for i, score in zip(fit, self._scored(whole, [lines * self.sizes[others[i]] for i in fit]), strict=True):
+                out[i] = score
         return out
 
-    def _scaled(self, counts: Float) -> float:
-        present, rows = float(counts.sum()), self._rows
-        score = self.rule(counts)
-        return score if present == rows or not present > 0 else score * (rows / present)
+    def _scored(self, counts: Float, lines: Sequence[int]) -> list[float]:
+        start = np.cumsum([0, *lines[:-1]], dtype=np.int64)
+        scores, rows = self.rule(counts, start), np.add.reduceat(counts.sum(axis=1), start)
+        scaled: list[float] = (scores * np.where(rows > 0, self._rows / np.maximum(rows, 5e-324), 1.0)).tolist()
+        return scaled
 
-    @property
+    @cached_property
     def _rows(self) -> float:
         return float(self.codes.shape[1] if self.weights is None else self.weights.sum())
 
-    def _counts(self, codes: Code, sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> list[Float]:
+    @cached_property
+    def _holes(self) -> list[bool]:
+        return [bool((codes < 0).any()) for codes in self.codes]
+
+    @cached_property
+    def _buffer(self) -> Code:
+        """The codes with room for one column more, that of a family."""
+        return np.vstack([self.codes, np.zeros((1, self.codes.shape[1]), dtype=np.int32)])
+
+    @cached_property
+    def _groups(self) -> Code:
+        return np.zeros(self.codes.shape[1], dtype=np.int32)
+
+    def _tables(self, sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> list[Float]:
         """Tables over some of the columns: each as an array of its sizes."""
         shapes = [tuple(sizes[j] for j in t) for t in tables]
         offset = np.cumsum([0, *map(prod, shapes)], dtype=np.int64)
         light, heavy = (1.0, 1.0) if self.weights is None else weight_range(self.weights)
         cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.window(1.0, 1.0, 0, light, heavy))
-        codes, size = np.ascontiguousarray(codes), np.array(sizes, dtype=np.int32)
-        groups = np.zeros(codes.shape[1], dtype=np.int32)
-        used = np.array([j for t in tables for j in t], dtype=np.int32)
-        if self.weights is None and all(len(t) == 2 for t in tables) and len(tables):
-            _core.pairs(codes, groups, used.reshape(-1, 2), size, offset[:-1], cells.limbs, cells.low)
+        size = np.ones(len(self._buffer), dtype=np.int32)
+        size[: len(sizes)] = sizes
+        columns = np.array([j for t in tables for j in t], dtype=np.int32)
+        if self.weights is None and tables and all(len(t) == 2 for t in tables):
+            pairs = columns.reshape(-1, 2)
+            _core.pairs(self._buffer, self._groups, pairs, size, offset[:-1], cells.limbs, cells.low)
         else:
             start = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-            _core.count(codes, groups, self.weights, used, start, size, offset[:-1], cells.limbs, cells.low)
+            _core.count(
+                self._buffer, self._groups, self.weights, columns, start, size, offset[:-1], cells.limbs, cells.low
+            )
         whole = cells.carried().rounded()[0]
         return [whole[a:b].reshape(shape) for a, b, shape in zip(offset[:-1], offset[1:], shapes, strict=True)]
 

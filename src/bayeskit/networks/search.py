@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from bayeskit.errors import NetworkError
 from bayeskit.networks.score import Scores, likelihood
 
 TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
-ADD, DROP, TURN = "add", "drop", "turn"
+MOVES = ADD, DROP, TURN = "add", "drop", "turn"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Climb:
     limits: Limits
     arcs: Bool  # (child, parent)
     callback: Callable[[Step], object] | None = None
+    rng: np.random.Generator | None = None  # breaks ties; without it the first node wins
     own: Float = field(init=False)  # (nodes,) score of each family
     gain: Float = field(init=False)  # (child, parent) of adding the arc where it is not, of dropping it where it is
     path: list[Step] = field(default_factory=list)
@@ -68,6 +70,14 @@ class Climb:
         self.own, self.gain = np.zeros(d), np.full((d, d), -np.inf)
         for node in range(d):
             self._weigh(node)
+
+    def moved(self, arcs: Bool) -> Climb:
+        """A new climb from other arcs; what the nodes with the same parents would gain is known."""
+        other = copy(self)
+        other.arcs, other.own, other.gain, other.path = arcs, self.own.copy(), self.gain.copy(), []
+        for node in np.flatnonzero((arcs != self.arcs).any(axis=1)).tolist():
+            other._weigh(node)
+        return other
 
     def _weigh(self, node: int) -> None:
         """What the steps at one node would gain, now that its parents have changed."""
@@ -90,26 +100,20 @@ class Climb:
     def steps(self) -> Iterator[tuple[float, str, int, int]]:
         """Every legal step with its gain, best first: gain, move, child, parent."""
         above = reach(self.arcs)
-        addable = ~self.arcs & ~self.arcs.T & ~above.T & np.isfinite(self.gain)
-        found = [(float(self.gain[c, p]), ADD, int(c), int(p)) for c, p in zip(*np.nonzero(addable), strict=True)]
-        for c, p in zip(*(a.tolist() for a in np.nonzero(self.arcs)), strict=True):
-            drop = float(self.gain[c, p])
-            if np.isneginf(drop):
-                continue
-            found.append((drop, DROP, c, p))
-            detour = (self.arcs[:, p] & above[c]).any()  # another way from p down to c
-            full = self.arcs[p].sum() >= self.limits.most
-            if not detour and not full and not self.limits.forbidden[p, c]:
-                found.append(
-                    (
-                        drop + self.scores.beside(p, np.flatnonzero(self.arcs[p]).tolist(), [c])[0] - self.own[p],
-                        TURN,
-                        c,
-                        p,
-                    )
-                )
-        found.sort(key=lambda s: (-s[0], s[1], s[2], s[3]))
-        return iter(found)
+        detour = above.astype(np.float32) @ self.arcs.astype(np.float32) > 0  # another way down than the arc itself
+        found = np.array(
+            [
+                np.where(self.arcs | self.arcs.T | above.T, -np.inf, self.gain),
+                np.where(self.arcs, self.gain, -np.inf),
+                np.where(self.arcs & ~detour, self.gain + self.gain.T, -np.inf),
+            ]
+        )
+        if self.rng is not None:  # equivalent steps, an arc one way or the other, lead to different peaks
+            found += TOLERANCE * abs(self.score) * self.rng.random(found.shape)
+        order = np.argsort(-found, axis=None, kind="stable")
+        for place in order[: np.count_nonzero(np.isfinite(found))].tolist():
+            move, child, parent = np.unravel_index(place, found.shape)
+            yield float(found[move, child, parent]), MOVES[move], int(child), int(parent)
 
     def take(self, move: str, child: int, parent: int) -> None:
         self.arcs[child, parent] = move == ADD
@@ -122,22 +126,30 @@ class Climb:
         if self.callback is not None:
             self.callback(step)
 
+    def _next(
+        self, here: float, top: float, slack: float, recent: Collection[tuple[int, int]], beyond: bool
+    ) -> tuple[str, int, int] | None:
+        """The best step that gains and is not too recent, unless it leads to a new best; ``beyond`` the peak any."""
+        for gain, move, child, parent in self.steps():
+            fresh = (child, parent) not in recent and (parent, child) not in recent
+            if gain <= slack and not beyond:
+                return None
+            if (gain > slack and (fresh or here + gain > top + slack)) or (beyond and fresh):
+                return move, child, parent
+        return None
+
     def climb(self, patience: int = 0, memory: int = 0) -> Bool:
-        """The best arcs met: uphill to a peak, then ``patience`` steps more without undoing the last ``memory`` ones."""
+        """The best arcs met: uphill to a peak, then ``patience`` steps on without undoing the last ``memory`` ones."""
         best, top, left = self.arcs.copy(), self.score, patience
         recent: deque[tuple[int, int]] = deque(maxlen=max(memory, 1))
         while True:
             here = self.score
             slack = TOLERANCE * max(abs(here), 1.0)
-            for gain, move, child, parent in self.steps():
-                fresh = not patience or ((child, parent) not in recent and (parent, child) not in recent)
-                if gain > slack and (fresh or here + gain > top + slack):
-                    break
-                if left > 0 and fresh:
-                    break
-            else:
+            step = self._next(here, top, slack, recent if patience else (), left > 0)
+            if step is None:
                 return best
-            self.take(move, child, parent)
+            _, child, parent = step
+            self.take(*step)
             recent.append((child, parent))
             if self.score > top + slack:
                 best, top, left = self.arcs.copy(), self.score, patience
@@ -145,17 +157,18 @@ class Climb:
                 return best
 
 
-def shaken(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
-    """A copy with some arcs dropped or added at random, still legal."""
+def turned(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
+    """An equivalent graph: arcs turned at random whose ends have the same other parents (covered arcs)."""
     out = arcs.copy()
     for _ in range(times):
-        child, parent = rng.integers(0, len(out), 2).tolist()
-        if out[child, parent]:
-            out[child, parent] = limits.required[child, parent]
-        elif child != parent and not limits.forbidden[child, parent] and out[child].sum() < limits.most:
-            out[child, parent] = True
-            if reach(out).diagonal().any():
-                out[child, parent] = False
+        child, parent = np.nonzero(out)
+        others = out[child].copy()
+        others[np.arange(len(child)), parent] = False
+        kept = (others == out[parent]).all(axis=1) & ~limits.required[child, parent] & ~limits.forbidden[parent, child]
+        if not kept.any():
+            break
+        i = int(rng.choice(np.flatnonzero(kept)))
+        out[child[i], parent[i]], out[parent[i], child[i]] = False, True
     return out
 
 

@@ -115,4 +115,4 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.2f}".replace("-", "−")
+    return "0.00" if abs(number) < 0.005 else f"{number:+.2f}".replace("-", "−")

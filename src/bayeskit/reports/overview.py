@@ -47,7 +47,8 @@ def _column(profile: Profile, described: Mapping[str, Any] | None) -> tuple[Any,
 
 
 def _chosen(described: Mapping[str, Any]) -> tuple[str, str, str]:
-    return described["kind"], described["family"] or "–", described["why"]
+    why = "; ".join(filter(None, (described["why"], described["why_family"])))
+    return described["kind"], described["family"] or "–", why
 
 
 def quality(profiles: Mapping[str, Profile]) -> str:

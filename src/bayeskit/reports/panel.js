@@ -137,7 +137,7 @@
   const shown = (p) => (Number.isNaN(p) ? "–" : p > 0 && p < 0.0001 ? "< 0.0001" : p.toFixed(4));
   const exact = (x) => String(Number(x.toPrecision(12)));
   const short = (x) => String(Number(x.toPrecision(6)));
-  const signed = (x) => (x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? Math.abs(x).toFixed(2) : "∞");
+  const signed = (x) => (Math.abs(x) < 0.005 ? "" : x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? Math.abs(x).toFixed(2) : "∞");
 
   const setters = []; // by question: shows the value it now has
 
@@ -269,9 +269,10 @@
 
   function answer() {
     return make("div", { class: "answer" },
-      make("h3", { text: "Posterior" }), bars, verdict,
-      make("h3", {}, make("label", { for: "explained", text: "Why: evidence for " }), pick),
-      make("p", { class: "fine", text: "In bits: one bit doubles or halves the odds." }), fall);
+      make("div", { class: "now" }, make("h3", { text: "Posterior" }), bars, verdict),
+      make("div", { class: "why" },
+        make("h3", {}, make("label", { for: "explained", text: "Why: evidence for " }), pick),
+        make("p", { class: "fine", text: "In bits: one bit doubles or halves the odds." }), fall));
   }
 
   function said(j) {

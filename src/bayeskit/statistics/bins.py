@@ -211,6 +211,11 @@ class BinnedColumn:
     edges: Float  # (m,)
     cells: ExactSum  # (G, m)
 
+    def part(self, which: Bool) -> BinnedColumn:
+        """Some of the cells."""
+        sums = ExactSum(np.ascontiguousarray(self.cells.limbs[:, which]), self.cells.low)
+        return BinnedColumn(self.name, self.exponent, np.ascontiguousarray(self.edges[which]), sums)
+
     @cached_property
     def weights(self) -> Float:
         """Of the cells: (G, m)."""

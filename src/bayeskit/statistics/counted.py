@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from bayeskit.errors import ForgetError, SchemaError
 from bayeskit.statistics.product import Product
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
+ABOUT = ":about:"  # beside the arrays: classes, levels and tally
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,28 @@ class Counted:
         declared = Levels.of(self.schema.classes).index
         return np.array([k in declared for k in self.domain.classes.keys], dtype=bool)
 
+    def to_bytes(self) -> bytes:
+        """What was counted as data, for an engine whose workers are other processes."""
+        levels = [[name, some.keys] for name, some in self.domain.levels.items()]
+        about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
+        out = io.BytesIO()
+        np.savez(out, **{ABOUT: np.frombuffer(about, np.uint8), **self.statistic.arrays()})  # type: ignore[arg-type]
+        return out.getvalue()
+
+    def with_bytes(self, data: bytes) -> Counted:
+        """What another process counted from this empty one."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        classes, levels, tally = json.loads(arrays.pop(ABOUT).tobytes())
+        domain = Domain(_levels(classes), {name: _levels(keys) for name, keys in levels})
+        there = self._on(domain)
+        return replace(there, statistic=there.statistic.with_arrays(arrays), tally=Tally(*tally))
+
+    @property
+    def rows(self) -> int:
+        """How many rows came in, labelled or not."""
+        return self.tally.rows
+
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""
         return self.pooled(np.arange(self.folds) != fold)
@@ -184,3 +210,7 @@ class Counted:
         groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
         placed = self.statistic.place(groups, len(classes), {})
         return replace(self, statistic=placed, folds=1, roles=replace(self.roles, fold=None))
+
+
+def _levels(keys: list[list[Any]]) -> Levels:
+    return Levels(tuple((family, value) for family, value in keys))

@@ -95,4 +95,4 @@ def cell_of(x: Float, cuts: Float) -> Code:
     >>> cell_of(np.array([5.2, 5.3, np.nan]), np.array([5.2, 6.1]))
     array([ 0,  1, -1], dtype=int32)
     """
-    return np.where(np.isnan(x), -1, np.searchsorted(cuts, x, side="left")).astype(np.int32)
+    return np.where(np.isnan(x), -1, _core.place(x, cuts)).astype(np.int32)

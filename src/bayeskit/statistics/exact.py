@@ -117,15 +117,19 @@ class ExactSum:
             return self
         moved = np.moveaxis(self.limbs, axis, 0)
         kept = np.flatnonzero(index >= 0)
+        if n == 1 and len(kept) == len(index) > 0:
+            return ExactSum(np.ascontiguousarray(self.limbs.sum(axis=axis, keepdims=True)), self.low).carried()
         out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
-        if len(np.unique(index[kept])) == len(kept):
+        if np.bincount(index[kept], minlength=1).max() <= 1:
             if axis == 0:  # one block each, without a copy of them all between
                 for old in kept.tolist():
                     out[index[old]] = moved[old]
             else:
                 out[index[kept]] = moved[kept]
             return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low)  # nothing to carry
-        np.add.at(out, index[kept], moved[kept])
+        order = kept[np.argsort(index[kept], kind="stable")]
+        first = np.flatnonzero(np.diff(index[order], prepend=-1))
+        out[index[order[first]]] = np.add.reduceat(moved[order], first, axis=0)
         return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low).carried()
 
     def total(self) -> ExactSum:

@@ -130,6 +130,8 @@ class AugmentedDensity(Bounded):
     strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
     normalised: bool = True
 
+    additive: ClassVar[bool] = False
+
     @property
     def parts(self) -> tuple[str, ...]:
         return self.slices.columns

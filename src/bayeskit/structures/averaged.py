@@ -30,12 +30,13 @@ class Averaged(Discrete):
 
     A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;
     without any parent this is naive Bayes. Of more columns than ``parents`` those that tell most of the class are
-    parents. Tables have Laplace's correction. The mean of densities is one, but not the one a network would have:
-    evidence from it is approximate.
+    parents. P(x | c) has ``smoothing`` pseudo-rows in every level, tables given a parent ``given``. The mean of
+    densities is one, but not the one a network would have: evidence from it is approximate.
     """
 
     limit: float = 1.0
     parents: int | None = None
+    given: float = 0.5  # pseudo-rows of each level in the tables given a parent
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
@@ -43,6 +44,7 @@ class Averaged(Discrete):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "limit", positive("limit", self.limit))
+        object.__setattr__(self, "given", positive("given", self.given))
         if self.parents is not None and (not isinstance(self.parents, Integral) or self.parents < 1):
             raise InputError(f"parents={self.parents!r}: give a number of columns, or None for all")
 
@@ -67,7 +69,7 @@ class Averaged(Discrete):
                     tables.append(_own(every[p]))
                 else:
                     counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
-                    tables.append(_given(counts if p < j else counts.swapaxes(1, 2), every[j], self.smoothing))
+                    tables.append(_given(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
         known = tuple(np.concatenate([np.zeros(FRONT), m.counts.sum(axis=0)]) >= self.limit for m in every)
         return AveragedDensity(statistic.slices, tuple(chosen.tolist()), tuple(every), tuple(tables), known)
 
@@ -100,6 +102,7 @@ class AveragedDensity(Bounded):
     known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for holes in front
 
     normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,14 +14,15 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
+from bayeskit.foretold import WORST, ordinary
 from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
 
 TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
+MANY = 0.05  # of the rows: fewer zeros are no mass of their own
 CERTAIN = 0.05  # log-probability of a step above which a density is refused
-WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,31 @@ class Choice:
                 return _fitted(family, together, context.weights.sum(keepdims=True))
             return BackedOff(_fitted(family, rows, context.weights), weights)
 
+        centres = Bins.empty([column.name], len(weights)).update(rows).column(0)
+        plain = ordinary(centres) and bool((weights > 0).all())
+
+        def scores(family: Any) -> Iterator[float]:
+            support = getattr(family, "support", ANY)
+            if getattr(family, "atom", False) and not _many_zeros(column):
+                raise InputError(f"column {column.name!r} has few zeros; {type(family).__name__} is for many")
+            more = np.log(column.step) if column.step > 0 and not support.whole else 0.0
+            foretold = None
+            if plain and hasattr(family, "foretell"):
+                outside = centres.edges[~support.inside(centres.edges)]
+                if len(outside):
+                    raise InputError(support.refusal(column.name, float(outside[0]), type(family).__name__))
+                foretold = family.foretell(centres)
+            if foretold is None:
+                by_class = fitted(family, False)
+                for density in (Pooled(fitted(family, True), len(weights)), by_class):
+                    yield _score(density, family, rows, column.step)
+            else:
+                for score, largest in foretold.scores(centres, more, getattr(family, "atom", False)):
+                    _certain(largest, column.step)
+                    yield score
+
         toll = TOLL * np.log(max(float(weights.sum()), 1.0))
-        return Trial.of(column.name, self.candidates, fitted, rows, column.step, toll)
+        return Trial.of(column.name, self.candidates, fitted, scores, len(weights), toll)
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,13 @@ class LevelChoice:
             density: LogDensity = family.fit(together, everyone) if shared else family.fit(column, context)
             return density
 
-        return Trial.of(column.tables[0][0], self.candidates, fitted, _levels(column), 0.0, 0.0)
+        rows = _levels(column)
+
+        def scores(family: Any) -> Iterator[float]:
+            yield _score(Pooled(fitted(family, True), column.groups), family, rows, 0.0)
+            yield _score(fitted(family, False), family, rows, 0.0)
+
+        return Trial.of(column.tables[0][0], self.candidates, fitted, scores, column.groups, 0.0)
 
 
 @dataclass(frozen=True)
@@ -101,26 +131,24 @@ class Trial:
         name: str,
         candidates: Sequence[Any],
         fitted: Callable[[Any, bool], LogDensity],
-        rows: Block,
-        step: float,
+        scores: Callable[[Any], Iterable[float]],
+        classes: int,
         toll: float,
     ) -> Trial:
         """Every candidate on the rows of a column, with one density for all classes and with one for each."""
         tried, refused = [], []
         for order, family in enumerate(candidates):
             try:
-                by_class = fitted(family, False)
-                classes = by_class.terms(rows).shape[2]
-                both: tuple[LogDensity, ...] = (Pooled(fitted(family, True), classes), by_class)
-                for rank, density in enumerate(both):
-                    tried.append((_score(density, family, rows, step) - toll * rank, rank, order, family, density))
+                for rank, score in enumerate(scores(family)):
+                    tried.append((score - toll * rank, rank, order, family))
             except InputError as error:
                 refused.append((family, str(error)))
         if not tried:
             raise InputError(f"column {name!r} takes none of the families tried: {refused[0][1]}")
         tried.sort(key=lambda t: (-t[0], t[1], t[2]))
-        scores = tuple((family, score, rank == 0) for score, rank, _, family, _ in tried)
-        return cls(name, tried[0][4], scores, tuple(refused))
+        best, shared = tried[0][3], tried[0][1] == 0
+        density = Pooled(fitted(best, True), classes) if shared else fitted(best, False)
+        return cls(name, density, tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused))
 
     @property
     def family(self) -> str:
@@ -209,6 +237,18 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     return density
 
 
+def _many_zeros(column: BinnedColumn) -> bool:
+    """Whether zeros are so many that they are a thing of their own, and so are the others."""
+    zeros = float(column.pooled[column.edges == 0].sum() / max(column.pooled.sum(), 5e-324))
+    return MANY <= zeros <= 1 - MANY
+
+
+def _certain(largest: float, step: float) -> None:
+    """Refuse a density that gives a recording step more than the probability there is."""
+    if step > 0 and largest > CERTAIN:
+        raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
+
+
 def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:
     """Sum of log p of each row without itself, as probabilities of a recording step."""
     if rows.groups is None or rows.weights is None:
@@ -217,7 +257,7 @@ def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
     terms = density.terms(block, own=True)[np.arange(rows.rows), 0, rows.groups]
     if step > 0 and not getattr(family, "support", ANY).whole:
-        terms = terms + np.log(step)
-    if step > 0 and terms.max(initial=0.0) > CERTAIN:
-        raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
+        certain = getattr(family, "atom", False) & (rows.numeric.column(0) == 0)  # a probability as it is
+        terms = terms + np.where(certain, 0.0, np.log(step))
+    _certain(terms.max(initial=0.0), step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())

@@ -13,7 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit
+from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -84,7 +84,7 @@ class Full:
         regularised = tuple(tuple(numbers.columns[j] for j in some) for some in singular)
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
         parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
-        return FullDensity(parts, joint, normals, empty, regularised, len(context.weights))
+        return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
 
 
 def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...]:
@@ -110,13 +110,22 @@ class FullDensity:
     single: tuple[str, ...]  # categorical columns of one level
     regularised: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
     classes: int
+    removable: bool  # whether a row can be taken out
 
     normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where the numeric columns have their values."""
+        means, covariances = self.normals.means, self.normals.covariances
+        columns = enumerate(self.normals.numbers.columns)
+        return {name: Axis.around(means[:, j], np.sqrt(covariances[:, j, j])) for j, name in columns}
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         z, codes = self._read(block)
@@ -133,8 +142,11 @@ class FullDensity:
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    @staticmethod
-    def _own(block: Block, z: Float, codes: Int) -> Own:
+    def _own(self, block: Block, z: Float, codes: Int) -> Own:
+        if not self.removable:
+            raise InputError(
+                "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
+            )
         return Own(*block.own(), codes, z)
 
     def _log(self, z: Float, codes: Int, own: Own | None) -> Float:

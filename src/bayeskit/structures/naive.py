@@ -127,6 +127,11 @@ class NaiveDensity:
         return all(d.normalised for d in self.densities)
 
     @property
+    def additive(self) -> bool:
+        """Whether what a column says does not depend on which others are known."""
+        return all(getattr(d, "additive", True) for d in self.densities)
+
+    @property
     def trials(self) -> tuple[Any, ...]:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))

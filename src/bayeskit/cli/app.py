@@ -1,0 +1,48 @@
+"""The ``bayeskit`` command: every command by name, and what an error means to a shell."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from bayeskit.cli import asking, judging, learning, networks, showing
+
+EPILOG = (
+    "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
+    "4 a file could not be read or written; 130 interrupted."
+)
+
+app = typer.Typer(
+    name="bayeskit",
+    help="Probabilities one can trust, from any table: learn, forget, predict, explain, decide.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for group in (learning, asking, judging, networks, showing):
+    group.register(app)
+
+
+def main() -> None:
+    """Run a command; an error that we raise on purpose is a line, not a traceback."""
+    from bayeskit.errors import BayeskitError
+
+    try:
+        app()
+    except BayeskitError as error:
+        _leave(str(error), 3)
+    except BrokenPipeError:  # the reader has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:
+        _leave(f"{error.filename or 'a file'}: {error.strerror or error}", 4)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
+
+
+def _leave(message: str, code: int) -> None:
+    print(f"bayeskit: {message.strip()}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,131 @@
+"""Commands that learn: fit, update, forget, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.options import ModelFile, ModelName, Settings, Target, Weight
+from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.places import Cluster, Rows, opened
+from bayeskit.errors import InputError
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The model file; the source's name with .bayes unless given."),
+]
+OtherTarget = Annotated[
+    str | None, typer.Option("--target", "-t", help="The column with the classes; that of the fit unless given.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, fit, "bayeskit fit people.csv --target income --kinds zip=nominal -o people.bayes")
+    command(app, update, "bayeskit update people.bayes january.parquet")
+    command(app, forget, "bayeskit forget people.bayes erased.csv")
+    command(app, merge, "bayeskit merge north.bayes south.bayes -o both.bayes")
+
+
+def fit(
+    target: Target,
+    rows: Rows,
+    settings: Settings,
+    cluster: Cluster,
+    say: Saying,
+    output: Output = None,
+    model: ModelName = "naive",
+    weight: Weight = None,
+) -> None:
+    """Learn a model from a table and save it."""
+    classifier, path = settings.classifier(model), output or _beside(rows.place)
+    if not hasattr(classifier, "save"):
+        raise InputError(f"--model {model} cannot be saved; use it with evaluate and compare, or from Python")
+    with notes(say) as told:
+        with opened(rows, say, "learning", cluster) as source:
+            classifier.fit(source, target, sample_weight=weight)
+        classifier.save(path)
+    _tell(classifier, path, f"learned {_rows(classifier)}", told, say)
+
+
+def update(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: OtherTarget = None,
+    weight: Weight = None,
+) -> None:
+    """Teach a model file more rows; new classes and levels are welcome."""
+    from bayeskit.estimators.files import update_file
+
+    _revise(update_file, "learned", file, rows, cluster, say, target, weight)
+
+
+def forget(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: OtherTarget = None,
+    weight: Weight = None,
+) -> None:
+    """Make a model file forget rows: afterwards it is the model that never saw them, bit for bit."""
+    from bayeskit.estimators.files import forget_file
+
+    _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
+
+
+def merge(
+    files: Annotated[list[Path], typer.Argument(help="Model files of the same kind.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)],
+    say: Saying,
+) -> None:
+    """Write the model that has learned what all of these have."""
+    from bayeskit.estimators.files import merge_files
+
+    with notes(say) as told:
+        classifier = merge_files(files, output)
+    _tell(classifier, output, f"merged {len(files)} models of {_rows(classifier)}", told, say)
+
+
+def _revise(
+    change: Callable[..., Any],
+    done: str,
+    file: Path,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: str | None,
+    weight: str | None,
+) -> None:
+    with notes(say) as told, opened(rows, say, "reading", cluster) as source:
+        classifier = change(file, source, target, weight)
+    last = classifier.model_.journal[-1]
+    _tell(classifier, file, f"{done} {last.rows:,.10g} rows; the model has {_rows(classifier)}", told, say)
+
+
+def _beside(place: str | None) -> Path:
+    """The model file that goes with a source."""
+    plain = place and "://" not in place and not set("*?[") & set(place) and place != "-"
+    return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
+
+
+def _rows(classifier: Any) -> str:
+    return f"{classifier.model_.counted.weight:,.10g} rows"
+
+
+def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
+    summary = classifier.summary()
+    data = {
+        "model": str(path),
+        "rows": classifier.model_.counted.weight,
+        "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
+        "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in summary.columns],
+        "digest": summary.digest,
+        "notes": told,
+    }
+    say.answer(f"{summary}\n\n{done}; saved in {path}", data)

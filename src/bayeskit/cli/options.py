@@ -1,0 +1,169 @@
+"""Options of a model, and the texts of options as values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bayeskit
+from bayeskit.errors import InputError
+
+MODELS = {  # by the name a user types; those are offered that this version has
+    "naive": "NaiveBayes",
+    "full": "FullBayes",
+    "knn": "KNNBayes",
+    "tan": "TAN",
+    "kdb": "KDB",
+    "aode": "AODE",
+    "network": "NetworkBayes",
+    "auto": "AutoBayes",
+}
+OFFERED = tuple(name for name, public in MODELS.items() if public in bayeskit.__all__)
+WORDS = {"true": True, "false": False, "none": None}
+PANEL = "Model"
+
+ModelFile = Annotated[Path, typer.Argument(help="A .bayes model file.", show_default=False)]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column with the classes.", show_default=False)]
+Weight = Annotated[str | None, typer.Option(help="A column with the weights of the rows.")]
+Prior = Annotated[str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9")]
+CostsFile = Annotated[
+    Path | None, typer.Option(help="A CSV table of costs: a row for each class, a column for each action.")
+]
+
+
+ModelName = Annotated[str, typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is set."""
+
+    prior: Annotated[
+        str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9", rich_help_panel=PANEL)
+    ] = None
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a column is: zip=nominal, visits=count, stage=ordinal, or its levels in order: size=S<M<L",
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    families: Annotated[
+        list[str] | None, typer.Option(help="Likelihoods: auto, or by column: age=Kernel", rich_help_panel=PANEL)
+    ] = None
+    smoothing: Annotated[float | None, typer.Option(help="Added to zero counts; 0 is none.", rich_help_panel=PANEL)] = (
+        None
+    )
+    unseen: Annotated[
+        str | None, typer.Option(help="A level never seen: missing, smooth or error.", rich_help_panel=PANEL)
+    ] = None
+    missing: Annotated[
+        str | None, typer.Option(help="A missing value: skip, or level (a value of its own).", rich_help_panel=PANEL)
+    ] = None
+    set: Annotated[
+        list[str] | None, typer.Option(help="Any other setting of the model: k=7", rich_help_panel=PANEL)
+    ] = None
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.", rich_help_panel=PANEL)] = -1
+
+    def classifier(self, name: str) -> Any:
+        """The classifier by the name a user types, with those settings that were given."""
+        if name not in OFFERED:
+            raise InputError(f"--model {name!r} is not known; choose one of {', '.join(OFFERED)}")
+        kind = getattr(bayeskit, MODELS[name])
+        given = {
+            "prior": prior_of(self.prior),
+            "kinds": kinds_of(self.kinds),
+            "families": families_of(self.families),
+            "smoothing": self.smoothing,
+            "unseen": self.unseen,
+            "missing": self.missing,
+        }
+        wanted = {setting: value for setting, value in given.items() if value is not None}
+        wanted |= {setting: _value(text) for setting, text in assigned(self.set or (), "--set").items()}
+        taken = inspect.signature(kind).parameters
+        for setting in wanted:
+            if setting not in taken:
+                known = ", ".join(p for p in taken if p != "n_jobs")
+                raise InputError(f"--model {name} has no setting {setting!r}; it has: {known}")
+        return kind(**wanted, **({"n_jobs": self.jobs} if "n_jobs" in taken else {}))
+
+
+def listed(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names given one by one or with commas.
+
+    >>> listed(["id,name", "town"])
+    ('id', 'name', 'town')
+    """
+    return tuple(name.strip() for text in given or () for name in text.split(",") if name.strip())
+
+
+def assigned(given: Sequence[str], option: str) -> dict[str, str]:
+    """``name=value`` settings, several with commas, as a mapping.
+
+    >>> assigned(["yes=0.1,no=0.9"], "--prior")
+    {'yes': '0.1', 'no': '0.9'}
+    """
+    found: dict[str, str] = {}
+    for part in listed(given):
+        name, sign, value = part.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"{option} {part!r}: write it as name=value")
+        if name.strip() in found:
+            raise InputError(f"{option} names {name.strip()!r} twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def exact(text: str, option: str) -> Fraction:
+    """A number, also one written as a fraction.
+
+    >>> exact("1/50000", "--prior")
+    Fraction(1, 50000)
+    """
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise InputError(f"{option}: {text!r} is not a number") from error
+
+
+def prior_of(given: str | None, classes: Sequence[Any] = ()) -> Any:
+    """A prior as a word or by class; classes that are numbers are found by how they are written."""
+    if given is None or "=" not in given:
+        return given
+    written = {str(label): label for label in classes}
+    return {written.get(name, name): float(exact(p, "--prior")) for name, p in assigned([given], "--prior").items()}
+
+
+def kinds_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """
+    >>> kinds_of(["zip=nominal", "size=S<M<L"])
+    {'zip': 'nominal', 'size': ['S', 'M', 'L']}
+    """
+    if not given:
+        return None
+    return {name: kind.split("<") if "<" in kind else kind for name, kind in assigned(given, "--kinds").items()}
+
+
+def families_of(given: Sequence[str] | None) -> Any:
+    """One family for all, or by column."""
+    if not given:
+        return None
+    return given[0] if len(given) == 1 and "=" not in given[0] else assigned(given, "--families")
+
+
+def _value(text: str) -> Any:
+    """A setting as a number or a word of Python where it is one."""
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,93 @@
+"""What a command says: answers on standard output, progress and notes on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+
+@dataclass(frozen=True)
+class Saying:
+    """How to answer."""
+
+    json: Annotated[bool, typer.Option("--json", help="Answer in JSON.", rich_help_panel="Output")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel="Output")] = (
+        False
+    )
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is to be said beside the answer."""
+        return self.json or self.quiet
+
+    def answer(self, text: Any, data: Any) -> None:
+        """The answer as text for people or as JSON for machines."""
+        if self.json:
+            print(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
+        elif not self.quiet:
+            print(text)
+
+
+@contextmanager
+def notes(say: Saying) -> Iterator[list[str]]:
+    """Warnings of the library as notes: collected for JSON, and told where something may be said."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield told
+        finally:
+            told += dict.fromkeys(str(warning.message) for warning in caught)
+            for note in () if say.silent else told:
+                print(f"note: {note}", file=sys.stderr)
+
+
+@contextmanager
+def progress(title: str, say: Saying, source: Any) -> Iterator[Callable[[int], object] | None]:
+    """Rows so far, rows a second and the time left, for people who look at a terminal; else nothing to call."""
+    if say.silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from bayeskit.engines.files import rows_of
+
+    shown = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} rows  {task.fields[speed]:,.0f} rows/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with shown:
+        task = shown.add_task(title, total=rows_of(source), speed=0.0)
+
+        def more(rows: int) -> None:
+            shown.update(task, advance=rows, speed=shown.tasks[0].speed or 0.0)
+
+        yield more
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; numbers it does not have are null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)

@@ -1,0 +1,73 @@
+"""Commands that show: inspect, rule, demo."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.options import ModelFile, assigned, exact
+from bayeskit.cli.output import Saying
+
+
+def register(app: typer.Typer) -> None:
+    command(app, inspect, "bayeskit inspect people.bayes")
+    command(app, rule, "bayeskit rule --prior ill=0.01,well=0.99 --likelihood ill=0.9,well=0.09")
+    command(app, demo, "bayeskit demo")
+
+
+def inspect(file: ModelFile, say: Saying) -> None:
+    """Show what a model file holds: classes, columns, settings, digest and journal."""
+    from bayeskit import network_record, record, store
+    from bayeskit.errors import ModelFileError
+    from bayeskit.explain.summary import Summary
+
+    if store.peek(file).get("model") == network_record.KIND:
+        raise ModelFileError(f"{file}: this is a network; use bayeskit network query or draw")
+    model, kind, settings = record.load(file)
+    summary = Summary.of(model)
+    journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
+    given = ", ".join(f"{n}={v!r}" for n, v in settings.items())
+    text = f"{kind}({given})\ntarget {model.schema.target!r}, digest {model.digest}\n\n{summary}\n\n{journal}"
+    data = {
+        "kind": kind,
+        "settings": {n: v if isinstance(v, int | float | str | None) else repr(v) for n, v in settings.items()},
+        "target": model.schema.target,
+        **asdict(summary),
+        "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
+        "journal": [asdict(entry) for entry in model.journal],
+    }
+    say.answer(text, data)
+
+
+def rule(
+    prior: Annotated[
+        str, typer.Option(help="P(h): a number, or by hypothesis: ill=0.01,well=0.99", show_default=False)
+    ],
+    likelihood: Annotated[str, typer.Option(help="P(e | h), likewise.", show_default=False)],
+    say: Saying,
+    evidence: Annotated[str | None, typer.Option(help="P(e); one hypothesis alone needs it.")] = None,
+) -> None:
+    """Bayes' rule on numbers, P(h | e) = P(e | h) P(h) / P(e); fractions such as 1/50000 are exact."""
+    from bayeskit.rule import bayes_rule
+
+    total = None if evidence is None else exact(evidence, "--evidence")
+    found = bayes_rule(_given(prior, "--prior"), _given(likelihood, "--likelihood"), total)
+    by_name = {n: float(p) for n, p in (found if isinstance(found, dict) else {"posterior": found}).items()}
+    width = max(map(len, by_name))
+    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name)
+
+
+def _given(text: str, option: str) -> Any:
+    if "=" not in text:
+        return exact(text, option)
+    return {name: exact(p, option) for name, p in assigned([text], option).items()}
+
+
+def demo() -> None:
+    """Learn from the embedded example through DuckDB, judge on rows held out, explain one case, learn and forget."""
+    from bayeskit.cli.demo import main
+
+    main()

@@ -1,0 +1,154 @@
+"""Delimited: CSV files read by their own header lines, with types that hold for every value."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bayeskit.engines.reading import Reading
+from bayeskit.engines.sql import Table, literal, quoted, unlike
+from bayeskit.errors import InputError
+
+WHOLE = r"[+-]?\d{1,19}"
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+TYPES = {  # each holds when every value matches; the first that fits is taken
+    "BOOLEAN": r"(?i)\s*(true|false)\s*",
+    "BIGINT": rf"\s*{WHOLE}\s*",
+    "DOUBLE": rf"(?i)\s*({NUMBER}|[+-]?(nan|inf|infinity))\s*",
+    "DATE": r"\d{4}-\d\d-\d\d",
+    "TIMESTAMP": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?",
+    "COMMA": r"\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*",
+    "KEY": r"0|-?[1-9]\d{0,17}",
+}
+PLAIN = {"text": "VARCHAR", "number": "DOUBLE"}  # DuckDB would take "yes" for a truth value, too
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """CSV files as text first; the type of a column is the narrowest that holds all of its values.
+
+    DuckDB's own guess is not used: it takes types from a sample (and rounds the first 0.5 after twenty thousand
+    integers), turns a file with one ragged row into a single column, and reads "no" as a boolean.
+    """
+
+    reading: Reading
+    headers: Mapping[str, tuple[str, tuple[str, ...]]]  # file -> delimiter and names
+
+    @classmethod
+    def of(cls, paths: Sequence[str], reading: Reading) -> Delimited:
+        headers = {}
+        for path in paths:
+            delimiter, names = _header(path, reading.encoding)
+            unlike(path, names)
+            headers[path] = (delimiter, names)
+        return cls(reading, headers)
+
+    @property
+    def names(self) -> list[str]:
+        every = (name for _, some in self.headers.values() for name in some)
+        return [name for name in dict.fromkeys(every) if name not in self.reading.ignore]
+
+    def typed(self, connection: Any, known: Mapping[str, str]) -> Table:
+        """All files, with types; where it is known what every column holds, no pass is needed to find out."""
+        names = self.names
+        if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
+            return Table(self._read({name: PLAIN[known[name]] for name in names}))
+        tests = ", ".join(f"{_test(kind, pattern, quoted(n))}" for n in names for kind, pattern in TYPES.items())
+        odd = ", ".join(f"bool_or(contains({quoted(n)}, chr(0)))" for n in names)
+        skip = ", store_rejects=true" * (self.reading.bad_lines == "skip")
+        ((*found,),) = connection.execute(f"select {tests}, {odd} from {self._read({}, skip)}").fetchall()
+        if skip:
+            self._tell(connection)
+        width = len(TYPES)
+        types, empty = {}, []
+        for j, name in enumerate(names):
+            fits = dict(zip(TYPES, found[j * width : (j + 1) * width], strict=True))
+            if found[len(names) * width + j]:
+                raise InputError(f"{self.reading.place}: column {name!r} holds NUL characters; the file is damaged")
+            types[name] = self._type(name, fits, known.get(name))
+            if fits["KEY"] is None and name not in known:  # no value to judge by
+                empty.append(name)
+        return Table(self._read(types), tuple(empty))
+
+    def _type(self, name: str, fits: Mapping[str, bool | None], known: str | None) -> str:
+        """A column known to hold text stays text, a key stays as it is, and one known for numbers may be empty."""
+        if known == "text":
+            return "VARCHAR"
+        if known == "key":
+            return "BIGINT" if fits["KEY"] else "VARCHAR"
+        if fits["KEY"] is None:
+            return "DOUBLE" if known == "number" else "VARCHAR"
+        number = "COMMA" if self.reading.decimal == "," else "DOUBLE"
+        if fits["COMMA"] and not fits["DOUBLE"] and number == "DOUBLE":
+            raise InputError(
+                f"{self.reading.place}: column {name!r} has numbers with commas; if they are decimal marks, "
+                f"read it with decimal=',' (--decimal ,), else take them out"
+            )
+        order = ("BOOLEAN", "BIGINT", number, "DATE", "TIMESTAMP")
+        return next(("DOUBLE" if kind == number else kind for kind in order if fits[kind]), "VARCHAR")
+
+    def _tell(self, connection: Any) -> None:
+        """Say which lines were left out."""
+        bad = connection.execute(
+            "select file_path, line, first(error_message) from reject_errors "
+            "join reject_scans using (scan_id, file_id) group by file_path, line order by file_path, line"
+        ).fetchall()
+        if bad:
+            shown = "; ".join(f"{path} line {line}: {why.splitlines()[0]}" for path, line, why in bad[:SHOWN])
+            more = f"; and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
+            warnings.warn(f"{len(bad)} bad lines were left out ({shown}{more})", stacklevel=2)
+
+    def _read(self, types: Mapping[str, str], more: str = "") -> str:
+        return "(" + " union all by name ".join(self._one(path, types, more) for path in self.headers) + ")"
+
+    def _one(self, path: str, types: Mapping[str, str], more: str) -> str:
+        delimiter, names = self.headers[path]
+        columns = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in names)
+        nulls = ", ".join(map(literal, self.reading.nulls))
+        return (
+            f"select * from read_csv({literal(glob.escape(path))}, auto_detect=false, header=true, "
+            f"hive_partitioning=false, quote='\"', escape='\"', delim={literal(delimiter)}, "
+            f"nullstr=[{nulls}], columns={{{columns}}}, "
+            f"decimal_separator={literal(self.reading.decimal)}, encoding={literal(self.reading.encoding)}, "
+            f"ignore_errors={self.reading.bad_lines == 'skip'}{more})"
+        )
+
+
+def _test(kind: str, pattern: str, column: str) -> str:
+    """Whether every value of a column is of a kind; null where it has none."""
+    fits = f"regexp_full_match({column}, {literal(pattern)})"
+    if kind == "BIGINT":  # nineteen digits may be too many
+        fits = f"(case when {fits} then try_cast({column} as bigint) is not null else false end)"
+        return f"bool_and(case when {column} is null then null else {fits} end)"
+    return f"bool_and({fits})"
+
+
+def _header(path: str, encoding: str) -> tuple[str, tuple[str, ...]]:
+    """The delimiter and the names of a file's first record."""
+    if path.endswith(".zst"):
+        raise InputError(f"{path}: CSV packed with Zstandard cannot be read; unpack it, or use gzip or Parquet")
+    opened = gzip.open if path.endswith(".gz") else open
+    try:
+        kind = "utf-8-sig" if encoding == "utf-8" else encoding
+        with opened(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
+            head = str(file.readline())
+            while head.count('"') % 2 and (line := str(file.readline())):  # a name may have a line end
+                head += line
+        head.encode(kind)  # what could not be read cannot be written
+    except (UnicodeError, LookupError) as error:
+        raise InputError(
+            f"{path}: the file is not {encoding} text ({error}); name its encoding (--encoding latin-1), or convert it"
+        ) from error
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: {error}") from error
+    bare = "".join(head.split('"')[::2])  # what stands outside of quotes
+    delimiter = "\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count)
+    names = next(csv.reader([head.strip("\r\n")], delimiter=delimiter), [])
+    return delimiter, tuple(name.strip() for name in names)

@@ -1,0 +1,145 @@
+"""Spark: frames of a cluster, counted where they are; only what was counted comes back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+import bayeskit
+from bayeskit import errors
+from bayeskit.engines.engine import R, slices
+from bayeskit.engines.local import Local
+from bayeskit.errors import InputError, SchemaError
+
+Result = TypeVar("Result")
+STATE = pa.schema({"partition": pa.int32(), "rows": pa.int64(), "state": pa.binary()})
+RAISED = re.compile(r"^bayeskit\.errors\.(\w+): (.*(?:\n(?!\s*(?:at |\n|$)).*)*)", re.MULTILINE)
+
+
+class Spark:
+    """A Spark frame, Classic or Connect: every partition is counted by its executor and sends one row, its state.
+
+    Nothing but these rows is believed: a task that Spark runs twice sends the same state, and one of them counts.
+    Executors need the driver's version of bayeskit.
+    """
+
+    outside = True
+
+    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self.rows = rows
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        return type(source).__module__.startswith("pyspark.sql") and hasattr(type(source), "mapInArrow")
+
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+        _unlike(source.columns)
+        return source.limit(0).toArrow().schema
+
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+        most, version = self.rows, bayeskit.__version__
+
+        def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            _check_version(version)
+            state, rows = empty, 0
+            for batch in slices(batches, most):
+                state = state.update(batch)
+                rows += batch.num_rows
+            partition = TaskContext.get().partitionId()
+            yield pa.RecordBatch.from_pydict(
+                {"partition": [partition], "rows": [rows], "state": [state.to_bytes()]}, schema=STATE
+            )
+
+        with _told():
+            states = _mapped(source, columns, count, STATE).toArrow().sort_by("partition")
+        numbers = states["partition"].to_pylist()
+        if numbers != list(range(len(numbers))):
+            raise InputError(f"Spark returned the partitions {numbers[:20]}, some twice or not at all; fit again")
+        whole = empty
+        for state in states["state"]:
+            whole = whole.merge(empty.with_bytes(state.as_py()))
+        if whole.rows != (sent := sum(states["rows"].to_pylist())):
+            raise InputError(f"Spark's tasks read {sent} rows, but {whole.rows} were counted; fit again")
+        return whole
+
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+        """The rows come to the driver, in the order in which Spark collects them."""
+        with _told():
+            table = _only(source, columns).toArrow()
+        return Local(self.n_jobs, self.rows).map(table, columns, step)
+
+    def frame(self, source: Any, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema) -> Any:
+        """The step applied to every batch where it is: a lazy frame with the columns of ``like``."""
+        most, version = self.rows, bayeskit.__version__
+
+        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            _check_version(version)
+            for batch in slices(batches, most):
+                yield step(batch)
+
+        return _mapped(source, columns, each, like)
+
+
+@contextmanager
+def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
+    """A frame of Parquet files or of a query, in a session of its own."""
+    from pyspark.sql import SparkSession
+
+    if query is None and Path(str(place)).suffix.lower() not in (".parquet", ".pq", ""):
+        raise InputError(f"{place}: Spark is given Parquet files, or a query")
+    builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")
+    session = (builder.master(master) if master else builder).getOrCreate()
+    try:
+        with _told():
+            yield session.read.parquet(str(place)) if query is None else session.sql(query)
+    finally:
+        session.stop()
+
+
+def _only(source: Any, columns: Sequence[str]) -> Any:
+    return source.select(*("`" + name.replace("`", "``") + "`" for name in columns))
+
+
+def _mapped(source: Any, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return _only(source, columns).mapInArrow(step, from_arrow_schema(like))
+
+
+def _unlike(names: Sequence[str]) -> None:
+    """Refuse names that Spark cannot tell apart, by default it does not look at case."""
+    folded = [name.casefold() for name in names]
+    if len(set(folded)) < len(folded):
+        twice = [name for name in names if folded.count(name.casefold()) > 1]
+        raise SchemaError(f"column names {' and '.join(map(repr, twice))} count as the same one; rename one")
+
+
+def _check_version(driver: str) -> None:
+    if bayeskit.__version__ != driver:
+        raise InputError(
+            f"an executor has bayeskit {bayeskit.__version__}, the driver {driver}; install the same on both"
+        )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """An error of bayeskit on an executor, as that error on the driver."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        told = str(error)
+        if raised := RAISED.search(told):
+            raise getattr(errors, raised[1], InputError)(raised[2].strip()) from error
+        if "No module named 'bayeskit'" in told:
+            raise InputError("the executors cannot import bayeskit; install it there, the driver's version") from error
+        raise

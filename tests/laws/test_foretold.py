@@ -1,0 +1,96 @@
+"""What families foretell from the cells of a column is what their densities say with one row of the cell left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from bayeskit import _core
+from bayeskit.data.block import Block, Columns
+from bayeskit.data.schema import Column, Schema
+from bayeskit.families import families
+from bayeskit.likelihood import Context
+from bayeskit.statistics.bins import Bins
+from bayeskit.structures.backoff import BackedOff
+
+ROWS = 240
+ALMOST = 2e-8  # logarithms of numbers a million deviations from zero have so many digits
+LABEL = np.arange(ROWS) % 3
+RNG = np.random.default_rng(8)
+COLUMNS = {
+    "normal": RNG.normal(LABEL, 1.0),
+    "far from zero": 1e6 + RNG.normal(LABEL, 1.0),
+    "positive": RNG.gamma(1.5 + LABEL, 2.0),
+    "rounded": RNG.gamma(1.5 + LABEL, 2.0).round(1) + 0.1,
+    "counts": RNG.poisson(4 + LABEL).astype(float),
+    "wide counts": RNG.negative_binomial(1.5, 0.05 + 0.02 * LABEL).astype(float),
+    "many zeros": np.where(RNG.random(ROWS) < 0.4, 0.0, RNG.lognormal(LABEL, 1.0)),
+}
+CASES = [
+    pytest.param(family(), x, id=f"{name}, {column}")
+    for name, family in families().items()
+    if hasattr(family, "foretell")
+    for column, x in COLUMNS.items()
+    if getattr(family(), "support", None) is None or family().support.inside(x).all()
+]
+
+
+def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
+    schema = Schema((Column("v", "quantitative", "double", "a test"),))
+    codes = np.empty((0, len(x)), dtype=np.int32)
+    return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weight)
+
+
+@pytest.mark.parametrize(("family", "x"), CASES)
+def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarray) -> None:
+    one = np.ones(ROWS)
+    rows = block_of(x, LABEL, one)
+    column = Bins.empty(["v"], 3).update(rows).column(0)
+    foretold = family.foretell(column)
+    if foretold is None:
+        pytest.skip("left to the density itself")
+    weights = np.bincount(LABEL).astype(float)
+    density = family.fit(family.statistic(rows.schema.columns, 3).update(rows), Context(weights))
+    terms = density.terms(rows, own=True)[:, 0]
+    cell = np.searchsorted(column.edges, x)
+    every = np.arange(ROWS)
+    assert foretold.own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
+    for k in range(3):
+        others = k != LABEL
+        assert foretold.others[k, cell[others]] == pytest.approx(terms[others, k], rel=1e-9, abs=ALMOST)
+    alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
+    pooled = family.fit(family.statistic(rows.schema.columns, 1).update(alone), Context(weights.sum(keepdims=True)))
+    wanted = pooled.terms(alone, own=True)[:, 0, 0]
+    assert foretold.pooled[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
+    # and their score is that of the backed-off density
+    backed = BackedOff(density, weights).terms(rows, own=True)[every, 0, LABEL]
+    (shared, _), (by_class, largest) = foretold.scores(column, 0.0)
+    assert shared == pytest.approx(wanted.sum(), rel=1e-9)
+    assert by_class == pytest.approx(backed.sum(), rel=1e-9)
+    assert largest == pytest.approx(backed.max(), rel=1e-9, abs=ALMOST)
+
+
+def test_most_columns_need_no_density() -> None:
+    column = Bins.empty(["v"], 3).update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS))).column(0)
+    found = {name for name, family in families().items() if hasattr(family, "foretell") and family().foretell(column)}
+    assert found >= {"Gaussian", "LogNormal", "Exponential", "Gamma", "Histogram", "Kernel"}
+
+
+@pytest.mark.parametrize("clone", _core.clones())
+def test_fast_sums_of_kernels_against_mpmath(clone: str) -> None:
+    rng, chosen = np.random.default_rng(3), _core.clone()
+    centre, weight = np.sort(rng.normal(0, 4, 300)), rng.random(300)
+    place = np.sort(np.concatenate([centre[::9], rng.normal(0, 6, 40)]))
+    try:
+        _core.use(clone)
+        found = _core.gauss(centre, weight, 1 / 0.3, place)
+    finally:
+        _core.use(chosen)
+    for x, sum_ in zip(place[::7].tolist(), found[::7].tolist(), strict=True):
+        z = [(mpmath.mpf(x) - c) / mpmath.mpf(0.3) for c in centre.tolist()]
+        known = mpmath.fsum(w * mpmath.exp(-t * t / 2) for t, w in zip(z, weight.tolist(), strict=True))
+        assert sum_ == pytest.approx(float(known), rel=1e-11, abs=1e-12)

@@ -1,0 +1,438 @@
+"""The bayeskit command, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+import bayeskit as bk
+from bayeskit.cli.app import main
+from bayeskit.cli.example import clinic
+
+VISITS = clinic(600).append_column("id", pa.array([f"{i:04d}" for i in range(600)]))
+FEATURES = VISITS.drop_columns(["id"])
+HALF = FEATURES.slice(0, 300)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(bk.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+
+
+def typed(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "bayeskit.cli", *words]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the visits in two parts."""
+    monkeypatch.chdir(tmp_path)
+    for name, begin in (("first", 0), ("second", 300)):
+        csv.write_csv(VISITS.slice(begin, 300), tmp_path / f"{name}.csv")
+    pq.write_table(VISITS, tmp_path / "all.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """The command in this process: exit code, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bayeskit", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        sys.stdout.flush()
+        return (left.value.code or 0, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def model(here: Path) -> str:
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(here / "m.bayes")
+    return "m.bayes"
+
+
+def digest(*parts: pa.Table) -> str:
+    return bk.NaiveBayes().fit(pa.concat_tables(parts), "diagnosis").model_.digest
+
+
+# -- in a process of its own ----------------------------------------------------------------------
+
+
+def test_a_user_learns_updates_forgets_and_predicts(here: Path) -> None:
+    fit = typed("fit", "first.csv", "--target", "diagnosis", "--ignore", "id")
+    assert (fit.returncode, fit.stderr) == (0, "")
+    assert "learned 300 rows; saved in first.bayes" in fit.stdout
+    update = typed("update", "first.bayes", "second.csv", "--ignore", "id", "--json")
+    assert json.loads(update.stdout)["digest"] == digest(FEATURES)
+    forget = typed("forget", "first.bayes", "second.csv", "--ignore", "id", "--quiet")
+    assert (forget.returncode, forget.stdout, forget.stderr) == (0, "", "")
+    assert bk.load("first.bayes").model_.digest == digest(HALF)
+    predict = typed("predict", "first.bayes", "second.csv", "--keep", "id", "-o", "out.csv")
+    assert (predict.returncode, predict.stdout) == (0, "300 rows answered in out.csv\n")
+
+
+def test_help_and_rule_and_inspect_never_load_scikit_learn(model: str) -> None:
+    spy = "import sys\nfrom bayeskit.cli.app import main\ntry: main()\nfinally: print('sklearn' in sys.modules)"
+    for words in (
+        ["--help"],
+        ["fit", "--help"],
+        ["rule", "--prior", "0.5", "--likelihood", "1", "--evidence", "1"],
+        ["inspect", model],
+    ):
+        found = subprocess.run([sys.executable, "-c", spy, *words], env=ENVIRONMENT, capture_output=True, text=True)
+        assert found.stdout.splitlines()[-1] == "False", words
+
+
+def test_standard_input_is_read_and_standard_output_written(here: Path, model: str) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-m", "bayeskit.cli", "predict", model, "-", "--keep", "id"],
+        env=ENVIRONMENT,
+        input=(here / "all.parquet").read_bytes(),
+        capture_output=True,
+    )
+    lines = asked.stdout.decode().splitlines()
+    assert lines[0] == '"id","prediction","P(cold)","P(flu)","P(pneumonia)"'
+    assert len(lines) == 601
+    assert lines[1].startswith('"0000",')
+
+
+def test_progress_is_shown_on_a_terminal_only(here: Path) -> None:
+    words = ["fit", "all.parquet", "-t", "diagnosis", "--ignore", "id"]
+    leader, follower = pty.openpty()
+    shown = subprocess.run(
+        [sys.executable, "-m", "bayeskit.cli", *words],
+        env={**ENVIRONMENT, "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=follower,
+    )
+    os.close(follower)
+    told = os.read(leader, 100_000).decode()
+    os.close(leader)
+    assert shown.returncode == 0
+    assert "rows/s" in told
+    assert typed(*words).stderr == ""
+
+
+def test_an_interrupted_pipe_is_no_error(here: Path, model: str) -> None:
+    line = f"{sys.executable} -m bayeskit.cli predict {model} all.parquet --keep all | head -1"
+    found = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=ENVIRONMENT, capture_output=True, text=True)
+    assert "Traceback" not in found.stderr
+    assert found.stdout.count("\n") == 1
+
+
+def test_a_shell_completes_commands() -> None:
+    asked = {"_BAYESKIT_COMPLETE": "complete_bash", "COMP_WORDS": "bayeskit fo", "COMP_CWORD": "1"}
+    line = "import sys; sys.argv = ['bayeskit']; from bayeskit.cli.app import main; main()"
+    found = subprocess.run([sys.executable, "-c", line], env=ENVIRONMENT | asked, capture_output=True, text=True)
+    assert found.stdout.split() == ["forget"]
+
+
+# -- what each command does -----------------------------------------------------------------------
+
+
+def test_fit_says_what_it_found(run: Any) -> None:
+    code, out, _ = run("fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["digest"] == digest(HALF)
+    assert {c["name"]: c["kind"] for c in told["columns"]}["aches"] == "binary"
+    assert [c["label"] for c in told["classes"]] == ["cold", "flu", "pneumonia"]
+
+
+def test_settings_reach_the_model(run: Any) -> None:
+    words = [
+        "--prior",
+        "cold=0.5,flu=0.3,pneumonia=1/5",
+        "--kinds",
+        "age=count,cough=none<dry<wet",
+        "--smoothing",
+        "0.5",
+    ]
+    words += ["--families", "temperature=Kernel", "--missing", "level", "--set", "unseen=smooth"]
+    code, _, err = run("fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "--json", *words)
+    settings = bk.load("first.bayes").get_params()
+    assert (code, err) == (0, "")
+    assert settings["prior"] == {"cold": 0.5, "flu": 0.3, "pneumonia": 0.2}
+    assert settings["kinds"] == {"age": "count", "cough": ("none", "dry", "wet")}
+    assert (settings["smoothing"], settings["missing"], settings["unseen"]) == (0.5, "level", "smooth")
+    assert settings["families"] == {"temperature": "Kernel"}
+
+
+MODELS = {"full": "FullBayes", "knn": "KNNBayes", "tan": "TAN", "kdb": "KDB", "aode": "AODE"}
+
+
+@pytest.mark.parametrize(("name", "public"), MODELS.items())
+def test_models_are_found_by_name(run: Any, name: str, public: str) -> None:
+    """Fitted, saved, and asked, whichever it is."""
+    words = {"knn": ["--set", "k=3,metric=gower"], "kdb": ["--set", "k=3"]}.get(name, [])
+    assert run("fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", name, "-q", *words) == (0, "", "")
+    assert type(bk.load("first.bayes")).__name__ == public
+    assert run("predict", "first.bayes", "all.parquet", "--keep", "id", "-o", "out.parquet", "-q") == (0, "", "")
+    assert pq.read_metadata("out.parquet").num_rows == 600
+
+
+def test_weights_count(run: Any) -> None:
+    rows = "v,w,class\n1,2,a\n5,0.5,a\n9,1,b\n"
+    Path("w.csv").write_text(rows)
+    run("fit", "w.csv", "-t", "class", "--weight", "w", "-q")
+    local = bk.NaiveBayes().fit(pa.table({"v": [1, 5, 9], "w": [2, 0.5, 1], "class": list("aab")}), "class", "w")
+    assert bk.load("w.bayes").model_.digest == local.model_.digest
+
+
+def test_a_query_of_a_database_is_learned(run: Any) -> None:
+    with closing(sqlite3.connect("shop.sqlite")) as connection, connection:
+        connection.execute("create table t (v real, class text)")
+        connection.execute("create table u (v real, class text)")
+        connection.executemany("insert into t values (?, ?)", [(1.0, "a"), (2.0, "a"), (7.0, "b"), (9.0, "b")])
+    assert run("fit", "shop.sqlite", "--sql", "select * from t where v < 9", "-t", "class", "-q")[0] == 0
+    assert bk.load("shop.bayes").model_.digest == bk.NaiveBayes().fit({"v": [1.0, 2.0, 7.0]}, list("aab")).model_.digest
+
+
+def test_merge_writes_what_all_have_learned(run: Any, model: str) -> None:
+    bk.NaiveBayes().fit(FEATURES.slice(300), "diagnosis").save("n.bayes")
+    assert run("merge", model, "n.bayes", "-o", "both.bayes", "-q") == (0, "", "")
+    assert bk.load("both.bayes").model_.digest == digest(FEATURES)
+
+
+def test_bad_lines_left_out_are_told(run: Any) -> None:
+    Path("bad.csv").write_text("v,class\n1,a\n2,a,x\n2,a\n7,b\n")
+    assert run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "-q") == (0, "", "")
+    out = run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "--json")[1]
+    assert "1 bad lines" in json.loads(out)["notes"][0]
+    assert "line 3" in run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip")[2]
+    assert run("fit", "bad.csv", "-t", "class")[0] == 3
+
+
+def test_words_for_missing(run: Any) -> None:
+    Path("gaps.csv").write_text("v,class\n1,a\n?,a\nNA,b\n7,b\n")
+    run("fit", "gaps.csv", "-t", "class", "--null", "?", "--null", "NA", "-q")
+    assert (
+        bk.load("gaps.bayes").model_.digest
+        == bk.NaiveBayes().fit({"v": [1, None, None, 7]}, list("aabb")).model_.digest
+    )
+
+
+def test_predict_gives_the_answers_of_the_model(run: Any, model: str) -> None:
+    code, _, err = run("predict", model, "all.parquet", "--keep", "id", "--evidence", "-o", "out.parquet")
+    found = pq.read_table("out.parquet")
+    assert (code, err) == (0, "")
+    assert found["id"].to_pylist() == VISITS["id"].to_pylist()
+    assert found["P(flu)"].to_pylist() == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
+    assert found["log_evidence"].to_pylist() == bk.load(model).log_evidence(FEATURES).tolist()
+
+
+def test_predict_takes_costs_and_a_prior(run: Any, model: str) -> None:
+    """Treating a cold costs 1, waiting with a pneumonia 100: treat where P(pneumonia) is above 1 %, about."""
+    Path("costs.csv").write_text("class,treat,wait\ncold,1,0\nflu,1,0\npneumonia,0,100\n")
+    prior = "cold=0.9,flu=0.09,pneumonia=0.01"
+    run(
+        "predict",
+        model,
+        "all.parquet",
+        "--ignore",
+        "id",
+        "--costs",
+        "costs.csv",
+        "--prior",
+        prior,
+        "-o",
+        "out.csv",
+        "-q",
+    )
+    found = csv.read_csv("out.csv").to_pydict()
+    for action, cost, p in zip(found["action"], found["expected_cost"], found["P(pneumonia)"], strict=True):
+        assert action == ("treat" if 1 - p <= 100 * p else "wait")
+        assert cost == pytest.approx(min(1 - p, 100 * p), abs=1e-12)
+    given = {"cold": 0.9, "flu": 0.09, "pneumonia": 0.01}
+    expected = bk.load(model).predict_proba(FEATURES, prior=given)[:, 2]
+    assert found["P(pneumonia)"] == pytest.approx(expected.tolist(), abs=1e-15)
+
+
+def test_explain_shows_one_row_that_adds_up(run: Any, model: str) -> None:
+    _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--count", "2", "--json")
+    seventh, eighth = json.loads(out)["rows"]
+    assert (seventh["row"], eighth["row"]) == (7, 8)
+    assert seventh["probability"]["flu"] == bk.load(model).predict_proba(FEATURES.slice(7, 1))[0, 1]
+    assert [p["column"] for p in seventh["parts"]] == list(FEATURES.column_names[:-1])
+    _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--top", "2")
+    assert out.startswith("row 7\n")
+    assert "(rest)" in out
+    code, _, err = run("explain", model, "all.parquet", "--ignore", "id", "--row", "600")
+    assert (code, "no row 600" in err) == (3, True)
+
+
+def test_inspect_shows_the_journal(run: Any, model: str) -> None:
+    assert "no update since it was fitted" in run("inspect", model)[1]
+    run("update", model, "second.csv", "--ignore", "id", "-q")
+    run("forget", model, "second.csv", "--ignore", "id", "-q")
+    told = json.loads(run("inspect", model, "--json")[1])
+    assert [(line["operation"], line["rows"]) for line in told["journal"]] == [("update", 300), ("forget", 300)]
+    assert told["digest"] == digest(HALF)
+    assert told["target"] == "diagnosis"
+
+
+def test_report_writes_a_page(run: Any, here: Path) -> None:
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "-o", "page.html")
+    code, out, _ = run(*words, "--title", "Visits", "--json")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    alone = json.loads(run("evaluate", *words[1:-2], "--json")[1])
+    assert code == 0
+    assert json.loads(out)["measures"] == alone["measures"]
+    assert "<h1>Visits</h1>" in page
+    assert 'id="program"' in page
+
+
+def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
+    """Beside sixty models, each fitted without one row."""
+    few = FEATURES.slice(0, 60)
+    csv.write_csv(few, "few.csv")
+    code, out, _ = run("evaluate", "few.csv", "-t", "diagnosis", "--method", "loo", "--json")
+    told = json.loads(out)
+    right = 0
+    for i, label in enumerate(few["diagnosis"].to_pylist()):
+        others = bk.NaiveBayes().fit(pa.concat_tables([few.slice(0, i), few.slice(i + 1)]), "diagnosis")
+        right += others.predict(few.slice(i, 1))[0] == label
+    assert code == 0
+    assert sum(row[label] for label, row in told["confusion"].items()) == right
+    assert next(m["value"] for m in told["measures"] if m["measure"] == "accuracy") == pytest.approx(right / 60)
+
+
+def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is tested once, in the fold that the hash of its key says, whatever the batches are."""
+    words = ["evaluate", "all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "5", "--json"]
+    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", 10**9)
+    code, out, err = run(*words)
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert sum(sum(row.values()) for row in told["confusion"].values()) == 600
+    assert json.loads(run(*words)[1]) == told
+
+
+def test_compare_ranks_models_on_the_same_folds(run: Any) -> None:
+    code, out, _ = run(
+        "compare", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive,tan", "--folds", "3", "--json"
+    )
+    told = json.loads(out)
+    assert code == 0
+    assert {line["model"] for line in told["models"]} == {"naive", "tan"}
+    losses = [line["log_loss"] for line in told["models"]]
+    assert losses == sorted(losses)
+    alone = json.loads(run("evaluate", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "--json")[1])
+    assert told["each"]["naive"]["confusion"] == alone["confusion"]
+
+
+SPRINKLER = """network garden { }
+variable rain { type discrete [ 2 ] { no, yes }; }
+variable wet { type discrete [ 2 ] { no, yes }; }
+probability ( rain ) { table 0.75, 0.25; }
+probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
+"""
+
+
+def test_a_network_answers(run: Any) -> None:
+    """P(rain | wet) = 0.25 x 0.8 / (0.25 x 0.8 + 0.75 x 0.1) = 8/11."""
+    Path("garden.bif").write_text(SPRINKLER)
+    found = json.loads(run("network", "query", "garden.bif", "-t", "rain", "--evidence", "wet=yes", "--json")[1])
+    assert found == pytest.approx({"no": 3 / 11, "yes": 8 / 11})
+    for words in (["-t", "snow"], ["-t", "rain", "--evidence", "wet=soaked"], ["-t", "rain", "--evidence", "snow=yes"]):
+        code, _, err = run("network", "query", "garden.bif", *words)
+        assert (code, "it has:" in err) == (3, True)
+
+
+def test_a_network_is_drawn(run: Any) -> None:
+    Path("garden.bif").write_text(SPRINKLER)
+    assert run("network", "draw", "garden.bif", "-o", "garden.svg", "-q") == (0, "", "")
+    assert Path("garden.svg").read_text().startswith("<svg")
+    assert run("network", "draw", "garden.bif", "-o", "garden.png")[0] == 3
+
+
+@pytest.mark.parametrize("ending", ["bif", "bayes"])
+def test_a_network_is_learned_from_a_table(run: Any, ending: str) -> None:
+    """Two columns that go together and one that does not; 27 and 9 of 36 rows, and pseudo-counts of one."""
+    lines = [f"{a},{a if i else 'x'},{c}\n" for a in "xy" for c in "uvw" for i in range(6)]
+    Path("t.csv").write_text("a,b,c\n" + "".join(lines))
+    code, out, _ = run("network", "learn", "t.csv", "-o", f"t.{ending}", "--forbidden", "b>a", "--json")
+    assert (code, json.loads(out)["edges"]) == (0, [["a", "b"]])
+    found = json.loads(run("network", "query", f"t.{ending}", "-t", "b", "--evidence", "a=y", "--json")[1])
+    assert found == pytest.approx({"x": (3 + 1) / (18 + 2), "y": (15 + 1) / (18 + 2)})
+
+
+def test_rule(run: Any) -> None:
+    """A cough in a cold, exactly."""
+    _, out, _ = run("rule", "--prior", "ill=1/100,well=99/100", "--likelihood", "ill=9/10,well=9/100", "--json")
+    assert json.loads(out) == {"ill": 10 / 109, "well": 99 / 109}
+    assert run("rule", "--prior", "1/50000", "--likelihood", "1/2", "--evidence", "1/20")[1] == "posterior  0.0002\n"
+
+
+def test_the_demonstration_runs(run: Any) -> None:
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "through DuckDB" in out
+    assert "the same model" in out
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+WRONG = {
+    "a missing file": (["fit", "gone.csv", "-t", "x"], 3, r"gone\.csv: no such file"),
+    "a missing target": (["fit", "first.csv", "-t", "income"], 3, "no column is named 'income'"),
+    "no target": (["fit", "first.csv"], 2, "--target"),
+    "no source": (["fit", "-t", "x"], 3, "nothing to read"),
+    "an unknown model": (["fit", "first.csv", "-t", "diagnosis", "-m", "magic"], 3, "naive"),
+    "a setting of another model": (["fit", "first.csv", "-t", "diagnosis", "--set", "k=7"], 3, "no setting 'k'"),
+    "a prior that is none": (["fit", "first.csv", "-t", "diagnosis", "--prior", "cold=x"], 3, "not a number"),
+    "a folder to write to": (["fit", "first.csv", "-t", "diagnosis", "-o", "nowhere/m.bayes"], 4, "No such file"),
+    "a model that is none": (["inspect", "first.csv"], 3, r"first\.csv"),
+    "a missing model": (["update", "gone.bayes", "first.csv"], 3, r"gone\.bayes"),
+    "columns never seen": (["predict", "m.bayes", "first.csv"], 3, "unseen at fit time"),
+    "an ending for answers": (
+        ["predict", "m.bayes", "first.csv", "--keep", "id", "-o", "out.xlsx"],
+        3,
+        r"\.parquet or \.csv",
+    ),
+    "a key that is not there": (["predict", "m.bayes", "all.parquet", "--keep", "id,key"], 3, "'key'"),
+    "folds of a holdout": (
+        ["evaluate", "first.csv", "-t", "diagnosis", "--method", "holdout", "--folds", "3"],
+        3,
+        "--folds",
+    ),
+    "a model that cannot be saved": (["fit", "first.csv", "-t", "diagnosis", "-m", "auto"], 3, "cannot be saved"),
+    "an arc that is none": (["network", "learn", "first.csv", "-o", "n.bif", "--required", "ab"], 3, "parent>child"),
+    "an engine that is none": (["fit", "first.csv", "-t", "diagnosis", "--engine", "flink"], 3, "auto or spark"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "said"), WRONG.values(), ids=list(WRONG))
+def test_what_is_wrong_is_told_in_a_line(run: Any, model: str, words: list[str], code: int, said: str) -> None:
+    found, out, err = run(*words)
+    assert (found, out) == (code, "")
+    assert re.search(said, err)
+    assert "Traceback" not in err
+
+
+def test_forgetting_rows_never_learned_leaves_the_file(run: Any, model: str) -> None:
+    before = Path(model).read_bytes()
+    Path("never.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,barking,true,cold\n")
+    code, _, err = run("forget", model, "never.csv")
+    assert (code, Path(model).read_bytes()) == (3, before)
+    assert "barking" in err
+
+
+def test_updating_with_a_bad_file_leaves_the_model(run: Any, model: str) -> None:
+    before = Path(model).read_bytes()
+    Path("bad.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,dry,true,cold\n41,37\n")
+    assert run("update", model, "bad.csv")[0] == 3
+    assert Path(model).read_bytes() == before

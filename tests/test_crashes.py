@@ -1,0 +1,121 @@
+"""A command killed at any moment, or out of disk space, leaves what was there: whole files only."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bayeskit as bk
+from bayeskit.cli.example import clinic
+
+VISITS = clinic(20_000)
+HALF = VISITS.slice(0, 10_000)
+LOOP = """
+import sys, warnings
+from bayeskit.cli.app import app
+import bayeskit as bk
+bk.NaiveBayes, bk.load  # what takes long is loaded before the first moment at which it may be killed
+print("ready", flush=True)
+while True:
+    app([*sys.argv[1:]], standalone_mode=False)
+"""
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(bk.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    pq.write_table(HALF, folder / "half.parquet")
+    pq.write_table(VISITS.slice(10_000), folder / "other.parquet")
+    return folder
+
+
+def killed(*words: str, moments: list[float]) -> None:
+    """The command again and again, killed at each of these moments after it was ready."""
+    for moment in moments:
+        with subprocess.Popen([sys.executable, "-c", LOOP, *words], env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            try:
+                process.wait(moment)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+
+
+def moments(seed: int, count: int = 3) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.uniform(0.02, 0.6) for _ in range(count)]
+
+
+def test_a_killed_fit_leaves_the_old_model_or_the_new(tables: Path, tmp_path: Path) -> None:
+    target = tmp_path / "m.bayes"
+    old = bk.NaiveBayes().fit(HALF.slice(0, 100), "diagnosis")
+    old.save(target)
+    killed("fit", str(tables / "half.parquet"), "-t", "diagnosis", "-o", str(target), "-q", moments=moments(1))
+    assert bk.load(target).model_.digest in {old.model_.digest, bk.NaiveBayes().fit(HALF, "diagnosis").model_.digest}
+
+
+def test_a_killed_update_leaves_the_model_of_some_updates(tables: Path, tmp_path: Path) -> None:
+    """Each time round the model has learned the other half once more; its journal says how often."""
+    target = tmp_path / "m.bayes"
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(target)
+    killed("update", str(target), str(tables / "other.parquet"), "-q", moments=moments(2))
+    found = bk.load(target).model_
+    weight = pa.array([1.0] * 10_000 + [float(len(found.journal))] * 10_000)
+    expected = bk.NaiveBayes().fit(VISITS, "diagnosis", sample_weight=weight)
+    assert found.digest == expected.model_.digest
+
+
+def test_a_killed_predict_leaves_no_part_of_a_file(tables: Path, tmp_path: Path) -> None:
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(tmp_path / "m.bayes")
+    target = tmp_path / "out.parquet"
+    words = ["predict", str(tmp_path / "m.bayes"), str(tables / "other.parquet"), "-o", str(target), "-q"]
+    killed(*words, moments=moments(3))
+    assert not target.exists() or pq.read_table(target).num_rows == 10_000
+
+
+@pytest.mark.parametrize("command", ["fit", "update", "predict"])
+def test_a_full_disk_leaves_the_old_file(tables: Path, tmp_path: Path, command: str) -> None:
+    """No file may grow beyond a few bytes, as on a disk that is full."""
+    model, other = tmp_path / "m.bayes", str(tables / "other.parquet")
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(model)
+    target = tmp_path / "out.parquet" if command == "predict" else model
+    if command == "predict":
+        target.write_bytes(b"the old answers")
+    words = {
+        "fit": ["fit", other, "-t", "diagnosis", "-o", str(model)],
+        "update": ["update", str(model), other],
+        "predict": ["predict", str(model), other, "-o", str(target)],
+    }
+    before = target.read_bytes()
+    run = subprocess.run(
+        [sys.executable, "-m", "bayeskit.cli", *words[command], "-q"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+    )
+    assert run.returncode == 4, run.stderr
+    assert "an older file is intact" in run.stderr
+    assert target.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted({"m.bayes", target.name})
+
+
+def test_two_updates_at_once_both_count(tables: Path, tmp_path: Path) -> None:
+    target = tmp_path / "m.bayes"
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(target)
+    words = [sys.executable, "-m", "bayeskit.cli", "update", str(target), str(tables / "other.parquet"), "-q"]
+    both = [subprocess.Popen(words, env=ENVIRONMENT) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert [entry.rows for entry in bk.load(target).model_.journal] == [10_000, 10_000]
+    assert bk.load(target).model_.counted.weight == 30_000

@@ -1,0 +1,179 @@
+"""Spark: executors in processes of their own give the local model, whatever happens to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bayeskit as bk
+from bayeskit.cli.example import clinic
+from cluster import MISSING, SETTINGS, session
+
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+VISITS = clinic(4000)
+LOCAL = bk.NaiveBayes().fit(VISITS, "diagnosis")
+
+
+def frame(data: pa.Table = VISITS) -> Any:
+    return session().createDataFrame(data)
+
+
+@pytest.mark.parametrize("partitions", [1, 5, 40])
+def test_any_partitioning_gives_the_local_model(partitions: int) -> None:
+    """Forty partitions leave some of the rows of a class, or a level, to few of them."""
+    model = bk.NaiveBayes().fit(frame().repartition(partitions), "diagnosis")
+    assert model.model_.digest == LOCAL.model_.digest
+
+
+def test_empty_partitions_count_as_nothing() -> None:
+    few = VISITS.slice(0, 6)
+    model = bk.NaiveBayes().fit(frame(few).repartition(9), "diagnosis")
+    assert model.model_.digest == bk.NaiveBayes().fit(few, "diagnosis").model_.digest
+
+
+def test_bins_and_weights_come_home_too() -> None:
+    data = VISITS.append_column("w", pa.array(np.random.default_rng(0).random(VISITS.num_rows)))
+    kinds = {"families": {"age": "Kernel", "pulse": "Histogram"}, "missing": {"temperature": "level"}}
+    there = bk.NaiveBayes(**kinds).fit(frame(data).repartition(3), "diagnosis", sample_weight="w")
+    here = bk.NaiveBayes(**kinds).fit(data, "diagnosis", sample_weight="w")
+    assert there.model_.digest == here.model_.digest
+
+
+def test_learning_more_and_forgetting_on_a_cluster() -> None:
+    model = bk.NaiveBayes().fit(VISITS.slice(0, 1000), "diagnosis")
+    model.partial_fit(frame(VISITS.slice(1000)), "diagnosis")
+    assert model.model_.digest == LOCAL.model_.digest
+    model.forget(frame(VISITS.slice(0, 1000)), "diagnosis")
+    assert model.model_.digest == bk.NaiveBayes().fit(VISITS.slice(1000), "diagnosis").model_.digest
+
+
+def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
+    """A task kills its executor (kill -9) when it has handed on some of its rows; Spark runs the lost tasks again."""
+    mark = str(tmp_path / "killed")
+
+    def fatal(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import signal
+
+        from pyspark import TaskContext
+
+        for batch in batches:
+            yield batch.slice(0, batch.num_rows // 2)
+            if TaskContext.get().partitionId() == 3 and not os.path.exists(mark):
+                with open(f"/proc/{os.getppid()}/status") as status:  # the parent of the worker's parent is the JVM
+                    executor = int(next(line for line in status if line.startswith("PPid")).split()[1])
+                with open(mark, "x") as file, open(f"/proc/{executor}/cmdline") as command:
+                    file.write(command.read())
+                os.kill(executor, signal.SIGKILL)
+            yield batch.slice(batch.num_rows // 2)
+
+    source = frame().repartition(8)
+    model = bk.NaiveBayes().fit(source.mapInArrow(fatal, source.schema), "diagnosis")
+    assert "CoarseGrainedExecutorBackend" in Path(mark).read_text()
+    assert model.model_.digest == LOCAL.model_.digest
+
+
+def test_a_predicted_frame_stays_on_the_cluster() -> None:
+    data = VISITS.slice(0, 500).append_column("id", pa.array(range(500)))
+    there = LOCAL.predict_frame(frame(data).repartition(3), keep="id", evidence=True)
+    assert type(there).__module__.startswith("pyspark.sql")
+    here = LOCAL.predict_frame(data, keep="id", evidence=True)
+    assert there.toArrow().sort_by("id").to_pydict() == here.to_pydict()
+    assert here["P(flu)"].to_pylist() == LOCAL.predict_proba(VISITS.slice(0, 500))[:, 1].tolist()
+
+
+def test_predictions_may_come_to_the_driver() -> None:
+    assert LOCAL.predict_proba(frame()).tobytes() == LOCAL.predict_proba(VISITS).tobytes()
+
+
+def test_executors_never_load_scikit_learn() -> None:
+    def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        list(batches)
+        yield pa.RecordBatch.from_pydict({"name": sorted({n for n in sys.modules if n.count(".") < 2})})
+
+    bk.NaiveBayes().fit(frame(), "diagnosis")
+    LOCAL.predict_frame(frame()).toArrow()
+    seen = set(frame().mapInArrow(loaded, "name string").toArrow()["name"].to_pylist())
+    assert {"bayeskit.statistics", "bayeskit.answers"} <= seen  # the very workers that counted and answered
+    assert not {"sklearn", "duckdb"} & seen
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "said"),
+    [
+        (pa.array([1.0, float("inf")]), bk.errors.InputError, "'v' has an infinite value"),
+        (pa.array(["2024-05-01", None]).cast(pa.date32()), bk.errors.KindError, "'v' has type date32"),
+    ],
+)
+def test_what_is_wrong_on_an_executor_is_told_as_here(column: pa.Array, error: type, said: str) -> None:
+    with pytest.raises(error, match=said):
+        bk.NaiveBayes().fit(frame(pa.table({"v": column, "class": ["a", "b"]})), "class")
+
+
+def test_names_spark_cannot_tell_apart_are_refused() -> None:
+    with pytest.raises(bk.errors.SchemaError, match="'A' and 'a'"):
+        bk.NaiveBayes().fit(frame(pa.table({"A": [1.0], "a": [2.0], "class": ["x"]})), "class")
+
+
+CONNECT = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+import bayeskit as bk
+from bayeskit.cli.example import clinic
+builder = SparkSession.builder.remote("local[2]")
+for name, value in json.loads(sys.argv[1]).items():
+    builder = builder.config(name, value)
+frame = builder.getOrCreate().createDataFrame(clinic(4000)).repartition(3)
+assert "connect" in type(frame).__module__
+model = bk.NaiveBayes().fit(frame, "diagnosis")
+print(model.model_.digest, model.predict_frame(frame).count())
+"""
+
+
+def test_spark_connect_gives_the_local_model() -> None:
+    pytest.importorskip("grpc", reason="needs pyspark[connect]")
+    environment = {**os.environ, "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"]}
+    run = subprocess.run(
+        [sys.executable, "-c", CONNECT, json.dumps(SETTINGS)], env=environment, capture_output=True, text=True
+    )
+    assert run.stdout.split() == [LOCAL.model_.digest, "4000"], run.stderr[-2000:]
+
+
+def test_the_command_learns_on_spark(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    for i in range(3):
+        part = VISITS.slice(1500 * i, 1500)
+        pq.write_table(part.append_column("id", pa.array(range(part.num_rows))), tmp_path / "lake" / f"{i}.parquet")
+    words = [
+        "fit",
+        "lake",
+        "-t",
+        "diagnosis",
+        "--ignore",
+        "id",
+        "-o",
+        "m.bayes",
+        "--engine",
+        "spark",
+        "--master",
+        "local[2]",
+    ]
+    environment = {**os.environ, "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"]}
+    run = subprocess.run(
+        [sys.executable, "-m", "bayeskit.cli", *words], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert bk.load(tmp_path / "m.bayes").model_.digest == LOCAL.model_.digest
