@@ -96,6 +96,20 @@ def test_streamed_rows_have_a_report(tmp_path):
     assert "streamed" in outline.text
 
 
+def test_long_names_do_not_become_attributes(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.array(["a", "b" * 90 + " onload=alert(1) " + "b" * 90])[rng.integers(0, 2, 50)]
+    page, _ = written(tmp_path, bk.NaiveBayes(), pd.DataFrame({"x" * 90 + " onclick=y ": rng.normal(size=50)}), labels)
+    found = []
+
+    class Attributes(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            found.extend(name for name, _ in attrs)
+
+    Attributes().feed(page)
+    assert not [name for name in found if name.startswith("on")]
+
+
 def test_many_levels_are_cut_to_the_most_frequent(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"level {i}" for i in range(5000)] + ["often"] * 100

@@ -200,12 +200,13 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
     [
         bk.TAN(),
         bk.KDB(missing="level"),
+        bk.AODE(),
         bk.NaiveBayes(families={"age": bk.families.Kernel(), "sugar": bk.families.Histogram()}),
         bk.NaiveBayes(families={"sugar": bk.families.Gamma(), "visits": bk.families.NegativeBinomial()}),
         bk.NaiveBayes(weights="fitted", missing="level"),
         bk.Calibrated(bk.NaiveBayes()),
     ],
-    ids=["tree", "two parents", "grid and pieces", "formulas", "weights", "temperature"],
+    ids=["tree", "two parents", "averaged", "grid and pieces", "formulas", "weights", "temperature"],
 )
 def test_page_agrees_with_python(browser, folder, rows, model):
     table, labels = rows

@@ -16,7 +16,7 @@ from bayeskit.likelihood import Axis
 from bayeskit.model import Model
 from bayeskit.reports.curve import Curve, Formula, Grid, Pieces, Whole
 from bayeskit.reports.profile import COMMON, Profile
-from bayeskit.reports.program import FRONT, Question, Shape, Table
+from bayeskit.reports.program import FRONT, Parts, Question, Shape, Table
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table
@@ -36,8 +36,7 @@ class Additive:
     def possible(self) -> bool:
         return self.model.density.parts == self.model.schema.names
 
-    def parts(self) -> tuple[tuple[Question, ...], tuple[Table | Shape, ...], str]:
-        """Questions, factors, and a note on what is not exact."""
+    def parts(self) -> Parts:
         questions = tuple(self._question(c) for c in self.model.schema.columns)
         numbers = [j for j, q in enumerate(questions) if q.levels is None]
         curves, error = self._curves({j: questions[j] for j in numbers})
@@ -53,7 +52,7 @@ class Additive:
         note = (
             f"{grids} of the columns on a grid of values, whose terms are off by at most {error:.1g}" if grids else ""
         )
-        return questions, tuple(factors), note
+        return Parts(questions, tuple(factors), note)
 
     def _question(self, column: Column) -> Question:
         profile = self.profiles[column.name]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.reports.markup import Safe, percent, text
+from bayeskit.reports.markup import Safe, percent, plain, text
 
 SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
 WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
@@ -26,10 +26,10 @@ def square(inner: str, across: str, up: str, label: str) -> str:
     middle = TOP + SIZE / 2
     turned = f'x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})"'
     return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(label, 300)}">'
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{plain(label, 120)}">'
         f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
-        f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(across)}</text>'
-        f'<text class="axis" {turned}>{text(up)}</text>'
+        f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{plain(across)}</text>'
+        f'<text class="axis" {turned}>{plain(up)}</text>'
         f"</svg>"
     )
 
@@ -86,7 +86,7 @@ def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
         f'</span><span class="n">{size:.3f}</span></li>'
         for name, size in zip(names, sizes, strict=True)
     )
-    return f'<ol class="bars" aria-label="{text(unit, 200)}">{rows}</ol>'
+    return f'<ol class="bars" aria-label="{plain(unit, 120)}">{rows}</ol>'
 
 
 def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
@@ -115,4 +115,79 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
 
 
 def _signed(number: float) -> str:
-    return "0.00" if abs(number) < 0.005 else f"{number:+.2f}".replace("-", "−")
+    return "0.00" if abs(number) < 0.005 else _minus(f"{number:+.2f}")
+
+
+def key(labels: Sequence[Any]) -> str:
+    """Which colour is which class."""
+    shown = "".join(f'<li><i class="c{k}"></i>{text(label)}</li>' for k, label in enumerate(labels))
+    return f'<ul class="key">{shown}</ul>'
+
+
+def lines(x: Float, y: Float, label: str) -> str:
+    """Curves over the values of a column: y is (n, curves)."""
+    wide, high, left, edge, base = 300, 150, 46, 8, 28
+    down, up = min(float(y.min()), 0.0), max(float(y.max()), 0.0)
+    span, over = (up - down) or 1.0, float(x[-1] - x[0]) or 1.0
+    across = left + (x - x[0]) / over * (wide - left - edge)
+
+    def height(value: Any) -> Any:
+        return edge + (up - value) / span * (high - base - edge)
+
+    def curve(k: int) -> str:
+        points = zip(across.tolist(), height(y[:, k]).tolist(), strict=True)
+        return f'<polyline class="line c{k}" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>'
+
+    marks = [0.0, *(v for v in (down, up) if abs(v) > span / 8)]
+    sides = "".join(
+        f'<text x="{left - 6}" y="{height(v) + 4:.1f}" text-anchor="end">{_minus(f"{v:+.1f}" if v else "0")}</text>'
+        for v in marks
+    )
+    places = ((0, "start"), (len(x) // 2, "middle"), (len(x) - 1, "end"))
+    ends = "".join(
+        f'<text x="{across[i]:.1f}" y="{high - 6}" text-anchor="{anchor}">{_minus(f"{x[i]:.4g}")}</text>'
+        for i, anchor in places
+    )
+    zero = f'<line class="even" x1="{left}" x2="{wide - edge}" y1="{height(0.0):.1f}" y2="{height(0.0):.1f}"/>'
+    named = f'role="img" aria-label="{plain(f"Evidence in {label}", 120)}"'
+    curves = "".join(map(curve, range(y.shape[1])))
+    return f'<svg class="plot" viewBox="0 0 {wide} {high}" {named}>{zero}{curves}{sides}{ends}</svg>'
+
+
+def leaning(rows: Sequence[tuple[Any, float]]) -> str:
+    """Lengths to the left and right of zero."""
+    most = max((abs(size) for _, size in rows), default=0.0) or 1.0
+
+    def row(name: Any, size: float) -> str:
+        place = f"left:{50 + min(size, 0) / most * 50:.2f}%;width:{abs(size) / most * 50:.2f}%"
+        return (
+            f'<li class="{"for" if size >= 0 else "against"}"><span class="name">{text(name, 24)}</span>'
+            f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
+            f'<span class="n">{_signed(size)}</span></li>'
+        )
+
+    return f'<ol class="fall">{"".join(row(name, size) for name, size in rows)}</ol>'
+
+
+def strips(names: Sequence[Any], sizes: Float) -> str:
+    """Points on a line for each name, one for each class: sizes is (names, classes)."""
+    low, high = min(float(sizes.min()), 0.0), max(float(sizes.max()), 0.0)
+    wide = (high - low) or 1.0
+
+    def at(size: float) -> str:
+        return f"left:{2 + 96 * (size - low) / wide:.2f}%"
+
+    items = "".join(
+        f'<li><span class="name">{text(name, 24)}</span><span class="track dotted"><u style="{at(0.0)}"></u>'
+        + "".join(f'<i class="c{k}" style="{at(size)}"></i>' for k, size in enumerate(row))
+        + "</span></li>"
+        for name, row in zip(names, sizes.tolist(), strict=True)
+    )
+    ends = (
+        f'<li><span></span><span class="ends"><small>{_signed(low)}</small><small>{_signed(high)}</small></span></li>'
+    )
+    return f'<ol class="fall strips">{items}{ends}</ol>'
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")

@@ -44,6 +44,16 @@ def text(what: Any, most: int = LONG) -> Safe:
     return Safe(f'<span title="{html.escape(whole[:400])}">{html.escape(whole[: most - 1])}…</span>')
 
 
+def plain(what: Any, most: int = LONG) -> Safe:
+    """A name for attributes and pictures, which hold no elements.
+
+    >>> plain('"x" onload=y', 8)
+    '&quot;x&quot; onl…'
+    """
+    whole = str(what)
+    return Safe(html.escape(whole if len(whole) <= most else whole[: most - 1] + "…"))
+
+
 def script(what: Any) -> str:
     """JSON that can stand in a script element.
 

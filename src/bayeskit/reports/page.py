@@ -16,7 +16,7 @@ import bayeskit
 from bayeskit.errors import KindError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.reports import cases, overview, panel, performance
+from bayeskit.reports import cases, overview, panel, performance, portrait
 from bayeskit.reports.markup import Section, table, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
@@ -83,12 +83,15 @@ def _sections(evaluation: Evaluation) -> list[Section]:
         performance.costs(evaluation),
         None if seen is None or told is None else cases.informative(seen, told),
     ]
+    whatif = WhatIf.of(model, profiles, seen)
+    if whatif.program is not None and told is not None:
+        found.append(portrait.portraits(whatif.program, told))
     hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
     explained = None
     if rows is not None and len(hard):
         explained = _explained(model, rows, hard)
         found.append(cases.cases(rows, hard, evaluation.classes, explained))
-    found.append(panel.section(evaluation, WhatIf.of(model, profiles, seen), told, hard, explained))
+    found.append(panel.section(evaluation, whatif, told, hard, explained))
     found.append(_reproduce(evaluation))
     return [section for section in found if section is not None]
 

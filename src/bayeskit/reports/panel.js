@@ -56,7 +56,10 @@
     },
   };
 
+  let hidden = () => false; // questions taken as missing for the moment
+
   function code(q) {
+    if (hidden(q)) return MISSING;
     const question = questions[q], value = values[q];
     if (question.levels) return value === null ? question.hole : value;
     return value === null ? question.hole : place(question.cuts, value);
@@ -68,8 +71,33 @@
     return value === 0 && factor.zero ? factor.zero : forms[factor.curve.form](factor.curve, value);
   }
 
+  function cell(factor) {
+    return factor.of.reduce((sum, q, i) => sum + (code(q) + FRONT) * factor.steps[i], 0);
+  }
+
+  // The mean of the products of tables over the parents that are known; the product of the plain ones without any.
+  function averaged() {
+    const product = (tables) => tables.reduce((sum, f) => { const row = f.table[cell(f)]; return sum.map((v, k) => v + row[k]); }, new Array(K).fill(0));
+    const each = program.mixtures.filter((m) => m.known[code(m.of) + FRONT]).map((m) => product(m.factors));
+    return each.length ? classes.map((_, k) => logsum(each.map((row) => row[k])) - Math.log(each.length)) : product(factors);
+  }
+
+  // Of a mean: how it changes as the columns are revealed in order.
+  function revealed() {
+    let before = new Array(K).fill(0);
+    const out = questions.map((_, j) => {
+      hidden = (q) => q > j;
+      const after = averaged(), change = after.map((v, k) => v - before[k]);
+      before = after;
+      return change;
+    });
+    hidden = () => false;
+    return out;
+  }
+
   // What each column adds when revealed, in order, as Python's explanations have it: columns by classes.
   function terms() {
+    if (program.mixtures.length) return revealed().map((row) => row.map((v) => v * program.temperature));
     const out = questions.map(() => new Array(K).fill(0));
     for (const factor of factors) {
       if (factor.curve) {
@@ -143,7 +171,7 @@
 
   function number(q, j) {
     const span = q.high - q.low;
-    const step = q.whole ? 1 : span > 0 ? 10 ** Math.floor(Math.log10(span / 200)) : 1;
+    const step = q.whole ? 1 : span > 0 && Number.isFinite(span) ? 10 ** Math.floor(Math.log10(span / 200)) : 1;
     const usual = q.start;
     const slider = make("input", { type: "range", id: `q${j}`, min: q.low, max: q.high, step: q.whole ? 1 : "any" });
     const box = make("input", { type: "number", min: q.low, max: q.high, step: q.whole ? 1 : "any", "aria-label": `${q.name}, as a number` });

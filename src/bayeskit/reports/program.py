@@ -35,6 +35,8 @@ class Question:
         known = profile.numeric
         low, high = (profile.low, profile.high) if known else (0.0, 0.0)
         start = profile.middle if known else None
+        if known and 0 < high - low < np.inf:  # to a thousandth of the range
+            start = float(np.clip(round(profile.middle, 3 - int(np.floor(np.log10(high - low)))), low, high))
         return cls(profile.name, start, low=low, high=high, whole=whole, cuts=cuts, hole=hole)
 
     @classmethod
@@ -107,15 +109,36 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """One of several estimators that are averaged in the rows in which its parent is known."""
+
+    of: int  # the question that is the parent
+    known: tuple[bool, ...]  # by code, with places in front
+    factors: tuple[Table, ...]
+
+    def json(self) -> dict[str, Any]:
+        return {"of": self.of, "known": self.known, "factors": [f.json() for f in self.factors]}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a program is made of, and a note on what is not exact."""
+
+    questions: tuple[Question, ...]
+    factors: tuple[Table | Shape, ...]  # of rows in which no mixture has its parent, if there are mixtures
+    note: str = ""
+    mixtures: tuple[Mixture, ...] = ()
+
+
+@dataclass(frozen=True)
 class Program:
     """log P(c | x) = t (base_c + sum over factors of terms_c) + log new prior_c - log prior_c - log of the sum.
 
-    t is the temperature of a calibrated model, else 1.
+    t is the temperature of a calibrated model, else 1. Of mixtures the mean of the products counts.
     """
 
     classes: tuple[str, ...]
-    questions: tuple[Question, ...]
-    factors: tuple[Table | Shape, ...]
+    parts: Parts
     base: Float  # (K,)
     prior: Float  # (K,) the model's own, as probabilities
     temperature: float = 1.0
@@ -126,16 +149,35 @@ class Program:
         absent = np.zeros(len(values), dtype=bool)
         for question, mine in zip(self.questions, read, strict=True):
             absent |= (mine == ABSENT) & (question.levels is not None)
-        total = np.tile(self.base, (len(values), 1))
-        safe = [np.where(absent, -1.0, mine) for mine in read]
-        for factor in self.factors:
-            total = total + factor.terms(self.questions, safe)
-        total = self.temperature * total
+        total = self.temperature * (self.base + self._likelihood([np.where(absent, -1.0, mine) for mine in read]))
         with np.errstate(invalid="ignore"):
             share = np.exp(total - total.max(axis=1, keepdims=True))
         share[absent] = np.nan
         out: Float = share / share.sum(axis=1, keepdims=True)
         return out
+
+    def _likelihood(self, read: Sequence[Float]) -> Float:
+        """The sum of the factors, or the mean over the mixtures that apply: (n, K)."""
+        plain = self._sum(self.parts.factors, read)
+        if not self.parts.mixtures:
+            return plain
+        total, times = np.full_like(plain, -np.inf), np.zeros(len(plain))
+        for mixture in self.parts.mixtures:
+            there = np.array(mixture.known)[self.questions[mixture.of].codes(read[mixture.of]) + FRONT]
+            one = np.where(there[:, None], self._sum(mixture.factors, read), -np.inf)
+            total = np.logaddexp(total, one)
+            times += there
+        return np.where(times[:, None] > 0, total - np.log(np.maximum(times, 1.0))[:, None], plain)
+
+    def _sum(self, factors: Sequence[Table | Shape], read: Sequence[Float]) -> Float:
+        total = np.zeros((len(read[0]), len(self.base)))
+        for factor in factors:
+            total += factor.terms(self.questions, read)
+        return total
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self.parts.questions
 
     def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> tuple[float, int]:
         """The largest difference from posteriors found otherwise, and in how many rows it was looked for."""
@@ -147,7 +189,8 @@ class Program:
         return {
             "classes": self.classes,
             "questions": [q.json() for q in self.questions],
-            "factors": [f.json() for f in self.factors],
+            "factors": [f.json() for f in self.parts.factors],
+            "mixtures": [m.json() for m in self.parts.mixtures],
             "base": self.base.tolist(),
             "prior": self.prior.tolist(),
             "temperature": self.temperature,

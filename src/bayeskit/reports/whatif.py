@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from bayeskit.decision.calibration import Temperature
-from bayeskit.estimators.augmented import KDB, TAN
+from bayeskit.estimators.augmented import AODE, KDB, TAN
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.additive import Additive
-from bayeskit.reports.augmented import Augmented
+from bayeskit.reports.discrete import Discrete
 from bayeskit.reports.profile import Profile
 from bayeskit.reports.program import Program
 
@@ -44,14 +44,13 @@ class WhatIf:
         model = plain.model_
         if len(model.schema.names) > COLUMNS or not set(model.schema.names) <= set(profiles):
             return cls(None, f"its {len(model.schema.names):,} columns are too many for a page")
-        maker = Additive(model, profiles) if isinstance(plain, NaiveBayes) else Augmented(model, profiles)
+        maker = Additive(model, profiles) if isinstance(plain, NaiveBayes) else Discrete(model, profiles)
         if not maker.possible:
             return cls(None, "its tables are too large for a page, or belong to groups of columns")
-        questions, factors, note = maker.parts()
+        parts = maker.parts()
         program = Program(
             tuple(map(str, model.classes.tolist())),
-            questions,
-            factors,
+            parts,
             model.log_base(),
             np.exp(model.log_prior()),
             temperature,
@@ -59,11 +58,11 @@ class WhatIf:
         gap, checked = program.gap(seen.values, seen.proba)
         if gap > FAR:
             return cls(None, f"what could be written down differs from the model by {gap:.1g}")
-        return cls(program, note, gap, checked)
+        return cls(program, parts.note, gap, checked)
 
 
 def _plain(estimator: Any) -> tuple[BayesClassifier | None, float]:
     """The classifier whose terms can be written down, and the temperature they are multiplied by."""
     if isinstance(estimator, Calibrated) and isinstance(estimator.calibration_, Temperature):
         return _plain(estimator.estimator_)[0], estimator.calibration_.weight
-    return (estimator if isinstance(estimator, NaiveBayes | TAN | KDB) else None), 1.0
+    return (estimator if isinstance(estimator, NaiveBayes | TAN | KDB | AODE) else None), 1.0
