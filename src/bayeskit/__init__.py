@@ -38,6 +38,7 @@ _PLACES = {
     "LeaveOneOut": "bayeskit.evaluation.methods",
     "Bootstrap632": "bayeskit.evaluation.methods",
     "Confusion": "bayeskit.evaluation.confusion",
+    "report": "bayeskit.reports.page",
 }
 _MODULES = ("errors", "families", "smoothing")
 

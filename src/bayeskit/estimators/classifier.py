@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -263,6 +264,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """What was learned: classes and priors, columns with kind, family and reason."""
         check_is_fitted(self, "model_")
         return Summary.of(self.model_)
+
+    def _html_repr(self) -> str:
+        """In a notebook: the settings, and once fitted what was learned."""
+        if not self._fitted:
+            return str(super()._html_repr())
+        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
     def _rows(
         self,

@@ -11,9 +11,10 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError
-from bayeskit.frame import aligned
+from bayeskit.frame import aligned, html_table
 
 REST = "(rest)"
+SHOWN = 3  # rows printed
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,17 @@ class Explanation:
 
     def __str__(self) -> str:
         """The first rows as tables: what each column says for each class."""
-        return "\n\n".join(self.row(i) for i in range(min(len(self), 3)))
+        return "\n\n".join(self.row(i) for i in range(min(len(self), SHOWN)))
 
     def row(self, i: int) -> str:
         """One row as a table."""
+        return aligned(self._lines(i), left=2)
+
+    def _repr_html_(self) -> str:
+        tables = (html_table(self._lines(i), left=2, caption=f"row {i}") for i in range(min(len(self), SHOWN)))
+        return f"<div>{''.join(tables)}</div>"
+
+    def _lines(self, i: int) -> list[list[str]]:
         head = ["", "value", *(str(c) for c in self.classes)]
         lines = [["prior", "", *_signed(self.prior)]]
         for part, value, term in zip(self.parts, self.values[i], self.terms[i], strict=True):
@@ -82,7 +90,7 @@ class Explanation:
             lines.append([part, shown, *_signed(term)])
         lines.append(["log P(c, x)", "", *_signed(self.joint[i])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i])])
-        return aligned([head, *lines], left=2)
+        return [head, *lines]
 
 
 def check_top(most: Any) -> int:
