@@ -100,6 +100,7 @@ class AveragedDensity(Bounded):
     known: tuple[Bool, ...]  # of each column the levels that make it a parent, with places for holes in front
 
     normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit
+from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -112,11 +112,21 @@ class FullDensity:
     classes: int
 
     normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where each number column has its values: around the mean of every class, as wide as its cells lie apart."""
+        normals, shift = self.normals, self.normals.numbers.shift
+        apart = np.array([np.abs(cells.offset).max(axis=0, initial=0.0) for cells in normals.cells])
+        wide = np.hypot(np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2)), np.ldexp(apart, -shift))
+        columns = enumerate(normals.numbers.columns)
+        return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         z, codes = self._read(block)

@@ -149,6 +149,11 @@ class NaiveDensity:
         return found
 
     @property
+    def additive(self) -> bool:
+        """Whether each column's term depends on that column alone."""
+        return all(getattr(density, "additive", True) for density in self.densities)
+
+    @property
     def regularised(self) -> tuple[tuple[str, ...], ...]:
         """By class, the columns whose covariance had to be helped; of densities of several columns together."""
         return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))

@@ -1,0 +1,1 @@
+"""Displays: frames of numbers as pictures; matplotlib is imported when one is drawn."""
