@@ -39,7 +39,7 @@ _PLACES = {
     "Bootstrap632": "bayeskit.evaluation.methods",
     "Confusion": "bayeskit.evaluation.confusion",
 }
-_MODULES = ("errors", "families", "smoothing")
+_MODULES = ("errors", "families", "plots", "smoothing")
 
 __all__ = sorted([*_PLACES, *_MODULES])
 

@@ -76,9 +76,8 @@ class DensityDisplay(Display):
             if some is not None and len(some) and len(self.classes) <= HISTOGRAMS:
                 bins = np.arange(low - 0.5, high + 1) if not self.continuous else np.linspace(low, high, 31)
                 ax.hist(some, bins=bins, density=True, color=colour(k), alpha=0.25, zorder=1)
-            drawn = "-" if self.continuous else "o"
-            style = {"ls": line(k), "lw": 1.8} if self.continuous else {"ms": 4, "ls": ":", "lw": 0.8}
-            ax.plot(x[inside], self.density[inside, k], drawn, color=colour(k), label=label, **style)
+            style = {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
+            ax.plot(x[inside], self.density[inside, k], color=colour(k), label=label, **style)
         top = self.density[inside]
         finite = top[np.isfinite(top)]
         ax.set_ylim(0, 1.08 * max(float(finite.max(initial=0.0)), ax.get_ylim()[1] / 1.3, 1e-300))
@@ -87,8 +86,8 @@ class DensityDisplay(Display):
     def _some(self, k: int) -> Float | None:
         if self.data is None or self.codes is None:
             return None
-        mine = self.data[self.codes == k].astype(np.float64)
-        return mine[np.isfinite(mine)]
+        mine: Float = self.data[self.codes == k].astype(np.float64)
+        return np.asarray(mine[np.isfinite(mine)])
 
     def _bars(self, ax: Any) -> None:
         pooled = self.density.sum(axis=1)

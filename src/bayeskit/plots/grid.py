@@ -51,7 +51,8 @@ class Grid:
         x, y = (_along(points[:, j], wanted[j], resolution, margin) for j in (0, 1))
         wide, high = np.meshgrid(x, y)
         rows = _rows(X, names, {wanted[0]: wide.ravel(), wanted[1]: high.ravel()}, dict(at or {}))
-        return cls((str(wanted[0]), str(wanted[1])), x, y, rows, points)
+        shown = [f"x{name}" if isinstance(rows, np.ndarray) else str(name) for name in wanted]
+        return cls((shown[0], shown[1]), x, y, rows, points)
 
     @property
     def flat(self) -> tuple[Float, Float]:
@@ -68,7 +69,7 @@ class Grid:
         for k, label in enumerate(labels):
             mine = codes == k
             ax.scatter(
-                *self.points[mine].T, s=16, c=colour(k), marker=marker(k), label=label, ec="white", lw=0.4, zorder=3
+                *self.points[mine].T, s=22, c=colour(k), marker=marker(k), label=label, ec="white", lw=0.4, zorder=3
             )
 
     def frame_axes(self, ax: Any) -> None:

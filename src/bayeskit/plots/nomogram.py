@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,8 @@ class NomogramDisplay(Display):
         names.append("total points")
         across = top / max(high - low, 1e-300)
         step = _round_step((high - low) / 10)
-        ticks = np.arange(np.ceil(low / step), np.floor(high / step) + 0.5) * step
-        _line(ax, y, 0, top, [((t - low) * across, f"{t:g}") for t in ticks], top)
+        marks = np.arange(np.ceil(low / step), np.floor(high / step) + 0.5) * step
+        _line(ax, y, 0, top, [((t - low) * across, f"{t:g}") for t in marks.tolist()], top)
         y -= 1
         names.append(self.says)
         chances = [(p, (np.log(p / (1 - p)) - self.base) / self.unit) for p in CHANCES]
@@ -106,16 +107,19 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
     if not scale.numeric or len(points) < 3:
         yield values, points
         return
-    rising = np.sign(np.diff(points))
+    steps = np.diff(points)
+    rising = np.sign(steps[np.flatnonzero(steps)])
+    turns = np.flatnonzero(steps)[1:][np.diff(rising) != 0].tolist()
+    pieces = list(pairwise([0, *turns, len(points) - 1]))
     wide = max(0.02 * float(np.ptp(points)), NARROW)
-    turns, start = [], 0
-    for i in range(1, len(rising)):
-        if rising[i] != rising[start] and rising[i] != 0 and np.ptp(points[start : i + 1]) > wide:
-            if np.ptp(points[i:]) > wide:
-                turns.append(i)
-                start = i
-    for a, b in zip([0, *turns], [*turns, len(points) - 1], strict=True):
-        yield values[a : b + 1], points[a : b + 1]
+    while len(pieces) > 1:
+        narrow = min(range(len(pieces)), key=lambda i: np.ptp(points[pieces[i][0] : pieces[i][1] + 1]))
+        if np.ptp(points[pieces[narrow][0] : pieces[narrow][1] + 1]) > wide:
+            break
+        first = max(0, narrow - 1)
+        pieces[first : first + 2] = [(pieces[first][0], pieces[first + 1][1])]
+    for start, end in pieces:
+        yield values[start : end + 1], points[start : end + 1]
 
 
 def _numbers(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:

@@ -109,7 +109,7 @@ class SurfaceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         picture = self.grid.square(self.probability)
-        drawn = ax.contourf(self.grid.x, self.grid.y, picture, levels=np.linspace(0, 1, 11), cmap="Blues", alpha=0.85)
+        drawn = ax.contourf(self.grid.x, self.grid.y, picture, levels=np.linspace(0, 1, 11), cmap="Greys", alpha=0.6)
         rings = ax.contour(self.grid.x, self.grid.y, picture, levels=RINGS, colors=INK, linewidths=0.7)
         ax.clabel(rings, fmt="%.1f", fontsize=7)
         if self.codes is not None:

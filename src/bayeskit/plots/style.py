@@ -89,7 +89,7 @@ def legend(ax: Any, names: Sequence[str], **where: Any) -> None:
         note = f"{len(names)} classes"
         ax.annotate(note, (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=9, color="#555555")
     elif labels:
-        ax.legend(handles, labels, frameon=False, fontsize=9, **where)
+        ax.legend(handles, labels, framealpha=0.75, edgecolor="none", fontsize=9, **where)
 
 
 def labels_of(classes: Any) -> list[str]:
