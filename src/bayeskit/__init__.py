@@ -40,7 +40,7 @@ _PLACES = {
     "Confusion": "bayeskit.evaluation.confusion",
     "report": "bayeskit.reports.page",
 }
-_MODULES = ("errors", "families", "smoothing")
+_MODULES = ("errors", "families", "plots", "smoothing")
 
 __all__ = sorted([*_PLACES, *_MODULES])
 

@@ -129,7 +129,6 @@ class AugmentedDensity(Bounded):
     table: Float  # (cells, K)
     strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
     normalised: bool = True
-
     additive: ClassVar[bool] = False
 
     @property
