@@ -156,7 +156,10 @@ class AugmentedDensity(Bounded):
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         _refuse(own)
-        codes = self.slices.codes(block)
+        self.look_up(self.slices.codes(block), out)
+
+    def look_up(self, codes: Code, out: Float) -> None:
+        """Add the logarithms of all tables, from codes (columns, rows)."""
         cells = np.empty_like(codes)
         for j in range(len(self.arcs)):
             cells[j] = self._cells(codes, j)
