@@ -386,8 +386,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, type(self).__name__, settings)
+        record.save(path, self.model_, type(self).__name__, self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a file keeps of the parameters."""
+        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
