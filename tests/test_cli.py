@@ -296,6 +296,17 @@ def test_inspect_shows_the_journal(run: Any, model: str) -> None:
     assert told["target"] == "diagnosis"
 
 
+def test_report_writes_a_page(run: Any, here: Path) -> None:
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "-o", "page.html")
+    code, out, _ = run(*words, "--title", "Visits", "--json")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    alone = json.loads(run("evaluate", *words[1:-2], "--json")[1])
+    assert code == 0
+    assert json.loads(out)["measures"] == alone["measures"]
+    assert "<h1>Visits</h1>" in page
+    assert 'id="program"' in page
+
+
 def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
     """Beside sixty models, each fitted without one row."""
     few = FEATURES.slice(0, 60)

@@ -1,8 +1,9 @@
-"""Commands that judge: evaluate, compare."""
+"""Commands that judge: evaluate, report, compare."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -51,6 +52,7 @@ class Judging:
 
 def register(app: typer.Typer) -> None:
     command(app, evaluate, "bayeskit evaluate people.csv --target income --method loo")
+    command(app, report, "bayeskit report people.csv --target income -o people.html")
     command(app, compare, "bayeskit compare people.csv --target income --model naive,tan,aode --baselines")
 
 
@@ -62,6 +64,24 @@ def evaluate(
     with notes(say) as told, opened(rows, say, "reading") as source:
         found = bk.evaluate(classifier, at_hand(source), target, way, **others)
     say.answer(found, {**_measures(found), "notes": told})
+
+
+def report(
+    target: Target,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    model: ModelName = "naive",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+) -> None:
+    """Judge a model and write what was found as one HTML page, with the model to try out."""
+    classifier, way, others = settings.classifier(model), judging.way, judging.others
+    with notes(say) as told, opened(rows, say, "reading") as source:
+        found = bk.evaluate(classifier, at_hand(source), target, way, **others)
+        path = bk.report(found, output, title)
+    say.answer(f"{found}\n\nwritten to {path}", {**_measures(found), "path": str(path), "notes": told})
 
 
 def compare(

@@ -373,14 +373,16 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
-        values = tuple((*row, None, None) for row in plain.values)
-        whole = Explanation(
-            self.classes_,
-            base,
-            tuple(parts[j] for j in kept),
-            terms[:, kept],
-            tuple(tuple(row[j] for j in kept) for row in values),
-            self.predict_proba(X, prior),
+        values = tuple((*row, "", "") for row in plain.values)
+        unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
+        whole = replace(
+            plain,
+            prior=base,
+            parts=tuple(parts[j] for j in kept),
+            terms=terms[:, kept],
+            values=tuple(tuple(row[j] for j in kept) for row in values),
+            unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
+            proba=self.predict_proba(X, prior),
         )
         return whole if top is None else whole.top(top)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.reliability import BINS, FIELDS, gap, width_bins
+from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
 COST = 4  # expected, realised, weight that was decided, weight of it that was right
@@ -21,6 +22,7 @@ class Stakes:
 
     table: Float  # (K, actions) rows are true classes
     reject: float | None = None
+    actions: tuple[Any, ...] = ()  # their names
 
     def tallied(self, codes: Int, proba: Float) -> Float:
         """By row: expected cost of the best action, cost it turned out to have, decided, decided rightly: (COST, n)."""
