@@ -40,7 +40,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def killed(*words: str, moments: list[float], folder: Path) -> None:
-    """The command again and again, killed at each of these moments after it was ready, with its leavings in the folder."""
+    """The command again and again, killed at each of these moments; what it leaves is in the folder."""
     environment = {**ENVIRONMENT, "TMPDIR": str(folder)}
     for moment in moments:
         with subprocess.Popen([sys.executable, "-c", LOOP, *words], env=environment, stdout=subprocess.PIPE) as process:
