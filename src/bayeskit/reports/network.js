@@ -67,21 +67,11 @@
     return Array.from(product(factors).p);
   }
 
-  function make(tag, settings = {}, ...inside) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(settings)) {
-      if (name === "text") element.textContent = value; else if (value !== null) element.setAttribute(name, value);
-    }
-    element.append(...inside);
-    return element;
-  }
-
-  const cut = (text) => (text.length > 36 ? text.slice(0, 35) + "…" : text);
   const said = document.getElementById("evidence");
   const rows = nodes.map((node, v) => node.states.map((state, s) => {
     const bar = make("i"), value = make("span", { class: "n" });
-    const button = make("button", { type: "button", class: "state", "aria-pressed": "false", title: state.length > 36 ? state : null },
-      make("span", { class: "name", text: cut(state) }), make("span", { class: "track" }, bar), value);
+    const button = make("button", { type: "button", class: "state", "aria-pressed": "false" },
+      named("span", state, { class: "name" }), make("span", { class: "track" }, bar), value);
     button.addEventListener("click", () => { evidence[v] = evidence[v] === s ? -1 : s; update(); });
     return { bar, value, button };
   }));
@@ -108,6 +98,6 @@
   const panel = document.getElementById("network");
   panel.before(make("div", { class: "tools" }, clear));
   nodes.forEach((node, v) => panel.append(make("fieldset", { class: "node" },
-    make("legend", { text: cut(node.name), title: node.name.length > 36 ? node.name : null }), ...rows[v].map((r) => r.button))));
+    named("legend", node.name), ...rows[v].map((r) => r.button))));
   update();
 })();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import platform
+from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -44,9 +45,11 @@ def report(
     '<!doctype html>'
     """
     if isinstance(evaluation, Network):
-        page = _page(network.sections(evaluation), title or repr(evaluation), "network.js")
+        page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
     elif isinstance(evaluation, Evaluation):
-        page = _page(_sections(evaluation), title or f"{evaluation.name}: evaluation", "panel.js")
+        page = _page(
+            _sections(evaluation), title or f"{evaluation.name}: evaluation", ("elements.js", "model.js", "panel.js")
+        )
     else:
         raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
     target = Path(path)
@@ -54,12 +57,10 @@ def report(
     return target
 
 
-def _page(sections: list[Section], title: str, program: str) -> str:
+def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    style, code = (
-        resources.files("bayeskit.reports").joinpath(name).read_text(encoding="utf-8")
-        for name in ("style.css", program)
-    )
+    files = resources.files("bayeskit.reports")
+    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -72,7 +73,7 @@ def _page(sections: list[Section], title: str, program: str) -> str:
         f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1></header>\n'
         f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n'
         f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
-        f"<script>\n{code}</script>\n</body>\n</html>\n"
+        f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
     )
 
 
