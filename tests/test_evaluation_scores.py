@@ -6,12 +6,14 @@ from scipy import stats
 from sklearn import metrics
 
 import bayeskit as bk
-from bayeskit.evaluation.intervals import by_folds, wilson
+from bayeskit.curve import curve
+from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import Ranks, curve
+from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.proportion import wilson
 
 LABELS = np.array(["a", "b", "c", "d"])
 RNG = np.random.default_rng(0)

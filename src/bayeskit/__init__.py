@@ -17,6 +17,7 @@ _PLACES = {
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
     "Network": "bayeskit.estimators.network",
+    "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
@@ -40,7 +41,7 @@ _PLACES = {
     "Confusion": "bayeskit.evaluation.confusion",
     "report": "bayeskit.reports.page",
 }
-_MODULES = ("errors", "families", "smoothing")
+_MODULES = ("errors", "families", "plots", "smoothing")
 
 __all__ = sorted([*_PLACES, *_MODULES])
 

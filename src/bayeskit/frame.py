@@ -55,6 +55,16 @@ def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
     return "\n".join("  ".join(cells).rstrip() for cells in text)
 
 
+def shortened(value: Any, most: int = 24) -> str:
+    """A value as text of at most so many letters, on one line.
+
+    >>> shortened("antidisestablishmentarianism", 12)
+    'antidisest…m'
+    """
+    text = " ".join(f"{value:.6g}".split() if isinstance(value, float) else str(value).split())
+    return text if len(text) <= most else f"{text[: most - 2]}…{text[-1]}"
+
+
 def html_table(lines: Sequence[Sequence[str]], left: int, caption: str = "") -> str:
     """The same as a small HTML table, the first line as its head; every text is escaped.
 

@@ -33,7 +33,8 @@ def main() -> None:
     try:
         app()
     except BayeskitError as error:
-        _leave(str(error), 3)
+        hint = "leave them unread with --ignore, or carry them through predict with --keep"
+        _leave(f"{error}{hint}" if "unseen at fit time" in str(error) else str(error), 3)
     except BrokenPipeError:  # the reader has seen enough
         sys.stderr.close()
         sys.exit(0)

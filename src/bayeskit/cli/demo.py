@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
@@ -16,8 +17,9 @@ from bayeskit.cli.example import clinic
 TARGET = "diagnosis"
 
 
-def main(out: TextIO = sys.stdout) -> None:
-    """Run the demonstration and print what it finds."""
+def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html") -> None:
+    """Run the demonstration, print what it finds, and write a report."""
+    out = sys.stdout if out is None else out
     table = clinic()
     held = table.num_rows // 3
     with TemporaryDirectory() as folder:
@@ -35,7 +37,8 @@ def main(out: TextIO = sys.stdout) -> None:
         common = max(float(np.mean(truth == c)) for c in model.classes_)
         print(f"\nOn {held} visits held out ({unseen.name}):", file=out)
         print(f"  accuracy {np.mean(answer == truth):.3f} (always the commonest diagnosis: {common:.3f})", file=out)
-        print(f"\n{bk.evaluate(bk.NaiveBayes(), table, TARGET)}", file=out)
+        found = bk.evaluate(bk.NaiveBayes(), table, TARGET)
+        print(f"\n{found}", file=out)
 
         case = int(np.argmin(np.abs(proba.max(axis=1) - 0.8)))
         print(f"\nWhy visit {case} is called {answer[case]} (it was {truth[case]}), in natural logarithms:\n", file=out)
@@ -47,3 +50,5 @@ def main(out: TextIO = sys.stdout) -> None:
         same = "the same" if again.model_.digest == model.model_.digest else "NOT the same"
         print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
         print(f"digest {model.model_.digest[:16]}...", file=out)
+        if "report" in bk.__all__:
+            print(f"\nThe report: {bk.report(found, report)}", file=out)

@@ -24,8 +24,6 @@ MAGIC = {
     b"\x1f\x8b": ".csv.gz",
     b"{": ".jsonl",
 }
-
-
 UNPACKED = 8  # times its bytes on disk a file may take in memory
 PANEL = "Reading"
 
@@ -107,10 +105,8 @@ def _kept(folder: Path) -> str:
 
 @contextmanager
 def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
-    try:
-        from bayeskit.engines.spark import frame_of
-    except ImportError as error:
-        raise InputError("--engine spark needs pyspark; pip install 'bayeskit[spark]'") from error
+    from bayeskit.engines.spark import frame_of
+
     with frame_of(rows.place, rows.sql, master) as frame:
         yield frame.drop(*listed(rows.ignore))
 

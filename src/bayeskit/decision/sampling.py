@@ -62,10 +62,10 @@ def sampled(
     Each class is drawn as often as its prior says. Columns independent given the class are drawn one by one from a
     piecewise flat copy of their density; what the copy distorts, the weight p/q of the row takes back.
     """
-    joint_only = [d for d in model.density.densities if not getattr(d, "additive", True)]
-    if joint_only:
+    if not model.density.additive:
+        name = type(model.density.densities[0]).__name__
         raise InputError(
-            f"the Bayes error of {type(joint_only[0]).__name__} in more than two numeric columns is not available; "
+            f"the Bayes error of {name} in more than two numeric columns is not available; "
             f"leave columns out, or take the cross-validated error instead"
         )
     if samples < 1000:

@@ -91,8 +91,10 @@ class Spark:
 @contextmanager
 def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
     """A frame of Parquet files or of a query, in a session of its own."""
-    from pyspark.sql import SparkSession
-
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise InputError("Spark needs pyspark; pip install 'bayeskit[spark]'") from error
     if query is None and Path(str(place)).suffix.lower() not in (".parquet", ".pq", ""):
         raise InputError(f"{place}: Spark is given Parquet files, or a query")
     builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -23,11 +24,11 @@ from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.sample import Sample, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
-from bayeskit.frame import aligned
+from bayeskit.frame import aligned, kind_of
 from bayeskit.model import Model
 from bayeskit.pool import Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
@@ -168,7 +169,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        sample = Sample.of(X, y, sample_weight)
+        sample = _opened(Sample.of(X, y, sample_weight))
         rng = np.random.default_rng(self.random_state)
         judged = _some(sample, JUDGED, rng)
         plan = Plan.of(judged, rng, 5 if len(judged.rows) * len(encoder.classes_) <= 60_000 else 2)
@@ -372,14 +373,16 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
-        values = tuple((*row, None, None) for row in plain.values)
-        whole = Explanation(
-            self.classes_,
-            base,
-            tuple(parts[j] for j in kept),
-            terms[:, kept],
-            tuple(tuple(row[j] for j in kept) for row in values),
-            self.predict_proba(X, prior),
+        values = tuple((*row, "", "") for row in plain.values)
+        unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
+        whole = replace(
+            plain,
+            prior=base,
+            parts=tuple(parts[j] for j in kept),
+            terms=terms[:, kept],
+            values=tuple(tuple(row[j] for j in kept) for row in values),
+            unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
+            proba=self.predict_proba(X, prior),
         )
         return whole if top is None else whole.top(top)
 
@@ -461,6 +464,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
+
+
+def _opened(sample: Sample) -> Sample:
+    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
+    rows = sample.intake(None).source.rows
+    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
+        return sample
+    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
+    return replace(sample, X=features, roles=Roles(), beside={})
 
 
 def _kept(classifier: BayesClassifier) -> Read:

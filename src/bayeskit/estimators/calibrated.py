@@ -140,13 +140,14 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return replace(raw, prior=t * raw.prior + moved, terms=t * raw.terms, proba=proba)
         before = self.estimator_.predict_log_proba(X)
         change = (self.calibration_(before) - np.maximum(before, -1e300))[:, None]
-        return Explanation(
-            raw.classes,
-            raw.prior + moved,
-            (*raw.parts, PART),
-            np.concatenate([raw.terms, change], axis=1),
-            tuple((*row, None) for row in raw.values),
-            proba,
+        return replace(
+            raw,
+            prior=raw.prior + moved,
+            parts=(*raw.parts, PART),
+            terms=np.concatenate([raw.terms, change], axis=1),
+            values=tuple((*row, "") for row in raw.values),
+            unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
+            proba=proba,
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -24,7 +24,11 @@ from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.intake import Intake, check_rows, no_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
+from bayeskit.explain.flips import Flip, Flips, Trials
+from bayeskit.explain.marginal import Marginal, marginal
+from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
+from bayeskit.frame import kind_of
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
@@ -248,9 +252,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             terms = model.some_terms(block, which) if rest else model.terms(block)
             shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
             values = [(*row, *(None for _ in rest)) for row in shown]
-            return terms, model.posterior(block, p), values
+            unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)
+            return terms, model.posterior(block, p), values, np.pad(unseen, ((0, 0), (0, len(rest))))
 
-        terms, proba, values = zip(*self._steps(table, prior, step), strict=True)
+        terms, proba, values, unseen = zip(*self._steps(table, prior, step), strict=True)
         return Explanation(
             self.classes_,
             self.model_.log_base(prior),
@@ -258,7 +263,37 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             np.concatenate(terms),
             tuple(row for rows in values for row in rows),
             np.concatenate(proba),
+            np.concatenate(unseen),
+            kind_of(X),
         )
+
+    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+        """What would change the decision of each row: in each column the nearest value that flips it.
+
+        ``among`` is a table whose values are tried in columns without a density of their own (neighbours, networks).
+        """
+        check_is_fitted(self, "model_")
+        others = None if among is None else self._steps(self._asked(among), prior, lambda model, block, *_: block)
+        values = Trials.of(self.model_, prior, others)
+
+        def step(model: Model, block: Block, p: Float, *_: Any) -> list[tuple[Flip, ...]]:
+            return [values.flips(block.at(np.array([i])), p) for i in range(block.rows)]
+
+        rows = tuple(row for rows in self._steps(self._asked(X), prior, step) for row in rows)
+        return Flips(rows, self.classes_, values.untried, kind_of(X))
+
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+        """Points for every value of every column, which add up to the odds of one class against another.
+
+        With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up.
+        """
+        check_is_fitted(self, "model_")
+        return Nomogram.of(self.model_, self.explain, target, rival, prior)
+
+    def marginal(self, column: str, prior: Any = None) -> Marginal:
+        """p(x | c) of one column by itself, whatever the others hold."""
+        check_is_fitted(self, "model_")
+        return marginal(self.model_, column, prior)
 
     def summary(self) -> Summary:
         """What was learned: classes and priors, columns with kind, family and reason."""
@@ -351,8 +386,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, type(self).__name__, settings)
+        record.save(path, self.model_, type(self).__name__, self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a file keeps of the parameters."""
+        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -368,6 +407,15 @@ def fitted_weights(weights: Any) -> bool:
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
     return weights is not None
+
+
+def _unseen(block: Block, which: Int) -> Bool:
+    """Where some columns have a level that was never learned: (n, which)."""
+    out = np.zeros((block.rows, len(which)), dtype=bool)
+    for place, j in enumerate(which.tolist()):
+        if (code := block.schema.coded_index.get(block.schema.names[j])) is not None:
+            out[:, place] = block.codes[code] == -2
+    return out
 
 
 def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:

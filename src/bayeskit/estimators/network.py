@@ -217,6 +217,16 @@ class Network(Questions):
         """The graph as an SVG picture, parents above their children."""
         return Drawing(self.graph).svg
 
+    def plot(self, evidence: Mapping[str, Any] | None = None, ax: Any = None) -> Any:
+        """The graph with P(state | evidence) of every node as bars."""
+        from bayeskit.plots.network import NetworkDisplay
+
+        given = dict(evidence or {})
+        drawn = NetworkDisplay.from_layers(Drawing(self.graph).layers, self.edges, {}, given)  # refuses too many
+        if self._fit is not None:
+            drawn.bars = {node: dict(self.query(node, given)) for node in self.nodes}
+        return drawn.plot(ax)
+
     def _repr_html_(self) -> str:
         lines = [("node", "parents", "states")]
         for node in self.nodes:

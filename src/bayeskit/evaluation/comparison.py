@@ -13,11 +13,12 @@ from scipy.special import stdtr, stdtrit
 from bayeskit.arrays import Float
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.intervals import LEVEL, corrected_error
+from bayeskit.evaluation.intervals import corrected_error
 from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import CLIP
 from bayeskit.frame import Shown, frame
+from bayeskit.proportion import LEVEL
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
 LARGER_IS_BETTER = ("accuracy", "balanced_accuracy", "mcc", "kappa", "auc", "coverage", "covered_accuracy")
@@ -99,6 +100,24 @@ class Comparison(Shown):
         columns["difference_low"], columns["difference_high"] = [d.low for d in apart], [d.high for d in apart]
         columns["p"], columns["test"] = [d.p for d in apart], [d.how for d in apart]
         return frame(columns, kind or self.kind)
+
+    def plot(self, of: str = "measure", by: str | None = None, ax: Any = None) -> Any:
+        """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
+        from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
+
+        by = self.by if by is None else by
+        found = {name: self.evaluations[name].measures for name in self.ranking}
+        check_measure(by, self.evaluations[self.best])
+        if of == "folds":
+            return FoldDisplay.from_values({name: m.by_fold(by) for name, m in found.items()}, by).plot(ax)
+        if of != "measure":
+            raise InputError(f"plot(of={of!r}): choose measure or folds")
+        ends = [m.interval(by) for m in found.values()]
+        tests = [self.difference(name, by=by).p for name in self.ranking[1:]]
+        note = ["best", *("" if np.isnan(p) else f"p = {p:.2g}" for p in tests)]
+        values = [m.value(by) for m in found.values()]
+        low, high = [e.low for e in ends], [e.high for e in ends]
+        return ComparisonDisplay.from_values(self.ranking, values, low, high, by, note).plot(ax)
 
     def _title(self) -> str:
         return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}"

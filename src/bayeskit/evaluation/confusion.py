@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.evaluation.intervals import Interval, wilson
 from bayeskit.frame import Shown, frame
+from bayeskit.proportion import Interval, wilson
 
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
@@ -142,6 +142,12 @@ class Confusion(Shown):
         columns |= {f"as {label}": self.matrix[:, j] for j, label in enumerate(self.labels.tolist())}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A heat map, shaded by the share of the true class."""
+        from bayeskit.plots.heat import ConfusionDisplay
+
+        return ConfusionDisplay(self.matrix, self.labels.tolist()).plot(ax)
 
     def _title(self) -> str:
         return f"accuracy {self.accuracy:.2%}"

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.curve import Curve, curve
 from bayeskit.errors import InputError
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.intervals import Interval
 from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Bootstrapped, Measures
-from bayeskit.evaluation.ranking import Curve, curve
-from bayeskit.evaluation.reliability import BINS
 from bayeskit.evaluation.scores import Stakes
 from bayeskit.frame import Shown, frame
+from bayeskit.proportion import Interval
+from bayeskit.reliability import BINS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,6 +217,12 @@ class Evaluation(Shown):
         some = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
         k = labels.index(label)
         return curve(kept.proba[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
+
+    def plot(self, of: str = "overview", ax: Any = None, **options: Any) -> Any:
+        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""
+        from bayeskit.evaluation.pictures import picture
+
+        return picture(self, of, ax, **options)
 
     # -- showing ---------------------------------------------------------------------------------
 

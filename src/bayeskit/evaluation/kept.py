@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.evaluation.intervals import Interval, by_values, known_mean, normal
+from bayeskit.curve import curve
+from bayeskit.evaluation.intervals import by_values, known_mean, normal
 from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import curve, influence
-from bayeskit.evaluation.reliability import BINS, FIELDS, gap, mass_bins, tallied
+from bayeskit.evaluation.ranking import influence
 from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.proportion import Interval
+from bayeskit.reliability import BINS, FIELDS, gap, mass_bins, tallied
 
 PARTS, RESAMPLES = 200, 200
 

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.evaluation.intervals import Interval, by_folds, by_values, known_mean, wilson
+from bayeskit.evaluation.intervals import by_folds, by_values, known_mean
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.proportion import Interval, wilson
 
 SUMS = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa", "log_loss", "brier", "ece", "ece_classwise")
 RANKED = ("ece_mass", "auc")

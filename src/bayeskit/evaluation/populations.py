@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.intervals import Interval, known_mean
+from bayeskit.evaluation.intervals import known_mean
 from bayeskit.frame import Shown, frame
+from bayeskit.proportion import Interval
 
 RATES = ("sensitivity", "specificity")
 
@@ -53,6 +54,13 @@ class Populations(Shown):
         columns["accuracy"] = [self.evaluations[pair].accuracy for pair in pairs]
         columns["weight"] = [self.evaluations[pair].confusion.weight for pair in pairs]
         return frame(columns, kind or self.kind)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The table as a heat map."""
+        from bayeskit.plots.heat import PopulationDisplay
+
+        rates = {r: np.array([[self.rate(r, (a, b)) for b in self.names] for a in self.names]) for r in RATES}
+        return PopulationDisplay(list(self.names), rates, self._title().split(";")[0].replace(" in %", "")).plot(ax)
 
     def _title(self) -> str:
         of = "mean over classes" if self.positive is None else f"of {self.positive}"

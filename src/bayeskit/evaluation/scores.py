@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.reliability import BINS, FIELDS, gap, width_bins
+from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
 COST = 4  # expected, realised, weight that was decided, weight of it that was right

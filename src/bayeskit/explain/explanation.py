@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.errors import InputError
-from bayeskit.frame import aligned, html_table
+from bayeskit.frame import Shown, aligned, frame, html_table, shortened
 
 REST = "(rest)"
-SHOWN = 3  # rows printed
+UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat
+ROWS, CLASSES = 3, 8  # shown
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """log P(c | x) = prior_c + sum over parts of terms_c - log p(x).
 
     With ``top`` only the parts that matter most are kept and the others summed into "(rest)".
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes(smoothing=0).fit({"test": ["+", "+", "+", "-"] * 2}, ["ill"] * 3 + ["well"] * 5)
+    >>> model.explain({"test": ["+"]}).evidence(label="ill", unit="bits").round(3).tolist()
+    [-0.737, 0.737]
     """
 
     classes: Array  # (K,)
@@ -30,6 +36,8 @@ class Explanation:
     terms: Float  # (n, parts, K) log p(x_j | c, columns before j)
     values: tuple[tuple[Any, ...], ...]  # (n)(parts) what the rows hold, None where missing
     proba: Float  # (n, K) the posterior the terms add up to
+    unseen: Bool | None = None  # (n, parts) levels that were never learned; None is nowhere
+    kind: str = "pyarrow"  # of frames
 
     @cached_property
     def joint(self) -> Float:
@@ -40,20 +48,34 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.terms)
 
-    def evidence(self, row: int = 0, label: Any = None) -> Float:
-        """Log-odds of one class (the most probable unless given) against all others, in nats.
+    def evidence(self, row: int = 0, label: Any = None, rival: Any = None, unit: str = "nats") -> Float:
+        """Log-odds of one class (the most probable unless given) against all others or one ``rival``: (1 + parts,).
 
-        First the prior's, then each part's share as the parts are revealed in order: (1 + parts,).
+        First the prior's, then each part's share as the parts are revealed in order. The ``unit`` is "nats", "bits",
+        or "points": ten points multiply the odds by ten (decibans).
         """
-        if label is not None and label not in self.classes.tolist():
-            raise InputError(f"label {label!r} is not a class ({', '.join(map(str, self.classes))})")
-        c = int(np.argmax(self.proba[row])) if label is None else self.classes.tolist().index(label)
+        if unit not in UNITS:
+            raise InputError(f"unit={unit!r}: choose one of {', '.join(UNITS)}")
+        c = int(np.argmax(self.proba[row])) if label is None else self._place(label)
+        against = (
+            np.arange(len(self.classes)) != c if rival is None else np.arange(len(self.classes)) == self._place(rival)
+        )
+        if against[c]:
+            raise InputError(f"the class {rival!r} cannot be its own rival; name another")
         path = np.vstack([np.zeros_like(self.prior), self.prior, self.prior + np.cumsum(self.terms[row], axis=0)])
         with np.errstate(invalid="ignore", divide="ignore"):
-            odds = path[:, c] - np.logaddexp.reduce(np.delete(path, c, axis=1), axis=1)
+            odds = path[:, c] - np.logaddexp.reduce(path[:, against], axis=1)
             odds[0] = 0.0
             steps = np.diff(odds)
-        return np.where(np.isnan(steps), 0.0, steps)  # once a class is certain or impossible, nothing adds to it
+        # once a class is certain or impossible, nothing adds to it
+        known: Float = np.where(np.isnan(steps), 0.0, steps) * UNITS[unit]
+        return known
+
+    def _place(self, label: Any) -> int:
+        labels: list[Any] = self.classes.tolist()
+        if label not in labels:
+            raise InputError(f"label {label!r} is not a class ({', '.join(shortened(c) for c in labels[:20])})")
+        return labels.index(label)
 
     def top(self, most: int) -> Explanation:
         """The parts with the widest spread between classes, over all rows; the others as one."""
@@ -61,36 +83,79 @@ class Explanation:
             return self
         kept = widest(np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0), most)
         rest = np.delete(self.terms, kept, axis=1).sum(axis=1, keepdims=True)
-        return Explanation(
-            self.classes,
-            self.prior,
-            (*(self.parts[j] for j in kept), REST),
-            np.concatenate([self.terms[:, kept], rest], axis=1),
-            tuple((*(row[j] for j in kept), None) for row in self.values),
-            self.proba,
+        return replace(
+            self,
+            parts=(*(self.parts[j] for j in kept), REST),
+            terms=np.concatenate([self.terms[:, kept], rest], axis=1),
+            values=tuple((*(row[j] for j in kept), None) for row in self.values),
+            unseen=None if self.unseen is None else np.pad(self.unseen[:, kept], ((0, 0), (0, 1))),
         )
+
+    def value(self, row: int, part: int) -> str:
+        """What a row holds there, as a person reads it; missing and unseen values are shown as such."""
+        value = self.values[row][part] if self.values[row] else None
+        if self.parts[part] == REST:
+            return ""
+        if value is None:
+            return "missing"
+        never = self.unseen is not None and self.unseen[row, part]
+        return shortened(value) + (" (never seen)" if never else "")
+
+    # -- showing ---------------------------------------------------------------------------------
+
+    def frame(self, kind: str | None = None) -> Any:
+        """A line for the prior and for each part of each row: what it holds, and its term for every class."""
+        n, parts = len(self), ("(prior)", *self.parts)
+        terms = np.concatenate([np.broadcast_to(self.prior, (n, 1, len(self.prior))), self.terms], axis=1)
+        values = [text for i in range(n) for text in (None, *(self.value(i, j) for j in range(len(self.parts))))]
+        columns: dict[str, Any] = {
+            "row": np.repeat(np.arange(n), len(parts)),
+            "part": list(parts) * n,
+            "value": values,
+        }
+        named = {str(label): terms[:, :, k].ravel() for k, label in enumerate(self.classes.tolist())}
+        return frame(columns | named, kind or self.kind)
+
+    def plot(
+        self, row: int = 0, label: Any = None, rival: Any = None, unit: str = "bits", most: int = 12, ax: Any = None
+    ) -> Any:
+        """The weights of evidence of one row as a waterfall, from the prior to the posterior."""
+        from bayeskit.plots.waterfall import WaterfallDisplay
+
+        steps = self.evidence(row, label, rival, unit)
+        c = int(np.argmax(self.proba[row])) if label is None else self._place(label)
+        names = ["prior", *(_named(part, self.value(row, j)) for j, part in enumerate(self.parts))]
+        against = "the rest" if rival is None else str(rival)
+        title = f"{shortened(self.classes[c])} against {shortened(against)}"
+        return WaterfallDisplay.from_steps(names, steps, unit, title, UNITS[unit], most).plot(ax)
 
     def __str__(self) -> str:
         """The first rows as tables: what each column says for each class."""
-        return "\n\n".join(self.row(i) for i in range(min(len(self), SHOWN)))
+        more = f"\n\n... and {len(self) - ROWS} more rows" if len(self) > ROWS else ""
+        return "\n\n".join(self.row(i) for i in range(min(len(self), ROWS))) + more
+
+    def _repr_html_(self) -> str:
+        shown = (html_table(self._table(i), 2, f"row {i}{self._note}") for i in range(min(len(self), ROWS)))
+        return f"<div>{''.join(shown)}</div>"
 
     def row(self, i: int) -> str:
         """One row as a table."""
-        return aligned(self._lines(i), left=2)
+        return aligned(self._table(i), left=2) + self._note
 
-    def _repr_html_(self) -> str:
-        tables = (html_table(self._lines(i), left=2, caption=f"row {i}") for i in range(min(len(self), SHOWN)))
-        return f"<div>{''.join(tables)}</div>"
+    @property
+    def _note(self) -> str:
+        more = len(self.classes) - CLASSES
+        return f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
 
-    def _lines(self, i: int) -> list[list[str]]:
-        head = ["", "value", *(str(c) for c in self.classes)]
-        lines = [["prior", "", *_signed(self.prior)]]
-        for part, value, term in zip(self.parts, self.values[i], self.terms[i], strict=True):
-            shown = "" if part == REST else "missing" if value is None else _short(value)
-            lines.append([part, shown, *_signed(term)])
-        lines.append(["log P(c, x)", "", *_signed(self.joint[i])])
-        lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i])])
-        return [head, *lines]
+    def _table(self, i: int) -> list[list[str]]:
+        shown = widest(self.proba[i], CLASSES)
+        lines = [["", "value", *(shortened(c) for c in self.classes[shown].tolist())]]
+        lines.append(["prior", "", *_signed(self.prior[shown])])
+        for j, part in enumerate(self.parts):
+            lines.append([shortened(part), self.value(i, j), *_signed(self.terms[i, j, shown])])
+        lines.append(["log P(c, x)", "", *_signed(self.joint[i, shown])])
+        lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i, shown])])
+        return lines
 
 
 def check_top(most: Any) -> int:
@@ -109,5 +174,5 @@ def _signed(numbers: Float) -> list[str]:
     return [f"{number:+.3f}" for number in numbers]
 
 
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _named(part: str, value: str) -> str:
+    return f"{shortened(part)} = {value}" if value else shortened(part)

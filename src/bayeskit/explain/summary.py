@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.frame import aligned, html_table
+from bayeskit.explain.marginal import marginals
+from bayeskit.frame import aligned, html_table, shortened
 from bayeskit.model import Model
 
 MOST = 12
+SHOWN = 6  # classes side by side
+RANKED = 500  # columns up to which they are ranked by what they tell
+LEVELS = 12  # of a column, by class
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Classes with their priors, columns with their kinds, families and reasons, and what was left out."""
+    """Classes with their priors, columns with their kinds, families and reasons, what they tell, what was left out."""
 
     classes: tuple[tuple[Any, float, float], ...]  # label, weight, prior
     columns: tuple[dict[str, Any], ...]
@@ -24,6 +28,7 @@ class Summary:
     unlabelled: int
     rounded: int
     digest: str
+    parameters: tuple[dict[str, Any], ...] = ()  # of columns, what tells most first: bits, and by class what it has
 
     @classmethod
     def of(cls, model: Model) -> Summary:
@@ -37,12 +42,22 @@ class Summary:
             tally.unlabelled,
             tally.rounded,
             model.digest,
+            _parameters(model),
         )
 
     def __str__(self) -> str:
         text = [aligned(self._class_lines(), left=1), aligned(self._column_lines(), left=4)]
         if len(self.columns) > MOST:
             text.append(f"... and {len(self.columns) - MOST} more columns")
+        if self.parameters:
+            labels = [shortened(label) for label, *_ in self.classes[:SHOWN]]
+            told = [
+                [shortened(p["column"]), f"{p['bits']:.3f}", *(_words(c) for c in p["classes"][:SHOWN])]
+                for p in self.parameters[:MOST]
+            ]
+            text.append(aligned([["most informative", "bits", *labels], *told], left=1))
+            if len(self.classes) > SHOWN:
+                text.append(f"(the first {SHOWN} classes; {len(self.classes) - SHOWN} more)")
         for label, names in self.regularised:
             shown = ", ".join(names[:MOST]) + (", ..." if len(names) > MOST else "")
             text.append(f"regularised in class {label}: {shown}")
@@ -59,14 +74,40 @@ class Summary:
         return f"<div>{classes}{columns}</div>"
 
     def _class_lines(self) -> list[list[str]]:
-        return [["class", "weight", "prior"], *([str(c), f"{w:g}", f"{p:.4g}"] for c, w, p in self.classes)]
+        return [["class", "weight", "prior"], *([shortened(c), f"{w:g}", f"{p:.4g}"] for c, w, p in self.classes)]
 
     def _column_lines(self) -> list[list[str]]:
         shown = self.columns[:MOST]
         return [
             ["column", "kind", "family", "why"],
-            *([c["name"], c["kind"], c["family"] or "-", self._why(c)] for c in shown),
+            *([shortened(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in shown),
         ]
 
     def _why(self, column: dict[str, Any]) -> str:
         return str(column["why"]) + ("; constant: says nothing" if column["name"] in self.constant else "")
+
+
+def _parameters(model: Model) -> tuple[dict[str, Any], ...]:
+    """What each column has in each class under the model, and what it tells of the class; what tells most first."""
+    if len(model.schema.names) > RANKED:
+        return ()
+    labels, found = model.classes.tolist(), []
+    for alone in marginals(model).values():
+        if alone.numeric:
+            each = [
+                {"mean": m, "deviation": d} for m, d in zip(alone.mean.tolist(), alone.deviation.tolist(), strict=True)
+            ]
+        else:
+            each = []
+            for share in alone.shares.T:
+                best = np.argsort(-share, kind="stable")[:LEVELS].tolist()
+                each.append({"levels": [(alone.values[i], float(share[i])) for i in best]})
+        classes = [{"class": label, **some} for label, some in zip(labels, each, strict=True)]
+        found.append({"column": alone.name, "bits": alone.information, "classes": classes})
+    return tuple(sorted(found, key=lambda p: -p["bits"]))
+
+
+def _words(some: dict[str, Any]) -> str:
+    if "mean" in some:
+        return f"{some['mean']:.4g} ± {some['deviation']:.3g}"
+    return ", ".join(f"{shortened(value, 14)} {share:.2f}" for value, share in some["levels"][:2])

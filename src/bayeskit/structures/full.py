@@ -122,10 +122,12 @@ class FullDensity:
 
     @property
     def axes(self) -> dict[str, Axis]:
-        """Where the numeric columns have their values."""
-        means, covariances = self.normals.means, self.normals.covariances
-        columns = enumerate(self.normals.numbers.columns)
-        return {name: Axis.around(means[:, j], np.sqrt(covariances[:, j, j])) for j, name in columns}
+        """Where each number column has its values: around the mean of every class, as wide as its cells lie apart."""
+        normals, shift = self.normals, self.normals.numbers.shift
+        apart = np.array([np.abs(cells.offset).max(axis=0, initial=0.0) for cells in normals.cells])
+        wide = np.hypot(np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2)), np.ldexp(apart, -shift))
+        columns = enumerate(normals.numbers.columns)
+        return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         z, codes = self._read(block)

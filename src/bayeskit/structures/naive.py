@@ -74,7 +74,8 @@ class Naive:
     def resumed(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
         known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
-        return Naive(self.columns, tuple((known.get(f, f), names) for f, names in self.parts))
+        parts = ((known.get(f.first(), f) if hasattr(f, "further") else f, names) for f, names in self.parts)
+        return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
         """One structure for both, over a schema that unifies theirs."""

@@ -84,6 +84,7 @@ class NeighbourDensity:
     _spaces: dict[bytes, Space] = field(default_factory=dict, compare=False, repr=False)
 
     parts: ClassVar[tuple[str, ...]] = (PART,)
+    additive: ClassVar[bool] = False
 
     @property
     def normalised(self) -> bool:

@@ -1,0 +1,66 @@
+"""Pictures of an evaluation: which numbers of it each display takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayeskit.errors import InputError
+from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
+from bayeskit.plots.heat import ConfusionDisplay
+from bayeskit.plots.panels import Panels
+from bayeskit.plots.spread import FoldDisplay
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.evaluation import Evaluation
+
+OVERVIEW = "overview"
+
+
+def picture(evaluation: Evaluation, of: str, ax: Any, **options: Any) -> Any:
+    """One display, drawn; "overview" puts those side by side that the evaluation has numbers for."""
+    kinds: Mapping[str, Callable[..., Any]] = {
+        "confusion": _confusion,
+        "roc": _roc,
+        "reliability": _reliability,
+        "folds": _folds,
+        "cost": _cost,
+    }
+    if of == OVERVIEW:
+        if ax is not None:
+            raise InputError("an overview is a figure of its own; name one picture to draw into ax")
+        shown = [_confusion(evaluation), _reliability(evaluation)]
+        shown += [] if evaluation.proba is None else [_roc(evaluation)]
+        shown += [_folds(evaluation)] if np.isfinite(evaluation.measures.by_fold("accuracy")).sum() > 1 else []
+        return Panels.of(shown)
+    if of not in kinds:
+        raise InputError(f"plot(of={of!r}): choose one of {OVERVIEW}, {', '.join(kinds)}")
+    return kinds[of](evaluation, **options).plot(ax)
+
+
+def _confusion(evaluation: Evaluation) -> ConfusionDisplay:
+    return ConfusionDisplay(evaluation.confusion.matrix, evaluation.classes.tolist())
+
+
+def _roc(evaluation: Evaluation, label: Any = None) -> RocDisplay:
+    labels = evaluation.classes.tolist()
+    wanted = (labels[1:] if len(labels) == 2 else labels) if label is None else [label]
+    return RocDisplay({name: evaluation.roc(name) for name in wanted})
+
+
+def _reliability(evaluation: Evaluation) -> ReliabilityDisplay:
+    return ReliabilityDisplay.from_cells(evaluation.measures.total.top[0])
+
+
+def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
+    return FoldDisplay.from_values({evaluation.name or "model": evaluation.measures.by_fold(measure)}, measure)
+
+
+def _cost(evaluation: Evaluation, costs: Any, label: Any = None) -> CostDisplay:
+    rows = evaluation.frame("pyarrow", of="rows")
+    known = np.array([true is not None for true in rows.column("true").to_pylist()])
+    labels = np.array(rows.column("true").to_pylist(), dtype=object)[known]
+    proba = np.column_stack([c.to_numpy(zero_copy_only=False) for c in rows.columns[2:]])[known]
+    return CostDisplay.from_predictions(labels, proba, costs, evaluation.classes.tolist(), label)

@@ -1,0 +1,195 @@
+"""Marginal: one column by itself, whatever the others hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.schema import CODED
+from bayeskit.decision.sampling import WHOLE, Column, column_of
+from bayeskit.errors import InputError
+from bayeskit.frame import Shown, frame
+from bayeskit.model import Model
+
+CELLS = 4_000_000  # of the tables that are asked at once
+POINTS = 600  # of an axis that panels are laid between
+RULES = {8: np.polynomial.legendre.leggauss(8), 3: np.polynomial.legendre.leggauss(3)}
+FINE = 160  # points up to which the finer rule is taken
+LINES = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Marginal(Shown):
+    """log p(x_j | c) at the levels or whole numbers of a column, or at the nodes of a quadrature over its axis.
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes().fit([[-1.0], [1.0], [1.0], [3.0]], ["a", "a", "b", "b"])
+    >>> found = model.marginal("x0")
+    >>> found.mean.round(6).tolist(), found.deviation.round(6).tolist()
+    ([0.0, 2.0], [1.0, 1.0])
+    """
+
+    name: str
+    classes: Array  # (K,)
+    prior: Float  # (K,) P(c)
+    values: Sequence[Any]  # (m)
+    weights: Float  # (m,) how wide a piece of the axis a value stands for; 1 for a level
+    log_density: Float  # (m, K)
+    numeric: bool
+
+    @property
+    def continuous(self) -> bool:
+        return bool((self.weights != 1.0).any())
+
+    @cached_property
+    def shares(self) -> Float:
+        """P(value | c), the pieces of an axis included: (m, K)."""
+        mass = np.exp(self.log_density) * self.weights[:, None]
+        total = mass.sum(axis=0)
+        share: Float = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+        return share
+
+    @property
+    def mean(self) -> Float:
+        """Of a number column in each class: (K,)."""
+        average: Float = self._numbers @ self.shares
+        return average
+
+    @property
+    def deviation(self) -> Float:
+        """Of a number column in each class: (K,)."""
+        away = self._numbers[:, None] - self.mean
+        spread: Float = np.sqrt((away**2 * self.shares).sum(axis=0))
+        return spread
+
+    @cached_property
+    def information(self) -> float:
+        """I(class; column) = sum over c and x of P(c) p(x | c) log2 p(x | c) / p(x), in bits, under the model."""
+        pooled = self.shares @ self.prior
+        seen = self.shares > 0
+        ratio = np.divide(self.shares, pooled[:, None], out=np.ones_like(self.shares), where=seen)
+        return max(0.0, float(((self.shares * np.log2(ratio)) @ self.prior).sum()))
+
+    @property
+    def _numbers(self) -> Float:
+        if not self.numeric:
+            raise InputError(f"column {self.name!r} has levels, which have no mean")
+        return np.asarray(self.values, dtype=np.float64)
+
+    def usual(self, tail: float = 1e-3) -> tuple[float, float]:
+        """Between which values nearly all of a number column lies, whatever the class."""
+        pooled = np.cumsum(self.shares @ self.prior)
+        ends = np.searchsorted(pooled, [tail, (1 - tail) * pooled[-1]])
+        low, high = self._numbers[np.minimum(ends, len(pooled) - 1)]
+        return float(low), float(high)
+
+    def frame(self, kind: str = "pyarrow") -> Any:
+        """A line for each value: p(value | c) of every class, a density for a continuous column."""
+        texts = self.values if self.numeric else [None if v is None else str(v) for v in self.values]
+        named = {f"p(x | {label})": np.exp(self.log_density[:, k]) for k, label in enumerate(self.classes.tolist())}
+        return frame({self.name: texts, **named}, kind)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The density or the probabilities by class."""
+        from bayeskit.plots.densities import DensityDisplay
+
+        return DensityDisplay.of(self).plot(ax)
+
+    def described(self, k: int, most: int = 3) -> str:
+        """Class k in a few words: mean and deviation, or its likeliest levels."""
+        if self.numeric:
+            return f"{self.mean[k]:.4g} ± {self.deviation[k]:.3g}"
+        best = np.argsort(-self.shares[:, k], kind="stable")[:most]
+        shown = ", ".join(f"{self.values[i]} {self.shares[i, k]:.2f}" for i in best.tolist())
+        return shown + (", ..." if len(self.values) > most else "")
+
+    def _title(self) -> str:
+        return f"column {self.name}: tells {self.information:.3g} bits of the class"
+
+    def _lines(self) -> list[list[str]]:
+        return [["class", ""], *([str(c), self.described(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
+
+
+def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = None) -> dict[str, Marginal]:
+    """Those of all columns, or of some, that say something and whose density can be followed."""
+    wanted = model.schema.names if names is None else names
+    columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
+    prior_of = np.exp(model.log_prior(prior))
+    found: dict[str, Marginal] = {}
+    for some in _batches(columns, len(model.schema.names)):
+        logs = _asked(model, [(column.name, values) for column, values, _ in some])
+        for (column, values, weights), log in zip(some, logs, strict=True):
+            numeric = model.schema[column.name].kind not in CODED
+            found[column.name] = Marginal(column.name, model.classes, prior_of, values, weights, log, numeric)
+    return found
+
+
+def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
+    """That of one column; an error says why there is none."""
+    if name not in model.schema.names:
+        raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
+    if found := marginals(model, [name], prior):
+        return found[name]
+    if column_of(model, name) is None:
+        raise InputError(f"column {name!r} has one value or none, and says nothing")
+    raise InputError(f"column {name!r} has no density of its own in this model; ask predict_proba along it instead")
+
+
+Asked = tuple[Column, Sequence[Any], Float]
+
+
+def _followed(model: Model, name: str) -> Asked | None:
+    """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
+    listed = model.schema[name].kind in CODED
+    axis = None if listed else model.density.axes.get(name)
+    if not listed and (axis is None or (axis.whole and np.ptp(axis.points) > WHOLE)):
+        return None
+    column = column_of(model, name)
+    if column is None:
+        return None
+    if not column.continuous:
+        return column, column.values, np.ones(len(column.values))
+    points = column.points[:: -(-len(column.points) // POINTS)]
+    nodes, weights = RULES[8 if len(points) <= FINE else 3]
+    half, middle = np.diff(points)[:, None] / 2, (points[1:] + points[:-1])[:, None] / 2
+    values, widths = (middle + half * nodes).ravel(), (half * weights).ravel()
+    if column.atom:
+        return column, [0.0, *values.tolist()], np.append(1.0, widths)
+    return column, values.tolist(), widths
+
+
+def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:
+    """Columns together as far as one table can hold the rows they ask for."""
+    some: list[Asked] = []
+    for asked in columns:
+        if some and (sum(len(v) for _, v, _ in some) + len(asked[1])) * width > CELLS:
+            yield some
+            some = []
+        some.append(asked)
+    if some:
+        yield some
+
+
+def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Float]:
+    """log p(x_j | c) of values of columns, all in one table whose rows know one column each: (m, K) of each."""
+    ends = np.cumsum([len(values) for _, values in asked])
+    rows, arrays, mine = int(ends[-1]), {}, {}
+    for (name, values), end in zip(asked, ends.tolist(), strict=True):
+        there = pa.array(values)
+        before, after = (pa.nulls(n, there.type) for n in (end - len(there), rows - end))
+        arrays[name], mine[name] = pa.concat_arrays([before, there, after]), slice(end - len(there), end)
+    given = [arrays.get(name, pa.nulls(rows)) for name in model.schema.names]
+    block = model.counted.block(pa.RecordBatch.from_arrays(given, names=list(model.schema.names)))
+    codes = np.full_like(block.codes, -1)  # what a row does not know says nothing, even where a hole is a level
+    for j, name in enumerate(model.schema.coded):
+        some = mine.get(name, slice(0))
+        codes[j, some] = block.codes[j, some]
+    out = np.zeros((rows, len(model.weights)))
+    model.density.add(replace(block, codes=codes), out)
+    return np.split(out, ends[:-1])

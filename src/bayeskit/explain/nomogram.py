@@ -1,0 +1,197 @@
+"""Nomogram: points for every value of every column, added up to a probability by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from bayeskit.arrays import Float
+from bayeskit.errors import InputError
+from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.frame import Shown, frame, shortened
+from bayeskit.model import Model
+
+FULL = 100.0  # points of the column with the widest range
+MOST = 1000  # columns that a person could add up, and then some
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One column: its values with their points; a number column is an axis between them."""
+
+    name: str
+    values: tuple[Any, ...]  # (m)
+    points: Float  # (m,)
+    missing: float  # points where it is not known
+    numeric: bool
+    joined: bool  # whether numbers between the values exist
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nomogram(Shown):
+    """log odds of target against rival = base + unit * total points, each column from 0 at its least.
+
+    The odds of two classes add up over the columns of a naive model; the odds of one class against several others
+    together do not, so with more than two classes the probability is P(target | target or rival, x).
+
+    >>> import bayeskit as bk
+    >>> model = bk.NaiveBayes().fit({"fever": ["no", "yes", "yes", "no"]}, ["ill", "ill", "ill", "well"])
+    >>> chart = model.nomogram("ill")
+    >>> chart.probability(chart.points({"fever": ["yes"]}).sum(axis=1)).round(6).tolist()
+    [0.84375]
+    >>> model.predict_proba({"fever": ["yes"]})[:, 0].round(6).tolist()
+    [0.84375]
+    """
+
+    target: Any
+    rival: Any
+    pair: tuple[int, int]  # places of the two among the classes
+    scales: tuple[Scale, ...]
+    low: Float  # (parts,) least weight of evidence of each column in nats, 0 for those that say nothing
+    base: float  # log odds at 0 points
+    unit: float  # nats to a point
+    explain: Callable[[Any], Explanation]
+    several: bool  # whether there are classes besides the two
+
+    @classmethod
+    def of(
+        cls, model: Model, explain: Callable[[Any], Explanation], target: Any, rival: Any = None, prior: Any = None
+    ) -> Nomogram:
+        a, b = _pair(model.classes.tolist(), target, rival)
+        if not model.density.additive:
+            raise InputError(
+                "a nomogram adds up points column by column, which only a model with columns independent given the "
+                "class allows (NaiveBayes); explain the rows of this one instead"
+            )
+        alone = _followed(model)
+        weights = {name: m.log_density[:, a] - m.log_density[:, b] for name, m in alone.items()}
+        for name, weight in weights.items():
+            if not np.isfinite(weight).all():
+                raise InputError(
+                    f"column {name!r} has a value that rules a class out, which is no number of points; "
+                    f"fit with smoothing above 0"
+                )
+        kept = {name: _usual(m) for name, m in alone.items()}
+        low = {name: float(weight[kept[name]].min()) for name, weight in weights.items()}
+        widest = max((float(np.ptp(weight[kept[name]])) for name, weight in weights.items()), default=0.0)
+        if not widest > 0:
+            raise InputError(f"no column tells {target!r} from {model.classes[b]!r}; there is nothing to draw")
+        unit, start = widest / FULL, model.log_base(prior)
+        if not np.isfinite(start[[a, b]]).all():
+            raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
+        scales = tuple(
+            Scale(
+                name,
+                tuple(m.values[i] for i in kept[name].tolist()),
+                (weights[name][kept[name]] - low[name]) / unit,
+                -low[name] / unit,
+                m.numeric,
+                m.continuous,
+            )
+            for name, m in alone.items()
+        )
+        below = np.array([low.get(name, 0.0) for name in model.density.parts])
+        base = float(start[a] - start[b] + below.sum())
+        labels = model.classes.tolist()
+        return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)
+
+    def points(self, X: Any) -> Float:
+        """The points of every column of some rows, exact also between and beyond the values listed: (n, columns)."""
+        terms = self.explain(X).terms
+        found: Float = (terms[:, :, self.pair[0]] - terms[:, :, self.pair[1]] - self.low) / self.unit
+        return found
+
+    def probability(self, total: Any) -> Float:
+        """P(target) for a total of points; of the two classes alone if there are more."""
+        found: Float = np.asarray(expit(self.base + self.unit * np.asarray(total, dtype=np.float64)))
+        return found
+
+    def total(self, probability: Any) -> Float:
+        """The total of points that gives a probability."""
+        p = np.asarray(probability, dtype=np.float64)
+        points: Float = np.asarray((np.log(p) - np.log1p(-p) - self.base) / self.unit)
+        return points
+
+    def frame(self, kind: str = "pyarrow") -> Any:
+        """A line for each value of each column: its points."""
+        each = [(s, v, p) for s in self.scales for v, p in [*zip(s.values, s.points, strict=True), (None, s.missing)]]
+        return frame(
+            {
+                "column": [s.name for s, _, _ in each],
+                "value": [None if v is None else str(v) for _, v, _ in each],
+                "number": [float(v) if s.numeric and v is not None else None for s, v, _ in each],
+                "points": np.array([p for *_, p in each]),
+            },
+            kind,
+        )
+
+    def plot(self, most: int = 12, ax: Any = None) -> Any:
+        """A page to print: an axis of points, one for each column, the total and the probability."""
+        from bayeskit.plots.nomogram import NomogramDisplay
+
+        ranked = sorted(self.scales, key=lambda s: -float(np.ptp(s.points)))[:most]
+        shown = [s for s in self.scales if s in ranked]
+        return NomogramDisplay.from_scales(shown, self.base, self.unit, self._says, len(self.scales) - len(shown)).plot(
+            ax
+        )
+
+    @property
+    def _says(self) -> str:
+        given = f" | {shortened(self.target)} or {shortened(self.rival)}" if self.several else ""
+        return f"P({shortened(self.target)}{given})"
+
+    def _title(self) -> str:
+        return f"nomogram of {self._says}; even odds at {float(self.total(0.5)):.1f} points"
+
+    def _lines(self) -> list[list[str]]:
+        lines = [["column", "fewest points at", "most points at", "points", "missing"]]
+        for s in self.scales:
+            least, most = (shortened(s.values[int(i)]) for i in (np.argmin(s.points), np.argmax(s.points)))
+            lines.append([shortened(s.name), least, most, f"{float(np.max(s.points)):.1f}", f"{s.missing:.1f}"])
+        return lines
+
+
+def _pair(labels: list[Any], target: Any, rival: Any) -> tuple[int, int]:
+    """Places of the class and of the one it is held against."""
+    names = ", ".join(map(shortened, labels[:20]))
+    for label in (target, rival):
+        if label is not None and label not in labels:
+            raise InputError(f"label {label!r} is not a class ({names})")
+    if len(labels) < 2:
+        raise InputError("a model of one class has no odds to draw; learn rows of another class first")
+    if target is None or (rival is None and len(labels) > 2):
+        raise InputError(
+            f"name the class and, with more than two classes ({names}), the rival it is held against: the odds of one "
+            f"class against all others together do not add up column by column"
+        )
+    other = 1 - labels.index(target) if rival is None else labels.index(rival)
+    if other == labels.index(target):
+        raise InputError(f"the class {target!r} cannot be its own rival; name another")
+    return labels.index(target), other
+
+
+def _followed(model: Model) -> dict[str, Marginal]:
+    if len(model.schema.names) > MOST:
+        raise InputError(f"{len(model.schema.names)} columns are too many for a nomogram; choose up to {MOST}")
+    alone = marginals(model)
+    lost = [n for n in model.schema.names if n not in alone and n not in model.constant and model.schema[n].family]
+    if lost:
+        raise InputError(
+            f"column {lost[0]!r} ({model.described[lost[0]].family}) has no range of values to put on an axis; "
+            f"leave it out or choose another family"
+        )
+    return alone
+
+
+def _usual(alone: Marginal) -> Any:
+    """Which of its values are shown: all levels, the usual numbers."""
+    if not alone.numeric:
+        return np.arange(len(alone.values))
+    low, high = alone.usual()
+    numbers = np.asarray(alone.values, dtype=np.float64)
+    return np.flatnonzero((numbers >= low) & (numbers <= high))

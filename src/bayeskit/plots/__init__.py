@@ -1,0 +1,36 @@
+"""Displays: numbers first, pictures second; matplotlib is imported when one is drawn."""
+
+from importlib import import_module
+from typing import Any
+
+_PLACES = {
+    "ComparisonDisplay": "spread",
+    "ConfusionDisplay": "heat",
+    "ContourDisplay": "planes",
+    "CostDisplay": "curves",
+    "DensityDisplay": "densities",
+    "EllipseDisplay": "ellipses",
+    "FoldDisplay": "spread",
+    "NeighbourDisplay": "ellipses",
+    "NetworkDisplay": "network",
+    "NomogramDisplay": "nomogram",
+    "Panels": "panels",
+    "PopulationDisplay": "heat",
+    "RegionDisplay": "planes",
+    "ReliabilityDisplay": "curves",
+    "RocDisplay": "curves",
+    "SurfaceDisplay": "planes",
+    "WaterfallDisplay": "waterfall",
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(import_module(f"bayeskit.plots.{_PLACES[name]}"), name)
+    raise AttributeError(f"module 'bayeskit.plots' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

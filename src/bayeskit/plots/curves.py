@@ -1,0 +1,251 @@
+"""Curves of probabilities against truth: ROC, reliability, cost by threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.curve import Curve, curve
+from bayeskit.errors import InputError
+from bayeskit.plots.style import FAINT, INK, LEGEND, PALETTE, Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.proportion import wilson
+from bayeskit.reliability import tallied, width_bins
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities of classes and the classes that came true."""
+
+    classes: list[Any]  # (K)
+    proba: Float  # (n, K)
+    codes: Int  # (n,)
+    weights: Float  # (n,)
+
+    @classmethod
+    def of(cls, y: Any, proba: Any, classes: Sequence[Any] | None = None, sample_weight: Any = None) -> Predictions:
+        """A single column of probabilities is that of the second of two classes."""
+        known = np.unique(np.asarray(y)).tolist() if classes is None else list(classes)
+        p = np.asarray(proba, dtype=np.float64)
+        if p.ndim == 1:
+            p = np.column_stack([1 - p, p])
+        if p.shape != (len(np.asarray(y).ravel()), len(known)):
+            raise InputError(
+                f"probabilities of shape {p.shape} do not fit {len(np.asarray(y).ravel())} labels of {len(known)} "
+                f"classes; give (n, K) in the order of classes=[...]"
+            )
+        weights = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        some = np.isfinite(p).all(axis=1)
+        return cls(known, p[some], codes_of(np.asarray(y).ravel()[some], known), weights[some])
+
+    @classmethod
+    def by(cls, estimator: Any, X: Any, y: Any) -> Predictions:
+        return cls.of(y, estimator.predict_proba(X), np.asarray(estimator.classes_).tolist())
+
+    def place(self, label: Any) -> int:
+        return int(codes_of([label], self.classes)[0])
+
+
+@dataclass(eq=False)
+class RocDisplay(Display):
+    """True against false positives as the threshold falls, a curve for each class against the rest."""
+
+    curves: dict[Any, Curve]
+
+    size = (4.8, 4.6)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, proba: Any, classes: Sequence[Any] | None = None, label: Any = None, sample_weight: Any = None
+    ) -> RocDisplay:
+        """Of one class, or of all; of two classes the second tells all."""
+        return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, label: Any = None) -> RocDisplay:
+        return cls._of(Predictions.by(estimator, X, y), label)
+
+    @classmethod
+    def _of(cls, given: Predictions, label: Any) -> RocDisplay:
+        if label is not None:
+            wanted = [given.place(label)]
+        else:
+            wanted = [1] if len(given.classes) == 2 else list(range(len(given.classes)))
+        return cls(
+            {given.classes[k]: curve(given.proba[:, k], given.codes == k, given.weights) for k in wanted},
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        each = list(self.curves.items())
+        return {
+            "class": [str(label) for label, c in each for _ in c.threshold],
+            "threshold": np.concatenate([c.threshold for _, c in each]),
+            "false_positive": np.concatenate([c.false_positive for _, c in each]),
+            "true_positive": np.concatenate([c.true_positive for _, c in each]),
+        }
+
+    def _draw(self, ax: Any) -> None:
+        ax.plot([0, 1], [0, 1], color=FAINT, lw=1)
+        many = len(self.curves) > LEGEND
+        for k, (name, c) in enumerate(zip(labels_of(list(self.curves)), self.curves.values(), strict=True)):
+            look = {"color": FAINT, "lw": 0.8} if many else {"color": colour(k), "ls": line(k), "lw": 1.8}
+            ax.plot(c.false_positive, c.true_positive, label=f"{name}, area {c.area:.3f}", **look)
+        ax.set_aspect("equal")
+        ax.set_xlim(-0.01, 1.01)
+        ax.set_ylim(-0.01, 1.01)
+        tidy(ax, "ROC, each class against the rest", "share of the others taken for it", "share of the class found")
+        legend(ax, list(self.curves), loc="lower right")
+
+
+@dataclass(eq=False)
+class ReliabilityDisplay(Display):
+    """How often what was said with probability p came true, with Wilson's 95 % intervals."""
+
+    cells: dict[str, Float]  # from, to, weight, probability, right
+    says: str
+
+    size = (4.8, 4.6)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        proba: Any,
+        classes: Sequence[Any] | None = None,
+        label: Any = None,
+        bins: int = 15,
+        sample_weight: Any = None,
+    ) -> ReliabilityDisplay:
+        """Of the probability of one class, or of the most probable class of each row."""
+        return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, label: Any = None, bins: int = 15) -> ReliabilityDisplay:
+        return cls._of(Predictions.by(estimator, X, y), label, bins)
+
+    @classmethod
+    def _of(cls, given: Predictions, label: Any, bins: int) -> ReliabilityDisplay:
+        if label is None:
+            best = np.argmax(given.proba, axis=1)
+            p, true = given.proba[np.arange(len(best)), best], best == given.codes
+        else:
+            p, true = given.proba[:, given.place(label)], given.codes == given.place(label)
+        table = tallied(p, true, given.weights, width_bins(p, bins), bins)
+        return cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
+
+    @classmethod
+    def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
+        """From weight, weight times probability and weight of what came true, in cells of equal width: (3, cells)."""
+        weight, said, right = np.asarray(table, dtype=np.float64)
+        there = weight > 0
+        edges = np.arange(len(weight) + 1) / len(weight)
+        cells = {"from": edges[:-1][there], "to": edges[1:][there], "weight": weight[there]}
+        return cls(
+            {**cells, "probability": (said / np.where(there, weight, 1))[there], "right": right[there] / weight[there]},
+            says,
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        found = [wilson(r, w) for r, w in zip(self.cells["right"], self.cells["weight"], strict=True)]
+        return {**self.cells, "low": [i.low for i in found], "high": [i.high for i in found]}
+
+    def _draw(self, ax: Any) -> None:
+        shown = {name: np.asarray(values) for name, values in self._columns().items()}
+        ax.plot([0, 1], [0, 1], color=FAINT, lw=1)
+        if len(shown["weight"]):
+            size = 20 + 130 * np.sqrt(shown["weight"] / shown["weight"].max())
+            ends = [shown["right"] - shown["low"], shown["high"] - shown["right"]]
+            ax.errorbar(shown["probability"], shown["right"], np.maximum(ends, 0), fmt="none", ecolor=INK, lw=1)
+            ax.scatter(shown["probability"], shown["right"], s=size, c=PALETTE[0], ec="white", zorder=3, clip_on=False)
+        ax.set_aspect("equal")
+        ax.set_xlim(-0.01, 1.01)
+        ax.set_ylim(-0.01, 1.01)
+        tidy(ax, f"reliability of {self.says}", "probability said", "share that came true (95 % intervals)")
+
+
+@dataclass(eq=False)
+class CostDisplay(Display):
+    """Mean cost of a row if a class is decided for from a probability of t on, for every t.
+
+    The least expected cost is at t* = (C(n, p) - C(n, n)) / (C(n, p) - C(n, n) + C(p, n) - C(p, p)), p the class, n the
+    other.
+    """
+
+    threshold: Float  # (points,)
+    cost: Float  # (points,)
+    best: float  # what the costs alone say
+    label: Any
+
+    size = (5.4, 3.8)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        proba: Any,
+        costs: Any,
+        classes: Sequence[Any] | None = None,
+        label: Any = None,
+        sample_weight: Any = None,
+    ) -> CostDisplay:
+        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes."""
+        return cls._of(Predictions.of(y, proba, classes, sample_weight), costs, label)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, costs: Any, label: Any = None) -> CostDisplay:
+        return cls._of(Predictions.by(estimator, X, y), costs, label)
+
+    @classmethod
+    def _of(cls, given: Predictions, costs: Any, label: Any) -> CostDisplay:
+        if len(given.classes) != 2:
+            raise InputError(f"a threshold divides two classes, not {len(given.classes)}; use decide(proba, costs)")
+        k = 1 if label is None else given.place(label)
+        table = _costs(costs, given.classes)
+        positive, scores = given.codes == k, given.proba[:, k]
+        found = curve(scores, positive, given.weights)
+        share = float(given.weights[positive].sum() / given.weights.sum())
+        miss, right = table[k, 1 - k], table[k, k]
+        alarm, calm = table[1 - k, k], table[1 - k, 1 - k]
+        hit, false = np.nan_to_num(found.true_positive), np.nan_to_num(found.false_positive)
+        cost = share * (miss + hit * (right - miss)) + (1 - share) * (calm + false * (alarm - calm))
+        gain = (alarm - calm) + (miss - right)
+        best = float((alarm - calm) / gain) if gain > 0 else float("nan")
+        return cls(np.append(1.0, found.threshold[1:]), cost, best, given.classes[k])
+
+    def _columns(self) -> dict[str, Any]:
+        return {"threshold": self.threshold, "cost": self.cost}
+
+    def _draw(self, ax: Any) -> None:
+        ends = np.append(self.threshold, 0.0), np.append(self.cost, self.cost[-1])
+        ax.step(*ends, where="pre", color=PALETTE[0], lw=1.8, label="mean cost of these rows")
+        least = int(np.argmin(self.cost))
+        ax.plot(self.threshold[least], self.cost[least], "o", color=PALETTE[1], label=f"least: {self.cost[least]:.4g}")
+        if np.isfinite(self.best):
+            ax.axvline(self.best, color=INK, ls="--", lw=1, label=f"by the costs alone: t = {self.best:.3g}")
+        ax.set_xlim(-0.01, 1.01)
+        name = labels_of([self.label])[0]
+        tidy(ax, f"cost of deciding for {name}", f"threshold of P({name})", "mean cost of a row")
+        ax.legend(frameon=False, fontsize=9)
+
+
+def _costs(costs: Any, classes: Sequence[Any]) -> Array:
+    """A table of costs of two classes, in their order: (2, 2)."""
+    if hasattr(costs, "matrix_for"):
+        places = [list(costs.actions).index(c) for c in classes if c in costs.actions]
+        if len(places) < len(classes):
+            raise InputError("a threshold decides for one of the classes; give costs whose actions are the classes")
+        found: Array = costs.matrix_for(list(classes))[:, places]
+        return found
+    try:
+        table = [[costs[a][b] for b in classes] for a in classes] if isinstance(costs, dict) else costs
+        matrix = np.asarray(table, dtype=np.float64)
+    except KeyError as error:
+        raise InputError(
+            f"the costs lack {error.args[0]!r}; give {{true: {{decided: cost}}}} for both classes"
+        ) from error
+    if matrix.shape != (2, 2) or not np.isfinite(matrix).all():
+        raise InputError("costs of two classes are a table of two rows (true) and two columns (decided) of numbers")
+    return matrix

@@ -1,0 +1,129 @@
+"""Heat maps: who was taken for whom, and how models of one population do on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.errors import InputError
+from bayeskit.plots.style import INK, Display, codes_of, labels_of, tidy
+
+WRITTEN = 16  # classes up to which every cell holds its number
+NAMED = 24  # labels on an axis
+
+
+@dataclass(eq=False)
+class ConfusionDisplay(Display):
+    """Weights by true class (rows) and predicted class (columns), shaded by their share of the row.
+
+    >>> ConfusionDisplay.from_predictions(["a", "a", "b"], ["a", "b", "b"]).matrix.tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+
+    matrix: Float  # (K, K)
+    labels: list[Any]  # (K)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_pred: Any, labels: Sequence[Any] | None = None, sample_weight: Any = None
+    ) -> ConfusionDisplay:
+        """From true and predicted labels; ``labels`` gives their order."""
+        true, said = np.asarray(y_true).ravel(), np.asarray(y_pred).ravel()
+        if len(true) != len(said):
+            raise InputError(f"{len(true)} true labels and {len(said)} predicted ones; give one of each for every row")
+        known = sorted({*true.tolist(), *said.tolist()}) if labels is None else list(labels)
+        matrix = np.zeros((len(known), len(known)))
+        weight = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        np.add.at(matrix, (codes_of(true, known), codes_of(said, known)), weight)
+        return cls(matrix, known)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any) -> ConfusionDisplay:
+        """From the decisions of a fitted classifier on rows it should not have learned."""
+        return cls.from_predictions(y, estimator.predict(X), np.asarray(estimator.classes_).tolist())
+
+    @property
+    def shares(self) -> Float:
+        """Of each row: (K, K)."""
+        total = self.matrix.sum(axis=1, keepdims=True)
+        share: Float = np.divide(self.matrix, total, out=np.zeros_like(self.matrix), where=total > 0)
+        return share
+
+    def _columns(self) -> dict[str, Any]:
+        k = len(self.labels)
+        return {
+            "true": [str(label) for label in self.labels for _ in range(k)],
+            "predicted": [str(label) for label in self.labels] * k,
+            "weight": self.matrix.ravel(),
+            "share": self.shares.ravel(),
+        }
+
+    def _size(self) -> tuple[float, float]:
+        side = min(9.0, 2.2 + 0.55 * len(self.labels))
+        return side + 1.6, side
+
+    def _draw(self, ax: Any) -> None:
+        shares, names = self.shares, labels_of(self.labels)
+        texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
+        _heat(ax, shares, texts, names, names, "Blues")
+        right = self.matrix.trace() / max(self.matrix.sum(), 1e-300)
+        tidy(ax, f"accuracy {right:.1%}, shaded by share of the true class", "predicted", "true")
+
+
+@dataclass(eq=False)
+class PopulationDisplay(Display):
+    """Sensitivity / specificity of models trained on one population (rows), tested on another (columns)."""
+
+    names: list[str]
+    rates: dict[str, Float]  # by name, (P, P) each
+    title: str = ""
+
+    def _columns(self) -> dict[str, Any]:
+        p = len(self.names)
+        pairs = {"train": [n for n in self.names for _ in range(p)], "test": self.names * p}
+        return {**pairs, **{rate: table.ravel() for rate, table in self.rates.items()}}
+
+    def _size(self) -> tuple[float, float]:
+        return 2.6 + 1.25 * len(self.names), 1.6 + 0.75 * len(self.names)
+
+    def _draw(self, ax: Any) -> None:
+        shade = np.mean(list(self.rates.values()), axis=0)
+        cells = np.stack(list(self.rates.values()), axis=-1)
+        texts = [["\n".join("–" if np.isnan(r) else f"{r:.1%}" for r in cell) for cell in row] for row in cells]
+        _heat(ax, shade, texts, labels_of(self.names), labels_of(self.names), "Blues", 0.4)
+        tidy(ax, self.title or " / ".join(self.rates), "tested on", "trained on")
+
+
+def _heat(
+    ax: Any,
+    shade: Float,
+    texts: Any,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cmap: str,
+    low: float = 0.0,
+) -> None:
+    """Cells from white to dark, their texts in whatever can be read on them."""
+    ax.imshow(np.nan_to_num(shade, nan=low), cmap=cmap, vmin=low, vmax=1.0, aspect="auto")
+    if texts is not None:
+        small = 9 if len(columns) <= 8 else 7
+        for i, row in enumerate(texts):
+            for j, text in enumerate(row):
+                dark = shade[i, j] > low + 0.55 * (1 - low)
+                ax.text(j, i, text, ha="center", va="center", fontsize=small, color="white" if dark else INK)
+    for axis, names in ((ax.xaxis, columns), (ax.yaxis, rows)):
+        every = -(-len(names) // NAMED)
+        axis.set_ticks(np.arange(0, len(names), every), list(names[::every]))
+    if sum(map(len, columns)) > 40 or len(columns) > 8:
+        ax.tick_params(axis="x", rotation=90 if len(columns) > 8 else 30)
+    ax.tick_params(length=0, labelsize=9 if len(columns) <= 12 else 7)
+    ax.set_xticks(np.arange(-0.5, len(columns)), minor=True)
+    ax.set_yticks(np.arange(-0.5, len(rows)), minor=True)
+    ax.grid(which="minor", color="white", lw=1)
+    ax.tick_params(which="minor", length=0)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)

@@ -1,0 +1,108 @@
+"""Style: colours everyone can tell apart, and the frame every display stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bayeskit.errors import InputError
+from bayeskit.frame import frame, shortened
+
+# Okabe and Ito's palette, which the colour-blind can tell apart; the order puts the strongest contrasts first
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
+INK, FAINT = "#222222", "#B0B0B0"
+FOR, AGAINST = PALETTE[0], PALETTE[1]
+LEGEND = 10  # classes named in a legend
+
+
+class Display:
+    """Numbers first, a picture second: ``frame()`` holds what ``plot()`` draws."""
+
+    size: ClassVar[tuple[float, float]] = (6.0, 4.2)  # inches
+    ax_: Any
+    figure_: Any
+
+    def _columns(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
+    def _size(self) -> tuple[float, float]:
+        return self.size
+
+    def frame(self, kind: str = "pyarrow") -> Any:
+        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars")."""
+        return frame(self._columns(), kind)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it."""
+        if ax is None:
+            ax = new_axes(self._size())
+        self._draw(ax)
+        object.__setattr__(self, "ax_", ax)
+        object.__setattr__(self, "figure_", ax.figure)
+        return self
+
+
+def new_axes(size: tuple[float, float]) -> Any:
+    """The axes of a new figure, its parts kept apart."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def colour(k: int) -> str:
+    return PALETTE[k % len(PALETTE)]
+
+
+def marker(k: int) -> str:
+    """Another shape once the colours come round again, so that a pair of both is one class."""
+    return MARKERS[(k + k // len(PALETTE)) % len(MARKERS)]
+
+
+def line(k: int) -> str:
+    return LINES[(k // len(PALETTE) + k) % len(LINES)]
+
+
+def tidy(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
+    """Title and axis names of bearable length, no box around the picture."""
+    if title:
+        ax.set_title(shortened(title, 64), fontsize=11, color=INK, loc="left")
+    if x:
+        ax.set_xlabel(shortened(x, 48))
+    if y:
+        ax.set_ylabel(shortened(y, 48))
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def legend(ax: Any, names: Sequence[str], **where: Any) -> None:
+    """The classes that were drawn, none if there are too many to read."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(names) > LEGEND:
+        note = f"{len(names)} classes"
+        ax.annotate(note, (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=9, color="#555555")
+    elif labels:
+        ax.legend(handles, labels, framealpha=0.75, edgecolor="none", fontsize=9, **where)
+
+
+def labels_of(classes: Any) -> list[str]:
+    """Labels as short texts, told apart by number where shortening made them equal."""
+    texts = [shortened(c) for c in np.asarray(classes, dtype=object).tolist()]
+    return [t if texts.count(t) == 1 else f"{t} ({i})" for i, t in enumerate(texts)]
+
+
+def codes_of(y: Any, classes: Sequence[Any]) -> Any:
+    """The place of each label among the classes: (n,)."""
+    place = {label: k for k, label in enumerate(classes)}
+    given = np.asarray(y).ravel().tolist()
+    if lost := [label for label in given if label not in place]:
+        known = ", ".join(map(shortened, classes[:8]))
+        raise InputError(f"label {lost[0]!r} is not a class of these predictions ({known}); give classes=[...]")
+    return np.array([place[label] for label in given], dtype=np.int64)

@@ -1,0 +1,93 @@
+"""WaterfallDisplay: weights of evidence one after the other, from the prior to the posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.plots.style import AGAINST, FAINT, FOR, INK, Display, tidy
+
+CERTAIN = 1e3  # beyond this a bar would hide all others
+
+
+@dataclass(eq=False)
+class WaterfallDisplay(Display):
+    """Bars that start where the last one ended; the axis on top tells the probability.
+
+    >>> shown = WaterfallDisplay.from_steps(["prior", "test = +"], [-2.0, 3.0], "bits", "ill against the rest", 1.4427)
+    >>> shown.frame().to_pydict()["to"]
+    [-2.0, 1.0]
+    """
+
+    names: list[str]
+    steps: Float  # (parts,) in the unit
+    unit: str
+    title: str
+    per_nat: float
+
+    @classmethod
+    def from_steps(
+        cls, names: Sequence[str], steps: Any, unit: str, title: str, per_nat: float, most: int = 12
+    ) -> WaterfallDisplay:
+        """The prior first; beyond ``most`` parts those with the least evidence are summed into one."""
+        weights = np.asarray(steps, dtype=np.float64)
+        if len(names) > most + 1:
+            kept = np.sort(1 + np.argsort(-np.abs(weights[1:]), kind="stable")[:most])
+            rest = float(np.delete(weights, [0, *kept.tolist()]).sum())
+            names = [names[0], *(names[j] for j in kept.tolist()), f"{len(names) - 1 - most} others"]
+            weights = np.concatenate([weights[:1], weights[kept], [rest]])
+        return cls(list(names), weights, unit, title, per_nat)
+
+    def _columns(self) -> dict[str, Any]:
+        ends = np.cumsum(self.steps)
+        return {"part": self.names, "from": ends - self.steps, "to": ends, "step": self.steps}
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.6 + 0.3 * (len(self.names) + 1)
+
+    def _draw(self, ax: Any) -> None:
+        ends = np.cumsum(np.clip(self.steps, -CERTAIN, CERTAIN))
+        starts = np.append(0.0, ends[:-1])
+        last = len(ends)
+        ax.set_xlim(*_limits(starts, ends))
+        for i, (a, b, step) in enumerate(zip(starts, ends, self.steps, strict=True)):
+            ax.barh(i, b - a, left=a, height=0.62, color=FOR if step >= 0 else AGAINST)
+            ax.plot([b, b], [i - 0.31, i + 1.31 if i + 1 < last else i + 0.9], color=FAINT, lw=0.8, zorder=0)
+            right = step >= 0
+            ax.annotate(
+                f"{step:+.3g}" if np.isfinite(step) else ("certain" if step > 0 else "ruled out"),
+                (b, i),
+                xytext=(4 if right else -4, 0),
+                textcoords="offset points",
+                ha="left" if right else "right",
+                va="center",
+                fontsize=8,
+                color=INK,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+            )
+        ax.plot([ends[-1]], [last], "D", color=INK, ms=6)
+        odds = float(np.clip(self.steps.sum(), -CERTAIN, CERTAIN)) / self.per_nat
+        ax.annotate(f"P = {_chance(odds)}", (ends[-1], last), xytext=(8, 0), textcoords="offset points", va="center")
+        ax.axvline(0, color=INK, lw=0.8)
+        ax.set_yticks(range(last + 1), [*self.names, "posterior"])
+        ax.set_ylim(last + 0.6, -0.6)
+        tidy(ax, self.title, f"log odds, {self.unit}  (left: against, right: for)")
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+
+
+def _limits(starts: Float, ends: Float) -> tuple[float, float]:
+    low, high = min(0.0, float(np.min(ends))), max(0.0, float(np.max(ends)))
+    room = 0.16 * max(high - low, 1e-9)
+    return low - room, high + room
+
+
+def _chance(log_odds: float) -> str:
+    p = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
+    if 1e-4 <= p <= 1 - 1e-4:
+        return f"{p:.4f}"
+    return f"{p:.2g}" if p < 0.5 else f"1 - {np.exp(-np.clip(log_odds, -700, 700)):.2g}"

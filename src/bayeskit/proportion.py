@@ -1,0 +1,37 @@
+"""Proportion: a share of rows, and how far it may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a score lies with 95 % confidence, and how that was found."""
+
+    low: float
+    high: float
+    how: str
+
+
+def wilson(share: float, weight: float) -> Interval:
+    """Wilson's interval of a proportion p seen in a weight of n rows.
+
+    (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)
+
+    >>> interval = wilson(0.5, 10)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.2366, 0.7634)
+    """
+    if not weight > 0 or share != share:
+        return Interval(np.nan, np.nan, "no rows")
+    z2 = float(ndtri((1 + LEVEL) / 2)) ** 2
+    middle = share + z2 / (2 * weight)
+    half = np.sqrt(z2 * (share * (1 - share) / weight + z2 / (4 * weight * weight)))
+    low, high = (middle - half) / (1 + z2 / weight), (middle + half) / (1 + z2 / weight)
+    return Interval(max(0.0, float(low)), min(1.0, float(high)), "Wilson")
