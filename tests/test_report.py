@@ -136,6 +136,13 @@ def test_what_is_no_evaluation_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_network_too_wide_for_a_page_says_so(tmp_path):
+    parents = [f"p{i}" for i in range(17)]
+    tables = {p: [0.5, 0.5] for p in parents} | {"child": np.full((2,) * 18, 0.5)}
+    path = bk.report(bk.Network([(p, "child") for p in parents], tables), tmp_path / "wide.html")
+    assert "too large to be computed in a page" in path.read_text(encoding="utf-8")
+
+
 def test_a_formula_is_found_for_normal_densities():
     x = np.linspace(2.0, 9.0, 30)
     terms = np.column_stack([norm.logpdf(x, 3, 1.5), norm.logpdf(x, 6, 0.5)])

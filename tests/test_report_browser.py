@@ -256,3 +256,28 @@ def test_many_columns_and_classes_fold(browser, folder):
     assert panel.page.locator(".ask > .row").count() == 20
     assert panel.complaints == []
     panel.page.close()
+
+
+def test_network_marginals_follow_the_evidence(browser, folder):
+    rng = np.random.default_rng(5)
+    a, b, c, d = (rng.dirichlet(np.ones(k), size=s) for k, s in ((2, ()), (3, (2,)), (2, (2,)), (3, (3, 2))))
+    net = bk.Network([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], {"a": a, "b": b, "c": c, "d": d})
+    panel = Panel(browser, bk.report(net, folder / "network.html"), 390)
+    joint = np.einsum("a,ab,ac,bcd->abcd", a, b, c, d)
+    for evidence in ({}, {"d": 2}, {"d": 2, "c": 0}):
+        for node, state in evidence.items():
+            button = panel.page.locator("fieldset", has_text=node).filter(
+                has=panel.page.locator(f"legend:text-is('{node}')")
+            )
+            if button.locator("button").nth(state).get_attribute("aria-pressed") == "false":
+                button.locator("button").nth(state).focus()
+                panel.page.keyboard.press("Enter")
+        held = joint[:, :, evidence.get("c", slice(None)), evidence.get("d", slice(None))]
+        held = held.reshape(2, 3, -1, 1 if "d" in evidence else 3)
+        p = [float(x.get_attribute("data-p")) for x in panel.page.query_selector_all(".state")]
+        assert p[:2] == pytest.approx((held.sum(axis=(1, 2, 3)) / held.sum()).tolist(), abs=1e-12)
+        assert p[2:5] == pytest.approx((held.sum(axis=(0, 2, 3)) / held.sum()).tolist(), abs=1e-12)
+    assert f"{held.sum():.5g}"[:6] in panel.page.inner_text("#evidence")
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert panel.complaints == []
+    panel.page.close()

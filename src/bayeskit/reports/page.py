@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import platform
+from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -14,9 +15,10 @@ import numpy as np
 
 import bayeskit
 from bayeskit.errors import KindError
+from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.reports import cases, overview, panel, performance, portrait
+from bayeskit.reports import cases, network, overview, panel, performance, portrait
 from bayeskit.reports.markup import Section, table, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
@@ -25,11 +27,14 @@ EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-def report(evaluation: Evaluation, path: str | os.PathLike[str] = "report.html", title: str | None = None) -> Path:
+def report(
+    evaluation: Evaluation | Network, path: str | os.PathLike[str] = "report.html", title: str | None = None
+) -> Path:
     """Write an evaluation as one HTML file: data, performance, explanations, and the model to try out.
 
-    It needs no network and no other file. Where the model can be written down term by term (naive Bayes, TAN, KDB) the
-    page has a panel that computes posteriors for any values; the terms are checked against the model before.
+    It needs no network and no other file. Where the model can be written down term by term (naive Bayes, TAN, KDB,
+    AODE) the page has a panel that computes posteriors for any values; the terms are checked against the model before.
+    Of a ``Network`` the page shows the graph, and every marginal under evidence set by clicking.
 
     >>> import bayeskit as bk, tempfile
     >>> from sklearn.datasets import load_iris
@@ -39,20 +44,23 @@ def report(evaluation: Evaluation, path: str | os.PathLike[str] = "report.html",
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    if not isinstance(evaluation, Evaluation):
-        raise KindError(f"report() takes what evaluate() gives, not {type(evaluation).__name__}")
+    if isinstance(evaluation, Network):
+        page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
+    elif isinstance(evaluation, Evaluation):
+        page = _page(
+            _sections(evaluation), title or f"{evaluation.name}: evaluation", ("elements.js", "model.js", "panel.js")
+        )
+    else:
+        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
     target = Path(path)
-    target.write_text(_page(evaluation, title or f"{evaluation.name}: evaluation"), encoding="utf-8")
+    target.write_text(page, encoding="utf-8")
     return target
 
 
-def _page(evaluation: Evaluation, title: str) -> str:
-    sections = _sections(evaluation)
+def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    style, code = (
-        resources.files("bayeskit.reports").joinpath(name).read_text(encoding="utf-8")
-        for name in ("style.css", "panel.js")
-    )
+    files = resources.files("bayeskit.reports")
+    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -65,7 +73,7 @@ def _page(evaluation: Evaluation, title: str) -> str:
         f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1></header>\n'
         f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n'
         f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
-        f"<script>\n{code}</script>\n</body>\n</html>\n"
+        f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
     )
 
 
