@@ -78,6 +78,8 @@ class DensityDisplay(Display):
                 ax.hist(some, bins=bins, density=True, color=colour(k), alpha=0.25, zorder=1)
             style = {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
             ax.plot(x[inside], self.density[inside, k], color=colour(k), label=label, **style)
+        if not self.continuous:
+            ax.xaxis.get_major_locator().set_params(integer=True)
         top = self.density[inside]
         finite = top[np.isfinite(top)]
         ax.set_ylim(0, 1.08 * max(float(finite.max(initial=0.0)), ax.get_ylim()[1] / 1.3, 1e-300))

@@ -106,6 +106,7 @@ class NeighbourDisplay(Display):
     neighbours: Float  # (q, 2)
     labels: list[Any]  # (q)
     distances: Float  # (q,)
+    weights: Float  # (q,) equal rows of a class are one neighbour
     radius: float
 
     size = (5.6, 4.6)
@@ -127,7 +128,8 @@ class NeighbourDisplay(Display):
         found = estimator.neighbors(row)
         near = np.column_stack([found.rows.column(j).to_numpy(zero_copy_only=False) for j in range(2)])
         labels = np.asarray(found.labels).tolist()
-        return cls(grid, classes, codes_of(y, classes), asked, near, labels, found.distances, float(found.radius[0]))
+        around = found.distances, found.weights, float(found.radius[0])
+        return cls(grid, classes, codes_of(y, classes), asked, near, labels, *around)
 
     def _columns(self) -> dict[str, Any]:
         x, y = self.neighbours.T
@@ -136,6 +138,7 @@ class NeighbourDisplay(Display):
             self.grid.names[1]: y,
             "class": list(map(str, self.labels)),
             "distance": self.distances,
+            "weight": self.weights,
         }
 
     def _draw(self, ax: Any) -> None:
@@ -147,5 +150,5 @@ class NeighbourDisplay(Display):
         ax.plot(*self.point, "*", color=INK, ms=14, mec="white", zorder=6, ls="none", label="asked about")
         ax.autoscale_view()
         ax.set_aspect("equal", adjustable="datalim")
-        tidy(ax, f"{len(self.labels)} neighbours within {self.radius:.4g}", *self.grid.names)
+        tidy(ax, f"{self.weights.sum():g} rows within {self.radius:.4g}", *self.grid.names)
         legend(ax, self.classes)

@@ -71,7 +71,7 @@ class ConfusionDisplay(Display):
         texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
         _heat(ax, shares, texts, names, names, "Blues")
         right = self.matrix.trace() / max(self.matrix.sum(), 1e-300)
-        tidy(ax, f"accuracy {right:.1%}, shaded by share of the true class", "predicted", "true")
+        tidy(ax, f"accuracy {right:.1%}", "predicted", "true")
 
 
 @dataclass(eq=False)

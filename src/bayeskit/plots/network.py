@@ -111,9 +111,9 @@ class NetworkDisplay(Display):
         for i, (state, p) in enumerate(shown):
             middle = y + HEAD + ROW * (i + 0.45)
             ax.text(x + 0.05, middle, shortened(state, 11), va="center", fontsize=7.5, color=INK, zorder=4)
-            ax.add_patch(Rectangle((x + 0.95, middle - 0.07), 0.72, 0.14, fc="#EEEEEE", zorder=3))
+            ax.add_patch(Rectangle((x + 0.95, middle - 0.07), 0.64, 0.14, fc="#EEEEEE", zorder=3))
             ax.add_patch(
-                Rectangle((x + 0.95, middle - 0.07), 0.72 * p, 0.14, fc=PALETTE[1] if seen else PALETTE[0], zorder=4)
+                Rectangle((x + 0.95, middle - 0.07), 0.64 * p, 0.14, fc=PALETTE[1] if seen else PALETTE[0], zorder=4)
             )
             ax.text(x + WIDE - 0.02, middle, f"{p:.1%}", ha="right", va="center", fontsize=7.5, color=INK, zorder=4)
         if len(states) > STATES:

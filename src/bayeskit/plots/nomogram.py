@@ -15,6 +15,7 @@ from bayeskit.plots.style import INK, PALETTE, Display
 
 CHANCES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 LEVELS = 8  # named on a line; of more, the first and last and those with room
+TIERS = {"above": 0.14, "below": -0.14, "higher": 0.36}  # how far a mark reaches to its label
 NARROW = 2.0  # points: a stretch too short to be read is left on the line of its neighbour
 APART = 0.045  # of the width, between two labels on one side of a line
 
@@ -53,7 +54,7 @@ class NomogramDisplay(Display):
         return inner if inner[0] < inner[1] else (low, high)
 
     def _size(self) -> tuple[float, float]:
-        return 8.4, 1.4 + 0.62 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
+        return 8.4, 1.4 + 0.68 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
 
     def _draw(self, ax: Any) -> None:
         names: list[str] = []
@@ -136,16 +137,18 @@ def _levels(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
 
 
 def _line(ax: Any, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> None:
-    """A line with its marks; labels that would touch go below, or are left out."""
+    """A line with its marks; labels that would touch go below or higher up, and are left out where that fails too."""
     ax.plot([low, high], [y, y], color=INK, lw=1.2, solid_capstyle="butt", zorder=2)
-    ends = {1: -np.inf, -1: -np.inf}  # where the last label above and below ends
+    ends = dict.fromkeys(TIERS, -np.inf)  # where the last label of each tier ends
     for x, text in sorted(ticks):
         half = max(APART, 0.0085 * len(text)) * top / 2
-        side = next((s for s in (1, -1) if x - half > ends[s]), 0)
-        ax.plot([x, x], [y, y + (0.14 if side >= 0 else -0.14)], color=INK, lw=1, zorder=2)
-        if side:
-            ax.text(x, y + 0.2 * side, text, ha="center", va="bottom" if side > 0 else "top", fontsize=8, color=INK)
-            ends[side] = x + half
+        tier = next((t for t in TIERS if x - half > ends[t]), None)
+        reach = 0.14 if tier is None else TIERS[tier]
+        ax.plot([x, x], [y, y + reach], color=INK, lw=1 if abs(reach) < 0.2 else 0.5, zorder=2)
+        if tier is not None:
+            off, where = (0.05, "bottom") if reach > 0 else (-0.05, "top")
+            ax.text(x, y + reach + off, text, ha="center", va=where, fontsize=8, color=INK)
+            ends[tier] = x + half
 
 
 def _round_step(step: float) -> float:

@@ -34,7 +34,7 @@ class RegionDisplay(Display):
         X: Any,
         y: Any = None,
         columns: Sequence[Any] | None = None,
-        resolution: int = 160,
+        resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> RegionDisplay:
@@ -92,7 +92,7 @@ class SurfaceDisplay(Display):
         y: Any = None,
         label: Any = None,
         columns: Sequence[Any] | None = None,
-        resolution: int = 160,
+        resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> SurfaceDisplay:
