@@ -112,7 +112,9 @@ class NetworkBayes(Dependent):
             )
         rank = {node: i for i, node in enumerate(nodes)}
         families = sorted((n for n, some in graph.parents.items() if some), key=lambda n: rank[n])
-        return tuple((nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families)
+        return tuple(
+            (nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families
+        )
 
     @property
     def edges_(self) -> tuple[tuple[str, str], ...]:
