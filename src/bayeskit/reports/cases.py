@@ -12,7 +12,6 @@ from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, number, text
 from bayeskit.reports.profile import Table
 
-BIT = float(np.log(2))
 HARDEST = 6
 STEPS = 8  # columns in a waterfall
 SMALL = 0.005  # bits that are not worth a line
@@ -21,9 +20,9 @@ FEW = 20  # columns shown at first
 
 def importance(seen: Explanation) -> Float:
     """Mean over rows of how many bits each part moved the odds of the most probable class: (parts,)."""
-    steps = np.array([seen.evidence(row)[1:] for row in range(len(seen))])
+    steps = np.array([seen.evidence(row, unit="bits")[1:] for row in range(len(seen))])
     finite = np.where(np.isfinite(steps), np.abs(steps), 0.0)
-    mean: Float = finite.mean(axis=0) / BIT
+    mean: Float = finite.mean(axis=0)
     return mean
 
 
@@ -73,7 +72,7 @@ def _case(row: int, i: int, truth: int, proba: Float, classes: Array, explained:
 
 
 def _steps(explained: Explanation, i: int, label: Any) -> str:
-    bits = explained.evidence(i, label) / BIT
+    bits = explained.evidence(i, label, unit="bits")
     if not np.isfinite(bits).all():
         return '<p class="fine">A value that never occurred with a class makes it impossible: no step has a size.</p>'
     order = np.argsort(-np.abs(bits[1:]), kind="stable")
@@ -89,7 +88,5 @@ def _steps(explained: Explanation, i: int, label: Any) -> str:
 
 
 def _named(explained: Explanation, i: int, j: int) -> Safe:
-    part, value = explained.parts[j], explained.values[i][j]
-    if value == "":
-        return text(part, 28)
-    return Safe(f"{text(part, 28)} <small>{text(value, 18)}</small>")
+    part, value = explained.parts[j], explained.value(i, j)
+    return Safe(f"{text(part, 28)} <small>{text(value, 18)}</small>") if value else text(part, 28)
