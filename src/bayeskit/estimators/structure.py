@@ -14,8 +14,8 @@ from bayeskit.errors import NetworkError
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
-from bayeskit.networks.graph import Graph
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
+from bayeskit.networks.graph import Graph
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
