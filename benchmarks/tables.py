@@ -31,6 +31,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "tan": lambda: bk.TAN(),
     "kdb": lambda: bk.KDB(),
     "aode": lambda: bk.AODE(),
+    "a2de": lambda: bk.AODE(n=2),
+    "network_bayes": lambda: bk.NetworkBayes(),
     "knn": lambda: bk.KNNBayes(k=10, metric="gower"),
     "knn_weighted": lambda: bk.KNNBayes(
         k=10, metric="gower", scale="mutual_information", weights="epanechnikov", pseudo=1.0

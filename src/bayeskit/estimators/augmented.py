@@ -13,6 +13,7 @@ from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.paired import Paired
 
 
 class Dependent(BayesClassifier):
@@ -141,6 +142,10 @@ class AODE(Dependent):
     in the rows whose value of it was seen with a weight of at least ``limit``; at most ``parents`` columns, those that
     tell most of the class, are parents. ``log_evidence`` is approximate: the mean of several models is none of them.
 
+    ``n=2`` takes pairs of columns as parents (A2DE): those of which a row has both values, seen together with a weight
+    of at least ``limit``. A row without such a pair has the mean over single parents. All triples of columns are
+    counted; where they would not fit in memory, ``parents`` must limit the columns that make pairs.
+
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
     >>> model = bk.AODE().fit(table, [row["a"] == row["b"] for row in table])
@@ -176,6 +181,8 @@ class AODE(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        if self.n != 1:
-            raise InputError(f"n={self.n!r}: there is one parent at a time, n=1; for more of them take KDB(k=...)")
-        return Averaged(self.cuts, self.smoothing, limit=self.limit, parents=self.parents, given=self.given)
+        if isinstance(self.n, bool) or self.n not in (1, 2):
+            raise InputError(f"n={self.n!r}: there are one or two parents at a time; for more of them take KDB(k=...)")
+        return (Averaged if self.n == 1 else Paired)(
+            self.cuts, self.smoothing, limit=self.limit, parents=self.parents, given=self.given
+        )

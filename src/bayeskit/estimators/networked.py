@@ -10,6 +10,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.networks.graph import Graph
+from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.networked import Families, Networked
 
@@ -20,9 +21,10 @@ class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
     ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
-    target column, or "class". None searches it on up to 100,000 different rows (``criterion`` is the score of
-    ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as there). Numbers are cut into intervals first; intervals and arcs are
-    then part of the model, so that rows learned or forgotten later change the tables alone.
+    target column, or "class". None searches it on up to 100,000 different rows, in which a hole is a level
+    (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
+    there). Numbers are cut into intervals first; intervals and arcs are then part of the model, so that rows learned or
+    forgotten later change the tables alone.
 
     In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
     network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
@@ -99,7 +101,7 @@ class NetworkBayes(Dependent):
         graph = Graph.of(getattr(self.structure, "edges", self.structure))
         target = schema.target or (self.model_.schema.target if self._fitted else None)
         label = target if target in graph.parents or CLASS in schema.names else CLASS
-        nodes = {label: None, **{name: name for name in schema.names if name != label}}
+        nodes: dict[str | None, str | None] = {label: None, **{name: name for name in schema.names if name != label}}
         for node in graph.nodes:
             if node not in nodes:
                 raise InputError(
@@ -129,14 +131,15 @@ class NetworkBayes(Dependent):
 
     @property
     def _label(self) -> str:
-        return self.model_.schema.target or CLASS
+        return self.model_.schema.target or (CLASS if CLASS not in self.model_.schema.names else "(class)")
 
     @property
     def _graph(self) -> Graph:
         check_is_fitted(self, "model_")
         (density,) = self.model_.density.densities
-        named = {None: self._label}
-        return Graph({named.get(n, n): tuple(named.get(p, p) for p in some) for n, some in density.named()})
+        assert isinstance(density, NetworkedDensity)
+        named: dict[str | None, str] = {**{name: name for name in density.parts}, None: self._label}
+        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class NetworkedDensity(Bounded):
 
     @property
     def _classes(self) -> int:
-        return self.tables.table.shape[1]
+        return int(self.tables.table.shape[1])
 
     @property
     def class_parents(self) -> tuple[int, ...]:
@@ -124,7 +124,8 @@ class NetworkedDensity(Bounded):
     @cached_property
     def _log_class(self) -> Float:
         """log P(c) of the network: (K,)."""
-        return self._logs(np.full((len(self.parts), 1), -1, dtype=np.int32), ())[0]
+        found: Float = self._logs(np.full((len(self.parts), 1), -1, dtype=np.int32), ())[0]
+        return found
 
     def _inference(self, new: tuple[int, ...]) -> Inference:
         """For rows with levels never seen in some columns, which have a state more for them."""

@@ -32,11 +32,12 @@ Families = tuple[tuple[Node, tuple[Node, ...]], ...]  # nodes that have parents,
 
 @dataclass(frozen=True)
 class Networked(Discrete):
-    """p(x | c) = P(c | parents of c) / P(c) times the product over columns of P(x_j | parents of j), c among them or not.
+    """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
-    searched by their score; rows that lack a part of a family do not count for it. Then what the arcs call for is
-    counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with all their parents.
+    searched by their score. A hole is a level there: scored on complete rows alone, families with many holes would be
+    preferred for having little to explain. Then what the arcs call for is counted, and the arcs are held for rows
+    learned later. Tables lean as in ``Conditional``, with all their parents.
     """
 
     given: Families | None = None
@@ -107,14 +108,16 @@ class Networked(Discrete):
         """The arcs of a high score; the class stands before the columns."""
         slices = Slices.of(rows.columns, dict(self.grid or ()))
         known = {**rows.sizes, **slices.sizes}
-        sizes = (rows.groups, *(known[name] for name in slices.columns))
+        sizes = np.array([rows.groups, *(known[name] for name in slices.columns)], dtype=np.int32)
         codes = np.vstack([rows.rows.group.astype(np.int32), slices.codes(rows.block())])
+        holes = codes < 0
+        states = np.maximum(sizes + holes.any(axis=1), 1)
         weights = rows.rows.weight.rounded()
         most = len(sizes) if self.max_parents is None else self.max_parents
         none = np.zeros((len(sizes), len(sizes)), dtype=bool)
         scores = Scores(
-            np.ascontiguousarray(codes),
-            tuple(max(size, 1) for size in sizes),
+            np.where(holes, sizes[:, None], codes).astype(np.int32),
+            tuple(states.tolist()),
             score_rule(self.score, self.ess),
             None if (weights == 1).all() else weights,
         )
