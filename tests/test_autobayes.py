@@ -173,6 +173,14 @@ def test_a_damaged_file_is_refused(tmp_path):
         bk.load(tmp_path / "auto.bayes")
 
 
+def test_the_target_may_be_named_and_stay_in_the_table():
+    table, y = mixed()
+    whole = table.assign(state=y)
+    named, given = small().fit(whole, "state"), small().fit(table, y)
+    np.testing.assert_array_equal(named.predict_proba(whole), given.predict_proba(table))
+    np.testing.assert_array_equal(named.explain(whole[:3]).terms, given.explain(table[:3]).terms)
+
+
 def test_fast_is_one_weighted_model():
     table, y = mixed()
     model = bk.AutoBayes(fast=True).fit(table, y)

@@ -24,7 +24,7 @@ from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.sample import Sample, taken, without
+from bayeskit.estimators.sample import Sample, names_in, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
@@ -45,7 +45,7 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
     shared = {"kinds": kinds, "unseen": unseen}
 
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KDB(k=k, cuts=cuts, **{**shared, **more})
+        return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
 
     def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
@@ -339,8 +339,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def _said(self, member: Member, X: Any) -> Float:
         """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(member.asked(self.encoder_, X))
+        logs = member.classifier.predict_log_proba(self._asked(member, X))
         return evidence(logs, self._own_prior, self._weights.sum())
+
+    def _asked(self, member: Member, X: Any) -> Any:
+        """The table as a member takes it; a target that stands beside the features is left out."""
+        target = self.encoder_.model_.schema.target
+        return member.asked(self.encoder_, without(X, [target]) if target in names_in(X) else X)
 
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
@@ -362,7 +367,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             if member.together:
                 terms[:, -2] += weight * said
                 continue
-            found = member.classifier.explain(member.asked(self.encoder_, X))
+            found = member.classifier.explain(self._asked(member, X))
             pieces = np.maximum(found.terms, -1e6)
             owners = found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
