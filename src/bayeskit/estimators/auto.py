@@ -345,7 +345,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _asked(self, member: Member, X: Any) -> Any:
         """The table as a member takes it; a target that stands beside the features is left out."""
         target = self.encoder_.model_.schema.target
-        return member.asked(self.encoder_, without(X, [target]) if target in names_in(X) else X)
+        beside = target is not None and target in names_in(X)
+        return member.asked(self.encoder_, without(X, [str(target)]) if beside else X)
 
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
