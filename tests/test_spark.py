@@ -145,7 +145,11 @@ print(model.model_.digest, model.predict_frame(frame).count())
 
 def test_spark_connect_gives_the_local_model() -> None:
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
-    environment = {**os.environ, "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"]}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"],
+        "PYSPARK_PYTHON": sys.executable,
+    }
     run = subprocess.run(
         [sys.executable, "-c", CONNECT, json.dumps(SETTINGS)], env=environment, capture_output=True, text=True
     )
@@ -171,7 +175,8 @@ def test_the_command_learns_on_spark(tmp_path: Path) -> None:
         "--master",
         "local[2]",
     ]
-    environment = {**os.environ, "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"]}
+    environment = {k: v for k, v in os.environ.items() if k != "PYSPARK_PYTHON"}
+    environment["PYTHONPATH"] = SETTINGS["spark.executorEnv.PYTHONPATH"]
     run = subprocess.run(
         [sys.executable, "-m", "bayeskit.cli", *words], env=environment, cwd=tmp_path, capture_output=True, text=True
     )
