@@ -29,10 +29,10 @@ class Marginal(Shown):
     """log p(x_j | c) at the levels or whole numbers of a column, or at the nodes of a quadrature over its axis.
 
     >>> import bayeskit as bk
-    >>> model = bk.NaiveBayes().fit([[-1.0], [1.0], [1.0], [3.0]], ["a", "a", "b", "b"])
+    >>> model = bk.NaiveBayes().fit([[0.0], [2.0], [3.0], [5.0]], ["a", "a", "b", "b"])
     >>> found = model.marginal("x0")
     >>> found.mean.round(6).tolist(), found.deviation.round(6).tolist()
-    ([0.0, 2.0], [1.0, 1.0])
+    ([1.0, 4.0], [1.0, 1.0])
     """
 
     name: str
