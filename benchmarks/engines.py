@@ -61,15 +61,15 @@ frame = frame.withColumn("label", F.when(F.col("y") == "a", 0.0).when(F.col("y")
 numbers = [*(f"n{j}" for j in range(7)), "i"]
 gaussian = VectorAssembler(inputCols=numbers, outputCol="features").transform(frame)
 NaiveBayes(modelType="gaussian").fit(gaussian)
-for j in range(3):
-    known = F.substring(F.col(f"c{j}"), 5, 2).cast("int")
-    each = F.transform(F.sequence(F.lit(0), F.lit(49)), lambda k: (k == known).cast("double"))
-    frame = frame.withColumn(f"k{j}", each)
-from pyspark.ml.functions import array_to_vector
-flags = F.array(F.col("flag").cast("double"), (~F.col("flag")).cast("double"))
-counted = frame.select("label", array_to_vector(F.transform(
-    F.concat(flags, "k0", "k1", "k2"), lambda v: F.coalesce(v, F.lit(0.0)))).alias("features"))
-NaiveBayes(modelType="multinomial").fit(counted)
+from pyspark.ml import Pipeline
+from pyspark.ml.feature import OneHotEncoder
+words, codes, hot = ([f"{kind}{j}" for j in range(3)] for kind in "cko")
+counted = frame.withColumn("f", F.col("flag").cast("double")).withColumn("g", 1 - F.col("f"))
+NaiveBayes(modelType="multinomial").fit(Pipeline(stages=[
+    StringIndexer(inputCols=words, outputCols=codes, handleInvalid="keep"),
+    OneHotEncoder(inputCols=codes, outputCols=hot, dropLast=False),
+    VectorAssembler(inputCols=["f", "g", *hot], outputCol="features"),
+]).fit(counted).transform(counted))
 spark.stop()
 """
 SPARK = """

@@ -1,6 +1,6 @@
 """Real tables, fixed folds: accuracy, log-loss, Brier score and calibration error beside published baselines.
 
-    python benchmarks/tables.py FOLDER [--out tables.csv] [--only iris_uci car] [--models naive]
+    python benchmarks/tables.py FOLDER [--out tables.csv] [--only iris_uci car] [--models naive] [--jobs 2]
 
 FOLDER holds tables/, TYPES.json, FOLDS.json.gz and baselines*.csv: ten fixed folds per table.
 """
@@ -12,12 +12,14 @@ import gzip
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 
 import bayeskit as bk
 
@@ -29,10 +31,16 @@ MODELS: dict[str, Callable[[], Any]] = {
     "tan": lambda: bk.TAN(),
     "kdb": lambda: bk.KDB(),
     "aode": lambda: bk.AODE(),
+    "a2de": lambda: bk.AODE(n=2),
+    "network_bayes": lambda: bk.NetworkBayes(),
     "knn": lambda: bk.KNNBayes(k=10, metric="gower"),
     "knn_weighted": lambda: bk.KNNBayes(
         k=10, metric="gower", scale="mutual_information", weights="epanechnikov", pseudo=1.0
     ),
+    "naive_weighted": lambda: bk.NaiveBayes(families="auto", weights="fitted"),
+    "kdb2_weighted": lambda: bk.KDB(k=2, cuts="frequency", weights="fitted"),
+    "auto": lambda: bk.AutoBayes(),
+    "auto_fast": lambda: bk.AutoBayes(fast=True),
 }
 PEERS = ("weka_nb_gauss", "weka_nb_kernel", "weka_nb_mdl", "weka_tan", "weka_aode_mdl", "logreg", "knn10", "hgb")
 METRICS = ("accuracy", "log_loss", "brier", "ece15")
@@ -75,20 +83,25 @@ def out_of_fold(model: Callable[[], Any], X: pd.DataFrame, y: pd.Series, folds: 
     return proba
 
 
-def run(folder: Path, models: list[str], only: list[str] | None) -> pd.DataFrame:
+def one(model: str, name: str, X: pd.DataFrame, y: pd.Series, folds: np.ndarray) -> dict[str, Any]:
+    """A model on a table."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = scores(out_of_fold(MODELS[model], X, y, folds), np.searchsorted(np.unique(y), y))
+    print(f"{name:<24} {model:<14} " + " ".join(f"{found[m]:.4f}" for m in METRICS), file=sys.stderr, flush=True)
+    return {"dataset": name, "model": model, **found, "seconds": time.perf_counter() - start}
+
+
+def run(folder: Path, models: list[str], only: list[str] | None, jobs: int) -> pd.DataFrame:
     types = json.loads((folder / "TYPES.json").read_text())
     folds = json.loads(gzip.decompress((folder / "FOLDS.json.gz").read_bytes()))
-    rows = []
+    work = []
     for name in only or [n for n in types if not n.startswith("text_")]:
         X, y = read(folder, name, types[name])
         digits = np.array(list(folds[name]), dtype=int)
-        for model in models:
-            start = time.perf_counter()
-            found = scores(out_of_fold(MODELS[model], X, y, digits), np.searchsorted(np.unique(y), y))
-            took = time.perf_counter() - start
-            rows.append({"dataset": name, "model": model, **found, "seconds": took})
-            print(f"{name:<24} {model:<14} " + " ".join(f"{found[m]:.4f}" for m in METRICS), file=sys.stderr)
-    return pd.DataFrame(rows)
+        work += [delayed(one)(model, name, X, y, digits) for model in models]
+    return pd.DataFrame(Parallel(n_jobs=jobs)(work))
 
 
 def main() -> None:
@@ -97,8 +110,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
-    found = run(asked.folder, asked.models, asked.only)
+    found = run(asked.folder, asked.models, asked.only, asked.jobs)
     peers = pd.concat([pd.read_csv(p) for p in sorted(asked.folder.glob("baselines*.csv"))])
     peers = peers[peers.model.isin(PEERS) & peers.dataset.isin(found.dataset)]
     whole = pd.concat([found, peers], ignore_index=True)[["dataset", "model", *METRICS, "seconds"]]

@@ -43,6 +43,7 @@ def session() -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # executors take the first python3 of the path otherwise
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("bayeskit tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)

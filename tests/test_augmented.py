@@ -128,7 +128,7 @@ def test_aode_is_the_mean_over_parents():
     X = X.astype(object).where(X.notna(), None)
     asked = [row for row in X.to_dict("records") if any(v is not None for v in row.values())][:40]
     expected = [[math.log(p) for p in aode_by_hand(X, y, row)] for row in asked]
-    assert bk.AODE().fit(X, y).predict_joint_log_proba(asked) == pytest.approx(np.array(expected), rel=1e-12)
+    assert bk.AODE(given=1.0).fit(X, y).predict_joint_log_proba(asked) == pytest.approx(np.array(expected), rel=1e-12)
 
 
 def test_strength_is_chosen_by_leaving_each_row_out():

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
-from bayeskit.errors import BayeskitError
+from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.pool import Pool, evidence, smoothed_prior
 
 
@@ -149,6 +149,36 @@ def test_evaluation_chooses_anew_in_every_fold():
     found = bk.evaluate(small(), table, y, bk.CrossValidation(3))
     assert found.computed == "refit"
     assert found.accuracy > 0.65
+
+
+def test_it_is_saved_whole_and_goes_on_learning(tmp_path):
+    table, y = mixed()
+    model = bk.AutoBayes(max_candidates=8).fit(table[:160], y[:160])
+    model.save(tmp_path / "auto.bayes")
+    again = bk.load(tmp_path / "auto.bayes")
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert str(again.summary()) == str(model.summary())
+    for one in (model, again):
+        one.partial_fit(table[160:], y[160:])
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    table, y = mixed()
+    small().fit(table, y).save(tmp_path / "auto.bayes")
+    whole = bytearray((tmp_path / "auto.bayes").read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (tmp_path / "auto.bayes").write_bytes(whole)
+    with pytest.raises(ModelFileError):
+        bk.load(tmp_path / "auto.bayes")
+
+
+def test_the_target_may_be_named_and_stay_in_the_table():
+    table, y = mixed()
+    whole = table.assign(state=y)
+    named, given = small().fit(whole, "state"), small().fit(table, y)
+    np.testing.assert_array_equal(named.predict_proba(whole), given.predict_proba(table))
+    np.testing.assert_array_equal(named.explain(whole[:3]).terms, given.explain(table[:3]).terms)
 
 
 def test_fast_is_one_weighted_model():

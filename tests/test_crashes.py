@@ -39,10 +39,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def killed(*words: str, moments: list[float]) -> None:
-    """The command again and again, killed at each of these moments after it was ready."""
+def killed(*words: str, moments: list[float], folder: Path) -> None:
+    """The command again and again, killed at each of these moments; what it leaves is in the folder."""
+    environment = {**ENVIRONMENT, "TMPDIR": str(folder)}
     for moment in moments:
-        with subprocess.Popen([sys.executable, "-c", LOOP, *words], env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen([sys.executable, "-c", LOOP, *words], env=environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             try:
@@ -61,7 +62,17 @@ def test_a_killed_fit_leaves_the_old_model_or_the_new(tables: Path, tmp_path: Pa
     target = tmp_path / "m.bayes"
     old = bk.NaiveBayes().fit(HALF.slice(0, 100), "diagnosis")
     old.save(target)
-    killed("fit", str(tables / "half.parquet"), "-t", "diagnosis", "-o", str(target), "-q", moments=moments(1))
+    killed(
+        "fit",
+        str(tables / "half.parquet"),
+        "-t",
+        "diagnosis",
+        "-o",
+        str(target),
+        "-q",
+        moments=moments(1),
+        folder=tmp_path,
+    )
     assert bk.load(target).model_.digest in {old.model_.digest, bk.NaiveBayes().fit(HALF, "diagnosis").model_.digest}
 
 
@@ -69,7 +80,7 @@ def test_a_killed_update_leaves_the_model_of_some_updates(tables: Path, tmp_path
     """Each time round the model has learned the other half once more; its journal says how often."""
     target = tmp_path / "m.bayes"
     bk.NaiveBayes().fit(HALF, "diagnosis").save(target)
-    killed("update", str(target), str(tables / "other.parquet"), "-q", moments=moments(2))
+    killed("update", str(target), str(tables / "other.parquet"), "-q", moments=moments(2), folder=tmp_path)
     found = bk.load(target).model_
     weight = pa.array([1.0] * 10_000 + [float(len(found.journal))] * 10_000)
     expected = bk.NaiveBayes().fit(VISITS, "diagnosis", sample_weight=weight)
@@ -80,7 +91,7 @@ def test_a_killed_predict_leaves_no_part_of_a_file(tables: Path, tmp_path: Path)
     bk.NaiveBayes().fit(HALF, "diagnosis").save(tmp_path / "m.bayes")
     target = tmp_path / "out.parquet"
     words = ["predict", str(tmp_path / "m.bayes"), str(tables / "other.parquet"), "-o", str(target), "-q"]
-    killed(*words, moments=moments(3))
+    killed(*words, moments=moments(3), folder=tmp_path)
     assert not target.exists() or pq.read_table(target).num_rows == 10_000
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.errors import InputError, SchemaError
+from bayeskit.estimators.frames import predicted_file
 
 VISITS = clinic(300)
 MODEL = bk.NaiveBayes().fit(VISITS, "diagnosis")
@@ -77,3 +81,16 @@ def test_a_matrix_has_no_columns_to_keep() -> None:
     model = bk.NaiveBayes().fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(InputError, match="matrix"):
         model.predict_frame(np.eye(4))
+
+
+def test_kept_columns_of_any_type_reach_a_file(tmp_path: Path) -> None:
+    """Views of texts, as Polars writes them, too; lists have a place in Parquet only."""
+    more = VISITS.slice(0, 3).append_column("note", pa.array(["a", None, "c"], pa.string_view()))
+    more = more.append_column("tags", pa.array([[1], [], [2, 3]])).append_column("nothing", pa.nulls(3))
+    assert predicted_file(MODEL, more.drop_columns(["tags"]), tmp_path / "t.csv", ["note", "nothing"]) == 3
+    assert (tmp_path / "t.csv").read_text().splitlines()[1].startswith('"a",,')
+    assert predicted_file(MODEL, more, tmp_path / "t.parquet", "all") == 3
+    assert pq.read_table(tmp_path / "t.parquet")["tags"].to_pylist() == [[1], [], [2, 3]]
+    with pytest.raises(InputError, match=r"'tags'.*Parquet"):
+        predicted_file(MODEL, more, tmp_path / "u.csv", "all")
+    assert not (tmp_path / "u.csv").exists()

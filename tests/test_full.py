@@ -124,6 +124,16 @@ def test_terms_are_revealed_one_after_the_other():
         assert shown.terms[:, : j + 1].sum(axis=1) == pytest.approx(log_densities(model, part), rel=1e-9)
 
 
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_some_terms_and_the_rest_add_up(top):
+    X, y, _ = data()
+    X[:, 0] += 5 * (y == "a")  # the first column matters most: what the others say depends on it
+    model = bk.FullBayes().fit(X, y)
+    shown = model.explain(X[:6], top=top)
+    assert len(shown.parts) == top + 1
+    assert shown.joint == pytest.approx(model.predict_joint_log_proba(X[:6]), rel=1e-11)
+
+
 # -- leave-one-out ---------------------------------------------------------------------------------
 
 

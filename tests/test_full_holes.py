@@ -117,7 +117,9 @@ def test_a_row_with_holes_is_left_out_as_a_refit_would():
         assert found[i] == pytest.approx(log_densities(less, frame[i : i + 1])[0], rel=1e-7, abs=1e-7)
 
 
-def test_what_is_available_cannot_leave_a_row_out():
+@pytest.mark.parametrize("settings", [{"missing": "available"}, {"shrinkage": "pooled"}], ids=str)
+def test_what_cannot_leave_a_row_out_says_so_and_is_refitted(settings):
     X, y = holed(30)
-    with pytest.raises(InputError, match=r"missing='available'.*refit"):
-        left_out(bk.FullBayes(missing="available"), pd.DataFrame(X, columns=list("pqr")), y, np.ones(30))
+    with pytest.raises(InputError, match=r"missing='available' or shrinkage='pooled'.*refit"):
+        left_out(bk.FullBayes(**settings), pd.DataFrame(X, columns=list("pqr")), y, np.ones(30))
+    assert bk.evaluate(bk.FullBayes(**settings), X, y, bk.LeaveOneOut()).computed == "refit"

@@ -103,10 +103,15 @@ def test_columns_to_ignore_are_not_there(tmp_path: Path) -> None:
         assert digest(Reading(str(tmp_path / name), ignore=("id",))) == LOCAL
 
 
-def test_a_column_to_ignore_that_is_not_there_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.sqlite", "t.csv"])
+def test_a_column_to_ignore_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     pq.write_table(TABLE, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"'id'.*v, word, class"):
-        digest(Reading(str(tmp_path / "t.parquet"), ignore=("id",)))
+    with pa.ipc.new_file(tmp_path / "t.arrow", TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    sqlite(tmp_path / "t.sqlite", "create table t (v, word, class)")
+    (tmp_path / "t.csv").write_text("v,word,class\n1,x,a\n")
+    with pytest.raises(SchemaError, match=r"'id'.*v, word, class"):
+        digest(Reading(str(tmp_path / name), ignore=("id",)))
 
 
 def test_a_folder_of_several_kinds_asks_which(tmp_path: Path) -> None:

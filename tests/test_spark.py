@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
@@ -144,8 +145,40 @@ print(model.model_.digest, model.predict_frame(frame).count())
 
 def test_spark_connect_gives_the_local_model() -> None:
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
-    environment = {**os.environ, "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"]}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SETTINGS["spark.executorEnv.PYTHONPATH"],
+        "PYSPARK_PYTHON": sys.executable,
+    }
     run = subprocess.run(
         [sys.executable, "-c", CONNECT, json.dumps(SETTINGS)], env=environment, capture_output=True, text=True
     )
     assert run.stdout.split() == [LOCAL.model_.digest, "4000"], run.stderr[-2000:]
+
+
+def test_the_command_learns_on_spark(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    for i in range(3):
+        part = VISITS.slice(1500 * i, 1500)
+        pq.write_table(part.append_column("id", pa.array(range(part.num_rows))), tmp_path / "lake" / f"{i}.parquet")
+    words = [
+        "fit",
+        "lake",
+        "-t",
+        "diagnosis",
+        "--ignore",
+        "id",
+        "-o",
+        "m.bayes",
+        "--engine",
+        "spark",
+        "--master",
+        "local[2]",
+    ]
+    environment = {k: v for k, v in os.environ.items() if k != "PYSPARK_PYTHON"}
+    environment["PYTHONPATH"] = SETTINGS["spark.executorEnv.PYTHONPATH"]
+    run = subprocess.run(
+        [sys.executable, "-m", "bayeskit.cli", *words], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert bk.load(tmp_path / "m.bayes").model_.digest == LOCAL.model_.digest

@@ -17,6 +17,7 @@ _PLACES = {
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
     "Network": "bayeskit.estimators.network",
+    "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",
     "read_bif": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
@@ -38,6 +39,7 @@ _PLACES = {
     "LeaveOneOut": "bayeskit.evaluation.methods",
     "Bootstrap632": "bayeskit.evaluation.methods",
     "Confusion": "bayeskit.evaluation.confusion",
+    "report": "bayeskit.reports.page",
 }
 _MODULES = ("errors", "families", "plots", "smoothing")
 

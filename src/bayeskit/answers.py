@@ -32,7 +32,7 @@ class Answers:
     """
 
     model: Model
-    prior: Float  # (K,) log P(class)
+    prior: Float  # (K,) log P(class), and the bias of weights that were fitted
     keep: tuple[pa.Field, ...] = ()
     costs: Costs | None = None
     evidence: bool = False
@@ -49,7 +49,7 @@ class Answers:
                 raise SchemaError(
                     f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
                 )
-        made = cls(model, model.log_prior(prior), tuple(fields.field(n) for n in dict.fromkeys(names)), **wanted)
+        made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
         if doubled := set(names) & {f.name for f in made._added}:
             raise SchemaError(
                 f"the column {min(doubled)!r} of the table has the name of an answer; keep others, or rename it"
@@ -85,16 +85,19 @@ class Answers:
 
     def of_block(self, block: Block, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The answers about rows that are encoded already."""
-        proba = self.model.posterior(block, self.prior)
+        return self.beside(batch, self.model.posterior(block, self.prior), block)
+
+    def beside(self, batch: pa.RecordBatch, proba: Float, block: Block | None = None) -> pa.RecordBatch:
+        """The answers that follow from probabilities, (n, K); evidence and reasons need the block, too."""
         columns = [_as(batch.column(f.name), f.type) for f in self.keep]
         columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
         if self.costs is not None:
             decision = decide(proba, self.costs, self.model.classes)
             columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
-        if self.evidence:
+        if self.evidence and block is not None:
             columns.append(pa.array(self.model.evidence(block, self.prior)))
-        if self.reasons:
+        if self.reasons and block is not None:
             columns.append(pa.array(self._reasons(block, proba), pa.string()))
         return pa.record_batch(columns, schema=self.schema)
 
@@ -108,6 +111,11 @@ class Answers:
             ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)
             for i, some in enumerate(most.tolist())
         ]
+
+
+def _plain(f: pa.Field) -> pa.Field:
+    """A kept column in a type that files and engines know."""
+    return f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f
 
 
 def _array(labels: Sequence[Any]) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,13 @@ class Leaving:
         most = float(live.whole.min(initial=np.inf)) / 2
         delicate = np.ascontiguousarray((live.share < SAFE) | (live.weight <= 0))
         return cls(by_class, delicate, by_column, most, plain)
+
+    def at(self, column: int) -> Leaving:
+        """Those of one column."""
+        one = slice(column, column + 1)
+        by_class, delicate = np.ascontiguousarray(self.by_class[:, :, one]), np.ascontiguousarray(self.delicate[:, one])
+        by_column = np.ascontiguousarray(self.by_column[:, one])
+        return replace(self, by_class=by_class, delicate=delicate, by_column=by_column)
 
     def add(self, columns: Columns, block: Block, out: Float) -> Int:
         """Add what changes to out (n, K); the rows that exact sums must decide about are left and named."""

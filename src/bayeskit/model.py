@@ -159,10 +159,16 @@ class Model:
     def some_terms(self, block: Block, which: Int) -> Float:
         """log p of some columns given the class, and of all others together: (n, which + 1, K)."""
         terms = self.density.some(block, which)
-        others = np.ones(len(self.schema.names), dtype=bool)
-        others[which] = False
         rest = np.zeros((block.rows, 1, len(self.weights)))
-        self.density.add(block.reveal(others), rest[:, 0])
+        if self.density.additive:
+            others = np.ones(len(self.schema.names), dtype=bool)
+            others[which] = False
+            self.density.add(block.reveal(others), rest[:, 0])
+        else:  # what the others say depends on these
+            self.density.add(block, rest[:, 0])
+            with np.errstate(invalid="ignore"):
+                left = rest - terms.sum(axis=1, keepdims=True)
+            rest = np.where(np.isneginf(rest), np.where(np.isneginf(left), left, 0.0), left)
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
     def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:

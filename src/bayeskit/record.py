@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from itertools import pairwise
 from typing import Any
@@ -30,6 +31,11 @@ TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT:
 
 def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
     """Write a model with the name and the settings of its estimator."""
+    store.write(path, *packed(model, kind, settings))
+
+
+def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
     domain = counted.domain
@@ -66,21 +72,36 @@ def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> Non
         "digest": model.digest,
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
     }
-    store.write(path, header, arrays)
+    return header, arrays
 
 
-def load(path: Any) -> tuple[Model, str, dict[str, Any]]:
-    """The model of a file, the name and the settings of its estimator; ModelFileError if anything is not as saved."""
-    header, arrays = store.read(path, _expected)
+Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings of its estimator
+
+
+def load(path: Any) -> Read:
+    """What a file holds; ModelFileError if anything is not as saved."""
+    header, arrays = store.read(path, expected)
+    with doubts(path):
+        return unpacked(header, arrays)
+
+
+def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
+    """Back from header and tensors."""
+    return _model(header, arrays), str(header["model"]), build(header["settings"])
+
+
+@contextmanager
+def doubts(path: Any) -> Iterator[None]:
+    """Whatever turns out wrong in the content of a file is told with its name."""
     try:
-        return _model(header, arrays), str(header["model"]), build(header["settings"])
+        yield
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def _expected(header: Mapping[str, Any]) -> store.Spec:
+def expected(header: Mapping[str, Any]) -> store.Spec:
     """Names, types and shapes a file with this header must have."""
     try:
         shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}

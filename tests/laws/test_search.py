@@ -33,9 +33,9 @@ def test_all_ways_find_the_nearest(columns: int, offset: float) -> None:
         ways: list[Any] = [plain, Tree(plain), *([Flat(plain), Flat(plain, 7, 100)] if power == 2 else [])]
         for way in ways:
             index, distance = way.nearest(asked(rows), 9)
-            assert distance == pytest.approx(truth, rel=1e-9)
-            assert every[np.arange(40)[:, None], index] == pytest.approx(truth, rel=1e-9)
-            assert way.distances(asked(rows)) == pytest.approx(every, rel=1e-9)
+            np.testing.assert_allclose(distance, truth, rtol=1e-9)
+            np.testing.assert_allclose(every[np.arange(40)[:, None], index], truth, rtol=1e-9)
+            np.testing.assert_allclose(way.distances(asked(rows)), every, rtol=1e-9)
 
 
 def test_single_precision_that_cannot_decide_is_not_trusted() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bayeskit.cli import asking, judging, learning, showing
+from bayeskit.cli import asking, judging, learning, networks, showing
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (learning, asking, judging, showing):
+for group in (learning, asking, judging, networks, showing):
     group.register(app)
 
 
@@ -33,7 +33,8 @@ def main() -> None:
     try:
         app()
     except BayeskitError as error:
-        _leave(str(error), 3)
+        hint = "leave them unread with --ignore, or carry them through predict with --keep"
+        _leave(f"{error}{hint}" if "unseen at fit time" in str(error) else str(error), 3)
     except BrokenPipeError:  # the reader has seen enough
         sys.stderr.close()
         sys.exit(0)

@@ -1,8 +1,9 @@
-"""``make demo``: learn from a Parquet file through DuckDB, check on rows held out, explain one case."""
+"""``bayeskit demo``: learn from a Parquet file through DuckDB, judge on rows held out, explain one case."""
 
 from __future__ import annotations
 
 import sys
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
@@ -16,8 +17,9 @@ from bayeskit.cli.example import clinic
 TARGET = "diagnosis"
 
 
-def main(out: TextIO = sys.stdout) -> None:
-    """Run the demonstration and print what it finds."""
+def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html") -> None:
+    """Run the demonstration, print what it finds, and write a report."""
+    out = sys.stdout if out is None else out
     table = clinic()
     held = table.num_rows // 3
     with TemporaryDirectory() as folder:
@@ -32,11 +34,11 @@ def main(out: TextIO = sys.stdout) -> None:
         proba = model.predict_proba(unseen)
         answer = model.classes_[proba.argmax(axis=1)]
         truth = np.array(table.column(TARGET).slice(0, held).to_pylist(), dtype=object)
-        right = proba[np.arange(held), np.searchsorted(model.classes_, truth)]
         common = max(float(np.mean(truth == c)) for c in model.classes_)
         print(f"\nOn {held} visits held out ({unseen.name}):", file=out)
         print(f"  accuracy {np.mean(answer == truth):.3f} (always the commonest diagnosis: {common:.3f})", file=out)
-        print(f"  log-loss {-np.log(right).mean():.3f}", file=out)
+        found = bk.evaluate(bk.NaiveBayes(), table, TARGET)
+        print(f"\n{found}", file=out)
 
         case = int(np.argmin(np.abs(proba.max(axis=1) - 0.8)))
         print(f"\nWhy visit {case} is called {answer[case]} (it was {truth[case]}), in natural logarithms:\n", file=out)
@@ -48,7 +50,5 @@ def main(out: TextIO = sys.stdout) -> None:
         same = "the same" if again.model_.digest == model.model_.digest else "NOT the same"
         print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
         print(f"digest {model.model_.digest[:16]}...", file=out)
-
-
-if __name__ == "__main__":
-    main()
+        if "report" in bk.__all__:
+            print(f"\nThe report: {bk.report(found, report)}", file=out)

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
-from bayeskit.cli.options import ModelFile, Settings, Target, Weight
+from bayeskit.cli.options import ModelFile, ModelName, Settings, Target, Weight
 from bayeskit.cli.output import Saying, notes
-from bayeskit.cli.places import Cluster, Rows, opened
+from bayeskit.cli.places import Cluster, Rows, at_hand, opened
 
 Output = Annotated[
     Path | None,
@@ -36,15 +36,17 @@ def fit(
     cluster: Cluster,
     say: Saying,
     output: Output = None,
+    model: ModelName = "naive",
     weight: Weight = None,
 ) -> None:
     """Learn a model from a table and save it."""
-    classifier, path = settings.classifier(), output or _beside(rows.place)
+    classifier, path = settings.classifier(model), output or _beside(rows.place)
     with notes(say) as told:
         with opened(rows, say, "learning", cluster) as source:
-            classifier.fit(source, target, sample_weight=weight)
+            pooled = model == "auto"  # which looks at rows more than once, in any order
+            classifier.fit(at_hand(source) if pooled else source, target, sample_weight=weight)
         classifier.save(path)
-    _tell(classifier, path, f"learned {_rows(classifier)}", told, say)
+    _tell(classifier, path, "learned", told, say)
 
 
 def update(
@@ -85,7 +87,7 @@ def merge(
 
     with notes(say) as told:
         classifier = merge_files(files, output)
-    _tell(classifier, output, f"merged {len(files)} models of {_rows(classifier)}", told, say)
+    _tell(classifier, output, f"merged {len(files)} models", told, say)
 
 
 def _revise(
@@ -101,7 +103,7 @@ def _revise(
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
         classifier = change(file, source, target, weight)
     last = classifier.model_.journal[-1]
-    _tell(classifier, file, f"{done} {last.rows:,.10g} rows; the model has {_rows(classifier)}", told, say)
+    _tell(classifier, file, f"{done} {last.rows:,.10g} rows", told, say)
 
 
 def _beside(place: str | None) -> Path:
@@ -110,18 +112,17 @@ def _beside(place: str | None) -> Path:
     return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
 
 
-def _rows(classifier: Any) -> str:
-    return f"{classifier.model_.counted.weight:,.10g} rows"
-
-
 def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
+    """What the model is by now, and what was done to it."""
     summary = classifier.summary()
-    data = {
-        "model": str(path),
-        "rows": classifier.model_.counted.weight,
-        "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
-        "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in summary.columns],
-        "digest": summary.digest,
-        "notes": told,
-    }
+    data: dict[str, Any] = {"model": str(path), "notes": told}
+    if hasattr(summary, "digest"):
+        weight = sum(weight for _, weight, _ in summary.classes)
+        done = f"{done}; the model has {weight:,.10g} rows"
+        data |= {
+            "rows": weight,
+            "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
+            "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in summary.columns],
+            "digest": summary.digest,
+        }
     say.answer(f"{summary}\n\n{done}; saved in {path}", data)

@@ -37,13 +37,13 @@ CostsFile = Annotated[
 ]
 
 
+ModelName = Annotated[str, typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)]
+
+
 @dataclass(frozen=True)
 class Settings:
-    """Which model, and how it is set."""
+    """How a model is set."""
 
-    model: Annotated[
-        str, typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)
-    ] = "naive"
     prior: Annotated[
         str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9", rich_help_panel=PANEL)
     ] = None
@@ -71,9 +71,8 @@ class Settings:
     ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.", rich_help_panel=PANEL)] = -1
 
-    def classifier(self, name: str | None = None) -> Any:
+    def classifier(self, name: str) -> Any:
         """The classifier by the name a user types, with those settings that were given."""
-        name = name or self.model
         if name not in OFFERED:
             raise InputError(f"--model {name!r} is not known; choose one of {', '.join(OFFERED)}")
         kind = getattr(bayeskit, MODELS[name])

@@ -24,8 +24,7 @@ MAGIC = {
     b"\x1f\x8b": ".csv.gz",
     b"{": ".jsonl",
 }
-
-
+UNPACKED = 8  # times its bytes on disk a file may take in memory
 PANEL = "Reading"
 
 
@@ -106,20 +105,21 @@ def _kept(folder: Path) -> str:
 
 @contextmanager
 def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
-    try:
-        from bayeskit.engines.spark import frame_of
-    except ImportError as error:
-        raise InputError("--engine spark needs pyspark; pip install 'bayeskit[spark]'") from error
+    from bayeskit.engines.spark import frame_of
+
     with frame_of(rows.place, rows.sql, master) as frame:
         yield frame.drop(*listed(rows.ignore))
 
 
-def table_of(source: Any) -> Any:
-    """All rows in memory, as an Arrow table."""
+def at_hand(source: Any) -> Any:
+    """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     import pyarrow as pa
 
     from bayeskit.engines.engine import engine_for
+    from bayeskit.engines.files import bytes_of
 
+    if bytes_of(source) * UNPACKED > source.size:
+        return source
     engine = engine_for(source)
     schema = engine.schema(source)
     batches = list(engine.map(source, schema.names, lambda batch, start: batch))

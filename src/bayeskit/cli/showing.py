@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import ModelFile, assigned, exact
 from bayeskit.cli.output import Saying
@@ -20,9 +22,14 @@ def register(app: typer.Typer) -> None:
 
 def inspect(file: ModelFile, say: Saying) -> None:
     """Show what a model file holds: classes, columns, settings, digest and journal."""
-    from bayeskit import record
+    from bayeskit import network_record, record, store
     from bayeskit.explain.summary import Summary
 
+    told = store.peek(file).get("model")
+    if told in (network_record.KIND, "AutoBayes"):  # several tables, or several models
+        found = bk.load(file)
+        say.answer(found.summary() if hasattr(found, "summary") else found, {"kind": told})
+        return
     model, kind, settings = record.load(file)
     summary = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
@@ -63,8 +70,10 @@ def _given(text: str, option: str) -> Any:
     return {name: exact(p, option) for name, p in assigned([text], option).items()}
 
 
-def demo() -> None:
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report to write.")] = Path("report.html"),
+) -> None:
     """Learn from the embedded example through DuckDB, judge on rows held out, explain one case, learn and forget."""
     from bayeskit.cli.demo import main
 
-    main()
+    main(report=output)

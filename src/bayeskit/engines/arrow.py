@@ -24,7 +24,7 @@ class ArrowFiles(Streamed):
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         with _opened(Files.of(reading).all[0]) as (schema, _):
-            return pa.schema([f for f in schema if f.name not in reading.ignore])
+            return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:

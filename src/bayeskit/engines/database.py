@@ -74,7 +74,7 @@ def _connected(reading: Reading) -> Iterator[Any]:
 
 def _wanted(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:
     unlike(reading.shown, names)
-    return [n for n in names if n not in reading.ignore] if columns is None else list(columns)
+    return reading.kept(names) if columns is None else list(columns)
 
 
 def _all(cursor: Any, query: str) -> pa.Table:

@@ -26,7 +26,7 @@ TYPES = {  # each holds when every value matches; the first that fits is taken
     "COMMA": r"\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*",
     "KEY": r"0|-?[1-9]\d{0,17}",
 }
-PLAIN = {"text": "VARCHAR", "number": "DOUBLE", "truth": "BOOLEAN"}
+PLAIN = {"text": "VARCHAR", "number": "DOUBLE"}  # DuckDB would take "yes" for a truth value, too
 SHOWN = 5
 
 

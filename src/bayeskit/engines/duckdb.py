@@ -72,7 +72,7 @@ class DuckDB(Streamed):
                     self._tables[reading] = (
                         files.table(connection, self._known) if files else _of_database(reading, connection)
                     )
-                yield _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading.ignore)
+                yield _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading)
 
 
 def _is_relation(source: Any) -> bool:
@@ -94,17 +94,13 @@ def the_table(reading: Reading, tables: Sequence[str]) -> str:
     return tables[0]
 
 
-def _plain(relation: Any, ignore: Sequence[str]) -> Any:
+def _plain(relation: Any, reading: Reading) -> Any:
     """Without the columns to ignore; identifiers of 128 bits are texts."""
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    if not ignore and "UUID" not in kinds.values():
+    if not reading.ignore and "UUID" not in kinds.values():
         return relation
-    if absent := [name for name in ignore if name not in kinds]:
-        raise InputError(f"there is no column {absent[0]!r} to ignore (there are: {', '.join(kinds)})")
     shown = (
-        f"{quoted(n)}::varchar as {quoted(n)}" if k == "UUID" else quoted(n)
-        for n, k in kinds.items()
-        if n not in ignore
+        f"{quoted(n)}::varchar as {quoted(n)}" if kinds[n] == "UUID" else quoted(n) for n in reading.kept(list(kinds))
     )
     return relation.project(", ".join(shown))
 

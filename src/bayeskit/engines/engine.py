@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ R = TypeVar("R", bound=Reducible)
 class Engine(Protocol):
     """Feeds batches; knows Arrow, not Bayes."""
 
-    outside: bool  # whether the rows it reads are not in memory
+    outside: ClassVar[bool]  # whether the rows it reads are not in memory
 
     @staticmethod
     def takes(source: Any) -> bool:

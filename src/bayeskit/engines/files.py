@@ -81,6 +81,13 @@ def rows_of(source: Any) -> int | None:
     return sum(pq.read_metadata(path).num_rows for path in files.all) if files.ending in PARQUET else None
 
 
+def bytes_of(source: Any) -> int:
+    """How many bytes the files of a place have; 0 where it has none."""
+    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+        return 0
+    return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
+
+
 def malformed(paths: Sequence[str]) -> str:
     """Where the first line that is no JSON stands; DuckDB's own count is one off."""
     for path in paths:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, SchemaError
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
@@ -58,6 +58,12 @@ class Reading:
     @classmethod
     def of(cls, source: Any) -> Reading:
         return source if isinstance(source, Reading) else cls(os.fspath(source))
+
+    def kept(self, names: Sequence[str]) -> list[str]:
+        """The names that are not to be ignored, each of which must be there."""
+        if absent := [name for name in self.ignore if name not in names]:
+            raise SchemaError(f"{self.shown}: no column {absent[0]!r} to ignore (there are: {', '.join(names)})")
+        return [name for name in names if name not in self.ignore]
 
     @property
     def shown(self) -> str:

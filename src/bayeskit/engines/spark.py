@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,10 +93,16 @@ class Spark:
 @contextmanager
 def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
     """A frame of Parquet files or of a query, in a session of its own."""
-    from pyspark.sql import SparkSession
-
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise InputError("Spark needs pyspark; pip install 'bayeskit[spark]'") from error
     if query is None and Path(str(place)).suffix.lower() not in (".parquet", ".pq", ""):
         raise InputError(f"{place}: Spark is given Parquet files, or a query")
+    if master is None or master.startswith(
+        "local"
+    ):  # workers on this machine: by this Python, not the first on the path
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")
     session = (builder.master(master) if master else builder).getOrCreate()
     try:

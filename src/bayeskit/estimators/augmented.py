@@ -13,6 +13,7 @@ from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.paired import Paired
 
 
 class Dependent(BayesClassifier):
@@ -40,9 +41,11 @@ class TAN(Dependent):
     """Tree-augmented naive Bayes: each column may depend on one other, along the tree that tells most.
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
-    Chow and Liu on conditional mutual information; arcs that do not pay for themselves are left out (``toll``).
-    Numbers are cut into intervals (``cuts``, see ``structures.discrete``); P(x | parent, c) leans on P(x | c) with
-    ``strength`` pseudo-rows, or with as many as leave-one-out finds best. A missing parent is summed out.
+    Chow and Liu on conditional mutual information. An arc is kept where it foretells its column better than the class
+    alone, by ``toll`` times log n in leave-one-out; None keeps all. Numbers are cut into intervals of equal weight
+    (``cuts="frequency"``) or where the class changes ("mdlp"); the cuts are then part of the model. P(x | parent, c)
+    leans on P(x | c) and P(x | parent) (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or
+    with as many as leave-one-out finds best. A missing parent is summed out with P(parent | c).
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
@@ -83,7 +86,18 @@ class TAN(Dependent):
 
 
 class KDB(Dependent):
-    """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it."""
+    """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
+
+    Parents are those that tell most of the column given the class, as many as pay for themselves. The other settings
+    are those of ``TAN``. Two parents and more take a further pass over the rows; the arcs found are then kept, so rows
+    learned later change the tables and not the arcs.
+
+    >>> import bayeskit as bk
+    >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(9)]
+    >>> model = bk.KDB().fit(table, [(row["a"] == row["b"]) or (row["b"] == row["c"]) for row in table])
+    >>> model.predict([{"a": "x", "b": "y", "c": "x"}, {"a": "x", "b": "y", "c": "y"}])
+    array([False,  True])
+    """
 
     def __init__(
         self,
@@ -121,7 +135,23 @@ class KDB(Dependent):
 
 
 class AODE(Dependent):
-    """Averaged one-dependence estimators: every column in turn is the parent of all others."""
+    """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
+
+    P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c), with
+    ``smoothing`` pseudo-rows in every level of P(x | c) and ``given`` in those of P(x_j | x_p, c). A column is a parent
+    in the rows whose value of it was seen with a weight of at least ``limit``; at most ``parents`` columns, those that
+    tell most of the class, are parents. ``log_evidence`` is approximate: the mean of several models is none of them.
+
+    ``n=2`` takes pairs of columns as parents (A2DE): those of which a row has both values, seen together with a weight
+    of at least ``limit``. A row without such a pair has the mean over single parents. All triples of columns are
+    counted; where they would not fit in memory, ``parents`` must limit the columns that make pairs.
+
+    >>> import bayeskit as bk
+    >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
+    >>> model = bk.AODE().fit(table, [row["a"] == row["b"] for row in table])
+    >>> model.predict([{"a": "x", "b": "x"}, {"a": "x", "b": "y"}])
+    array([ True, False])
+    """
 
     def __init__(
         self,
@@ -130,6 +160,7 @@ class AODE(Dependent):
         cuts: str = "frequency",
         limit: float = 1.0,
         parents: int | None = None,
+        given: float = 0.5,
         kinds: Any = None,
         prior: Any = "empirical",
         smoothing: float = 1.0,
@@ -141,6 +172,7 @@ class AODE(Dependent):
         self.cuts = cuts
         self.limit = limit
         self.parents = parents
+        self.given = given
         self.kinds = kinds
         self.prior = prior
         self.smoothing = smoothing
@@ -149,6 +181,8 @@ class AODE(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        if self.n != 1:
-            raise InputError(f"n={self.n!r}: one parent")
-        return Averaged(self.cuts, self.smoothing, limit=self.limit, parents=self.parents)
+        if isinstance(self.n, bool) or self.n not in (1, 2):
+            raise InputError(f"n={self.n!r}: there are one or two parents at a time; for more of them take KDB(k=...)")
+        return (Averaged if self.n == 1 else Paired)(
+            self.cuts, self.smoothing, limit=self.limit, parents=self.parents, given=self.given
+        )

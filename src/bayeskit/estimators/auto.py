@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -17,18 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayeskit
 from bayeskit.arrays import Array, Float
+from bayeskit.bundle import Bundle
 from bayeskit.data.encode import Roles
-from bayeskit.errors import InputError, MergeError
+from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.sample import Sample, names_in, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
-from bayeskit.frame import aligned
+from bayeskit.frame import aligned, kind_of
+from bayeskit.model import Model
 from bayeskit.pool import Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
+from bayeskit.record import Read, doubts
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 JUDGED = 12_000  # rows candidates are judged on; all rows are learned in the end
@@ -41,7 +45,7 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
     shared = {"kinds": kinds, "unseen": unseen}
 
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KDB(k=k, cuts=cuts, **{**shared, **more})
+        return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
 
     def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
@@ -165,7 +169,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        sample = Sample.of(X, y, sample_weight)
+        sample = _opened(Sample.of(X, y, sample_weight))
         rng = np.random.default_rng(self.random_state)
         judged = _some(sample, JUDGED, rng)
         plan = Plan.of(judged, rng, 5 if len(judged.rows) * len(encoder.classes_) <= 60_000 else 2)
@@ -335,8 +339,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def _said(self, member: Member, X: Any) -> Float:
         """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(member.asked(self.encoder_, X))
+        logs = member.classifier.predict_log_proba(self._asked(member, X))
         return evidence(logs, self._own_prior, self._weights.sum())
+
+    def _asked(self, member: Member, X: Any) -> Any:
+        """The table as a member takes it; a target that stands beside the features is left out."""
+        target = self.encoder_.model_.schema.target
+        beside = target is not None and target in names_in(X)
+        return member.asked(self.encoder_, without(X, [str(target)]) if beside else X)
 
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
@@ -358,7 +368,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             if member.together:
                 terms[:, -2] += weight * said
                 continue
-            found = member.classifier.explain(member.asked(self.encoder_, X))
+            found = member.classifier.explain(self._asked(member, X))
             pieces = np.maximum(found.terms, -1e6)
             owners = found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
@@ -403,6 +413,55 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         return self.roll_
 
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write a ``.bayes`` file with all members: whole or not at all."""
+        check_is_fitted(self, "encoder_")
+        settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
+        parts = {"encoder": _kept(self.encoder_)}
+        parts |= {f"member {i}": _kept(m.classifier) for i, m in enumerate(self.members_)}
+        views = [None if m.view is None else m.view.described() for m in self.members_]
+        numbers = {f"pool.{n}": getattr(self.pool_, n) for n in ("weight", "bias", "gain", "curvature")}
+        for i, view in enumerate(m.view for m in self.members_):
+            numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
+        notes = {
+            "names": [m.name for m in self.members_],
+            "views": views,
+            "pull": self.pool_.pull,
+            "roll": [
+                [n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in self.roll_.lines
+            ],
+            "rows": self.roll_.rows,
+        }
+        Bundle(type(self).__name__, settings, parts, notes, numbers).save(path)
+
+    @classmethod
+    def restored(cls, path: Any) -> Self:
+        """Back from a file."""
+        bundle = Bundle.load(path)
+        with doubts(path):
+            notes, numbers = bundle.notes, bundle.numbers
+            made = {name: revived(*part) for name, part in bundle.parts.items()}
+            members = []
+            for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
+                mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
+                members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
+            pool = Pool(
+                numbers["pool.weight"],
+                numbers["pool.bias"],
+                notes["pull"],
+                numbers["pool.gain"],
+                numbers["pool.curvature"],
+            )
+            lines = [
+                (n, *(np.nan if v is None else float(v) for v in values), why) for n, *values, why in notes["roll"]
+            ]
+            roll = Roll(tuple(lines), int(notes["rows"]))
+            if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
+                raise ModelFileError("its members do not fit its weights")
+            return cls(**bundle.settings)._adopt(made["encoder"], tuple(members), pool, roll)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
 
@@ -411,6 +470,30 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
+
+
+def _opened(sample: Sample) -> Sample:
+    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
+    rows = sample.intake(None).source.rows
+    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
+        return sample
+    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
+    return replace(sample, X=features, roles=Roles(), beside={})
+
+
+def _kept(classifier: BayesClassifier) -> Read:
+    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
+    return classifier.model_, type(classifier).__name__, settings
+
+
+def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
+    """The estimator of a model that was saved."""
+    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
+        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
+    made = kind(**settings)
+    made._adopt(model)
+    return made
 
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -299,6 +300,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         return Summary.of(self.model_)
 
+    def _html_repr(self) -> str:
+        """In a notebook: the settings, and once fitted what was learned."""
+        if not self._fitted:
+            return str(super()._html_repr())
+        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
+
     def _rows(
         self,
         X: Any,
@@ -379,8 +386,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
-        record.save(path, self.model_, type(self).__name__, settings)
+        record.save(path, self.model_, type(self).__name__, self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a file keeps of the parameters."""
+        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

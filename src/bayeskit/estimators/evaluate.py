@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -58,7 +58,8 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
-    return planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+    found = planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+    return replace(found, random_state=random_state)
 
 
 def planned(
@@ -210,8 +211,8 @@ def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
         return None
     if reject is not None and not np.isfinite(reject):
         raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
-    table = Costs.of(costs, classes.tolist()).matrix_for(classes)
-    return Stakes(table, None if reject is None else float(reject))
+    table = Costs.of(costs, classes.tolist())
+    return Stakes(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
 
 
 def _generator(random_state: Any) -> np.random.Generator:

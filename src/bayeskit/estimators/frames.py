@@ -32,18 +32,16 @@ def predicted_frame(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, 
     table, answers = _opened(classifier, X, keep, prior, wanted)
     if hasattr(table.engine, "frame"):
         return table.engine.frame(table.source.rows, answers.columns, answers, answers.schema)
-    return turned(pa.Table.from_batches(_batches(classifier, table, answers), answers.schema), kind_of(X))
+    return turned(pa.Table.from_batches(_batches(classifier, table, answers, prior), answers.schema), kind_of(X))
 
 
-def predicted_file(
-    classifier: BayesClassifier, X: Any, path: Any, keep: Any = (), prior: Any = None, **wanted: Any
-) -> int:
+def predicted_file(classifier: Any, X: Any, path: Any, keep: Any = (), prior: Any = None, **wanted: Any) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
     ``path`` may be an open binary file, which gets CSV.
     """
-    table, answers = _opened(classifier, X, keep, prior, wanted)
-    batches = _batches(classifier, table, answers)
+    table, answers = _opened(_encoder(classifier), X, keep, prior, wanted)
+    batches = _batches(classifier, table, answers, prior)
     if hasattr(path, "write"):
         return _csv(path, answers.schema, batches)
     name = os.fspath(path)
@@ -58,7 +56,8 @@ def predicted_file(
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-    with pq.ParquetWriter(file, schema) as writer:
+    repeating = [f.name for f in schema if not pa.types.is_floating(f.type)]  # probabilities seldom repeat
+    with pq.ParquetWriter(file, schema, use_dictionary=repeating) as writer:
         for some in _grouped(batches):
             writer.write_table(pa.Table.from_batches(some), row_group_size=GROUP)
     file.seek(0)
@@ -78,6 +77,8 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
 
 
 def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    if nested := [f.name for f in schema if pa.types.is_nested(f.type)]:
+        raise InputError(f"column {nested[0]!r} holds lists or structs, which CSV has no place for; write Parquet")
     rows = 0
     with csv.CSVWriter(file, schema) as writer:
         for batch in batches:
@@ -86,9 +87,10 @@ def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -
     return rows
 
 
-def some_rows(classifier: BayesClassifier, X: Any, first: int, count: int) -> pa.Table:
+def some_rows(classifier: Any, X: Any, first: int, count: int) -> pa.Table:
     """A few rows of a source, from one on, with the columns of the fit."""
-    table, wanted = classifier._asked(X), classifier.model_.schema.names
+    encoder = _encoder(classifier)
+    table, wanted = encoder._asked(X), encoder.model_.schema.names
     found: list[pa.RecordBatch] = []
     seen = 0
     for batch in table.engine.map(table.source.rows, wanted, lambda batch, start: batch):
@@ -109,8 +111,30 @@ def _opened(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, wanted: 
     return table, Answers.of(classifier.model_, table.fields, keep, prior, **wanted)
 
 
-def _batches(classifier: BayesClassifier, table: Intake, answers: Answers) -> Iterator[pa.RecordBatch]:
+def _encoder(classifier: Any) -> BayesClassifier:
+    """Who knows the columns: the classifier, or of a pool of them the one that reads rows."""
+    return getattr(classifier, "encoder_", classifier)  # type: ignore[no-any-return]
+
+
+def _batches(classifier: Any, table: Intake, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+    if _encoder(classifier) is not classifier:
+        return _pooled(classifier, table, answers, prior)
+
     def step(model: Model, block: Block, prior: Float, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         return answers.of_block(block, batch)
 
     return classifier._steps(table, None, step, columns=answers.columns)
+
+
+def _pooled(classifier: Any, table: Intake, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+    """The answers of a pool of models."""
+    if answers.evidence or answers.reasons:
+        raise InputError(
+            f"{type(classifier).__name__} pools several models: it has no evidence, and explain its reasons"
+        )
+    names = list(answers.model.schema.names)
+
+    def step(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
+        return answers.beside(batch, classifier.predict_proba(pa.Table.from_batches([batch]).select(names), prior))
+
+    return table.engine.map(table.source.rows, answers.columns, step)

@@ -29,11 +29,11 @@ class KNNBayes(BayesClassifier):
 
     ``scale`` multiplies number columns first: by 1 / "deviation", or also by the root of their "mutual_information"
     with the class; "gower" has a scale of its own, and that weights all its columns. ``weights="epanechnikov"`` lets
-    nearer rows count more, 1 - (d / d')^2 with d' the first distance beyond the k-th. ``pseudo`` adds so many rows
-    spread as the classes are, so that no class is impossible. ``max_rows`` keeps a random sample of distinct rows, the
-    same for any order and split of the table (``random_state`` chooses which); forgetting is then exact only for what
-    the sample kept. ``log_evidence`` takes the next distance for a ball of radius 0; levels have no volume and so no
-    evidence.
+    nearer rows count more, as 1 - (d / d')^2 with d' the first distance beyond the k-th, and all together as before.
+    ``pseudo`` adds so many rows spread as the classes are, so that no class is impossible. ``max_rows`` keeps a random
+    sample of distinct rows, the same for any order and split of the table (``random_state`` chooses which); forgetting
+    is then exact only for what the sample kept. ``log_evidence`` takes the next distance for a ball of radius 0; levels
+    have no volume and so no evidence.
 
     >>> import bayeskit as bk
     >>> model = bk.KNNBayes(k=3).fit([[1.0], [2.0], [2.5], [7.0], [8.0]], ["a", "a", "b", "b", "b"])

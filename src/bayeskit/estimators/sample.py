@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -102,6 +102,17 @@ def without(X: Any, names: Sequence[str]) -> Any:
     if isinstance(X, list | tuple):
         return [{name: value for name, value in row.items() if name not in names} for row in X]
     return X.drop(columns=list(names)) if kind_of(X) == "pandas" else X.drop(list(names))
+
+
+def names_in(X: Any) -> Collection[Any]:
+    """The names of the columns of a table, if it has any."""
+    if isinstance(X, pa.Table):
+        return X.column_names  # type: ignore[no-any-return]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return X[0].keys()
+    if isinstance(X, Mapping):
+        return X.keys()
+    return list(getattr(X, "columns", ()))
 
 
 def _column(X: Any, name: str) -> Any:

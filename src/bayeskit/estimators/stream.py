@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,14 +33,14 @@ RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB eac
 Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
 
 
-@dataclass
+@dataclass(frozen=True)
 class Divided:
     """An engine whose batches come with the fold of each row."""
 
     engine: Engine
     division: Division
 
-    outside: bool = True
+    outside: ClassVar[bool] = True
 
     @staticmethod
     def takes(source: Any) -> bool:

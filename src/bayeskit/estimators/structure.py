@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Bool
-from bayeskit.errors import InputError, NetworkError
+from bayeskit.errors import NetworkError
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
+from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
-from bayeskit.networks.score import Scores, score_rule, total
-from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
-
-SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
-PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
-TURNINGS = 8  # times an equivalent graph is tried from a peak
+from bayeskit.networks.score import Scores, score_rule
+from bayeskit.networks.search import Limits, Step
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ def learn_network(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     max_parents: int | None = None,
-    restarts: int = 0,
+    restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
     sample_weight: Any = None,
@@ -52,21 +49,21 @@ def learn_network(
     ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
     best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
     steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. ``restarts`` climbs again from the start, with ties
-    between equivalent steps broken at random. ``callback`` is told every step. Missing values: available cases (see ``Scores``). The
-    network's ``search_`` tells score and path.
+    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
+    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
+    every step. Missing values: available cases (see ``Scores``). The network's ``search_`` tells score and path.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
     >>> net.edges, len(net.search_.path)
     ((('b', 'a'),), 1)
     """
-    if search not in SEARCHES:
-        raise InputError(f"search={search!r}: choose one of {', '.join(SEARCHES)}")
-    for name, value, least in (("max_parents", max_parents, 0), ("restarts", restarts, 0)):
-        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
-            raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
-    names = tuple(Intake.of(X, None, sample_weight, n_jobs).names)
+    exploration = Exploration(search, restarts, random_state)
+    most = whole_number("max_parents", max_parents)
+    intake = Intake.of(X, None, sample_weight, n_jobs)
+    names = tuple(intake.names)
+    if sample_weight is None and isinstance(intake.source.rows, pa.Table):
+        X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs)
     levels = table.counted({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
@@ -75,59 +72,21 @@ def learn_network(
     limits = Limits(
         _matrix(required, names, "required"),
         _matrix(forbidden, names, "forbidden"),
-        len(names) if max_parents is None else int(max_parents),
+        len(names) if most is None else most,
     )
     scores = Scores(codes, tuple(max(len(levels[n]), 1) for n in names), score_rule(score, ess), weights)
-    arcs, path = _found(search, scores, limits, int(restarts), np.random.default_rng(random_state), names, callback)
-    edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
-    network = Network(edges, nodes=names, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
-    reached = total(scores, {c: np.flatnonzero(row).tolist() for c, row in enumerate(arcs)})
-    told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
-    network.search_ = Found(reached, told, len(scores.known))
-    return network
-
-
-def _found(
-    search: str,
-    scores: Scores,
-    limits: Limits,
-    restarts: int,
-    rng: np.random.Generator,
-    names: tuple[str, ...],
-    callback: Callable[[str, str, str, float], object] | None,
-) -> tuple[Bool, list[Step]]:
-    """The arcs (child, parent) and the way there."""
-    if search == "k2":
-        return in_order(scores, limits), []
-    if search == "chow-liu":
-        return chow_liu(scores), []
-    scores.pairs()
-    patience, memory = (PATIENCE, MEMORY) if search == "tabu" else (0, 0)
 
     def tell(step: Step) -> None:
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    def climbed(start: Bool, ties: np.random.Generator | None = None) -> tuple[float, Bool, list[Step]]:
-        climb = Climb(scores, limits, start, tell, ties)
-        arcs = climb.climb(patience, memory)
-        return _score(scores, arcs), arcs, climb.path
-
-    top, best, path = climbed(limits.required.copy())
-    for attempt in range(restarts + 1):
-        here = climbed(limits.required.copy(), rng) if attempt else (top, best, path)
-        left = TURNINGS
-        while left:  # a peak may be none for an equivalent graph
-            again = climbed(turned(here[1], limits, rng, len(names)))
-            left = TURNINGS if again[0] > here[0] + TOLERANCE * abs(here[0]) else left - 1
-            here = max(here, again, key=lambda found: found[0])
-        if here[0] > top:
-            top, best, path = here[0], here[1], path + here[2] if attempt else here[2]
-    return best, path
-
-
-def _score(scores: Scores, arcs: Bool) -> float:
-    return total(scores, {c: np.flatnonzero(row).tolist() for c, row in enumerate(arcs)})
+    arcs, path = exploration.found(scores, limits, tell)
+    edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
+    network = Network(edges, nodes=names, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
+    reached = graph_score(scores, arcs)
+    told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
+    network.search_ = Found(reached, told, len(scores.known))
+    return network
 
 
 def _matrix(pairs: Iterable[tuple[str, str]], names: tuple[str, ...], what: str) -> Bool:

@@ -32,10 +32,10 @@ class Plan:
 
     @classmethod
     def of(cls, sample: Sample, rng: np.random.Generator, folds: int = FOLDS, most: int = ROWS) -> Plan:
-        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn four times."""
+        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times."""
         rows = sample.rows
         counted = np.flatnonzero(rows.counted)
-        repeats = 4 if len(counted) < FEW else 1
+        repeats = 3 if len(counted) < FEW else 1
         tests, trains = [], []
         for _ in range(repeats):
             fold = _dealt(rows.codes[counted], folds, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from bayeskit.arrays import Float, Int
+from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.record import key_of
 
 KNOTS = 256  # of the map from values to normal scores
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
@@ -64,6 +66,25 @@ class View:
                 told = some[1:] if len(some) == 2 else some
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
+
+    def described(self) -> dict[str, Any]:
+        """All of it but numbers, as JSON."""
+        scales = [[s.name, s.hole, s.flagged] for s in self.scales]
+        return {"scales": scales, "levels": [[name, keys_of(told)] for name, told in self.levels]}
+
+    def numbers(self) -> dict[str, Float]:
+        """The knots of each numeric column: (2, q)."""
+        return {str(i): np.stack([s.values, s.scores]) for i, s in enumerate(self.scales)}
+
+    @classmethod
+    def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
+        """Back from both."""
+        scales = []
+        for i, (name, hole, flagged) in enumerate(described["scales"]):
+            values, scores = numbers[str(i)]
+            scales.append(Scale(str(name), values, scores, float(hole), bool(flagged)))
+        levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
+        return cls(tuple(scales), levels)
 
     @property
     def owners(self) -> list[str]:

@@ -15,6 +15,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Bootstrapped, Measures
+from bayeskit.evaluation.scores import Stakes
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import Interval
 from bayeskit.reliability import BINS
@@ -37,6 +38,7 @@ class Evaluation(Shown):
     fit: Callable[[], Any] | None = None  # gives the model of all rows
     X: Any = None  # the rows evaluated
     y: Any = None
+    random_state: Any = None  # that divided the rows
 
     @cached_property
     def model(self) -> Any:
@@ -122,6 +124,11 @@ class Evaluation(Shown):
     def covered_accuracy(self) -> float:
         """Accuracy among the rows that were decided."""
         return self._costly("covered_accuracy")
+
+    @property
+    def stakes(self) -> Stakes | None:
+        """What actions cost, if costs were given."""
+        return self._rows_measured.stakes
 
     def interval(self, name: str) -> Interval:
         """Where a measure lies with 95 % confidence, and how that was found."""

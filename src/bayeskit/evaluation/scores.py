@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Stakes:
 
     table: Float  # (K, actions) rows are true classes
     reject: float | None = None
+    actions: tuple[Any, ...] = ()  # their names
 
     def tallied(self, codes: Int, proba: Float) -> Float:
         """By row: expected cost of the best action, cost it turned out to have, decided, decided rightly: (COST, n)."""

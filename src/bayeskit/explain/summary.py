@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.explain.marginal import marginals
-from bayeskit.frame import aligned, shortened
+from bayeskit.frame import aligned, html_table, shortened
 from bayeskit.model import Model
 
 MOST = 12
@@ -46,12 +46,7 @@ class Summary:
         )
 
     def __str__(self) -> str:
-        classes = [[shortened(label), f"{weight:g}", f"{prior:.4g}"] for label, weight, prior in self.classes]
-        columns = [[shortened(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in self.columns[:MOST]]
-        text = [
-            aligned([["class", "weight", "prior"], *classes], left=1),
-            aligned([["column", "kind", "family", "why"], *columns], left=4),
-        ]
+        text = [aligned(self._class_lines(), left=1), aligned(self._column_lines(), left=4)]
         if len(self.columns) > MOST:
             text.append(f"... and {len(self.columns) - MOST} more columns")
         if self.parameters:
@@ -71,6 +66,22 @@ class Summary:
         if self.rounded:
             text.append(f"{self.rounded} integers beyond 2**53 were rounded")
         return "\n\n".join(text)
+
+    def _repr_html_(self) -> str:
+        more = f", the first {MOST} shown" if len(self.columns) > MOST else ""
+        classes = html_table(self._class_lines(), left=1, caption=f"{len(self.classes)} classes")
+        columns = html_table(self._column_lines(), left=4, caption=f"{len(self.columns)} columns{more}")
+        return f"<div>{classes}{columns}</div>"
+
+    def _class_lines(self) -> list[list[str]]:
+        return [["class", "weight", "prior"], *([shortened(c), f"{w:g}", f"{p:.4g}"] for c, w, p in self.classes)]
+
+    def _column_lines(self) -> list[list[str]]:
+        shown = self.columns[:MOST]
+        return [
+            ["column", "kind", "family", "why"],
+            *([shortened(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in shown),
+        ]
 
     def _why(self, column: dict[str, Any]) -> str:
         return str(column["why"]) + ("; constant: says nothing" if column["name"] in self.constant else "")

@@ -134,9 +134,25 @@ class GaussianDensity(Located):
         if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.guards)
         if len(doubt):
-            out[doubt] = before + self.terms(block.at(doubt), own).sum(axis=1)
+            out[doubt] = before + self._exact(block.at(doubt), own).sum(axis=1)
 
     def terms(self, block: Block, own: bool = False) -> Float:
+        """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
+        if not own:
+            return self._exact(block, own)
+        out, columns = self._zeros(block), block.columns(self.guards)
+        for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
+            column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
+            doubt = self._leaving.at(i).add(column, block, term)
+            scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
+            _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+            if len(doubt):
+                x, some = column.column(0)[doubt], block.at(doubt)
+                term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
+            out[:, j] = term
+        return out
+
+    def _exact(self, block: Block, own: bool) -> Float:
         out = self._zeros(block)
         for j, x, sums in self._each(block, own):
             out[:, j] = self._term(x, sums)

@@ -167,8 +167,8 @@ class Scores:
     def _scored(self, counts: Float, lines: Sequence[int]) -> list[float]:
         start = np.cumsum([0, *lines[:-1]], dtype=np.int64)
         scores, rows = self.rule(counts, start), np.add.reduceat(counts.sum(axis=1), start)
-        scaled: Float = scores * np.where(rows > 0, self._rows / np.maximum(rows, 5e-324), 1.0)
-        return scaled.tolist()
+        scaled: list[float] = (scores * np.where(rows > 0, self._rows / np.maximum(rows, 5e-324), 1.0)).tolist()
+        return scaled
 
     @cached_property
     def _rows(self) -> float:
@@ -176,8 +176,7 @@ class Scores:
 
     @cached_property
     def _holes(self) -> list[bool]:
-        missing: list[bool] = (self.codes < 0).any(axis=1).tolist()
-        return missing
+        return [bool((codes < 0).any()) for codes in self.codes]
 
     @cached_property
     def _buffer(self) -> Code:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -70,6 +71,14 @@ class Climb:
         for node in range(d):
             self._weigh(node)
 
+    def moved(self, arcs: Bool) -> Climb:
+        """A new climb from other arcs; what the nodes with the same parents would gain is known."""
+        other = copy(self)
+        other.arcs, other.own, other.gain, other.path = arcs, self.own.copy(), self.gain.copy(), []
+        for node in np.flatnonzero((arcs != self.arcs).any(axis=1)).tolist():
+            other._weigh(node)
+        return other
+
     def _weigh(self, node: int) -> None:
         """What the steps at one node would gain, now that its parents have changed."""
         parents = np.flatnonzero(self.arcs[node]).tolist()
@@ -123,6 +132,8 @@ class Climb:
         """The best step that gains and is not too recent, unless it leads to a new best; ``beyond`` the peak any."""
         for gain, move, child, parent in self.steps():
             fresh = (child, parent) not in recent and (parent, child) not in recent
+            if gain <= slack and not beyond:
+                return None
             if (gain > slack and (fresh or here + gain > top + slack)) or (beyond and fresh):
                 return move, child, parent
         return None

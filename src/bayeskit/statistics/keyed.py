@@ -24,7 +24,7 @@ class Keyed:
     holes only are not counted.
     """
 
-    sizes: Mapping[str, int]  # levels of each column
+    span: Mapping[str, int]  # codes of each column: its levels, or one for a number that is there
     groups: int
     keys: Int  # (C, 1 + columns), in order
     inner: Any  # a statistic of C groups
@@ -37,20 +37,25 @@ class Keyed:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.sizes)
+        return tuple(self.span)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Levels of the columns counted by level."""
+        return {} if self.patterns else self.span
 
     def update(self, block: Block, /) -> Self:
-        if block.groups is None or not block.rows or not self.sizes:
+        if block.groups is None or not block.rows or not self.span:
             return self
         counted = block.groups >= 0
         if block.weights is not None:
             counted &= block.weights > 0
         varying, codes = self._codes(block)
-        if len(varying) == len(self.sizes):
+        if len(varying) == len(self.span):
             counted &= (codes >= 0).any(axis=0)
         rows = np.flatnonzero(counted)
         some, each = distinct(np.column_stack([block.groups[rows], codes[:, rows].T]))
-        found = np.zeros((len(some), 1 + len(self.sizes)), dtype=np.int64)
+        found = np.zeros((len(some), 1 + len(self.span)), dtype=np.int64)
         found[:, [0, *(1 + varying)]] = some
         wide = self._over(found)
         index = np.full(block.rows, -1, dtype=np.int32)
@@ -60,7 +65,7 @@ class Keyed:
     def _codes(self, block: Block) -> tuple[Int, Int]:
         """The columns in which rows may differ, and what each row holds there, (columns, rows); 0 in the others."""
         if not self.patterns:
-            return np.arange(len(self.sizes)), np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
+            return np.arange(len(self.span)), np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
         columns, span = block.numbers(self.columns)
         varying = np.flatnonzero(span[2])
         codes = np.empty((len(varying), block.rows), dtype=np.int64)
@@ -82,7 +87,7 @@ class Keyed:
         return replace(self, keys=keys, inner=inner)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
-        sizes, keys = dict(self.sizes), self.keys.copy()
+        sizes, keys = dict(self.span), self.keys.copy()
         keys[:, 0] = np.asarray(groups, dtype=np.int64)[keys[:, 0]] if len(keys) else keys[:, 0]
         for j, name in enumerate(self.columns, 1):
             if name in levels and not self.patterns:
@@ -92,15 +97,15 @@ class Keyed:
         found, each = distinct(keys[kept])
         index = np.full(len(keys), -1, dtype=np.int64)
         index[kept] = each
-        return replace(self, sizes=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
+        return replace(self, span=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
 
     def spread(self, like: Self, /) -> Self:
-        sizes = {name: self.sizes.get(name, size) for name, size in like.sizes.items()}
+        sizes = {name: self.span.get(name, size) for name, size in like.span.items()}
         keys = np.full((len(self.keys), 1 + len(sizes)), -1, dtype=np.int64)
         keys[:, [0, *(1 + like.columns.index(name) for name in self.columns)]] = self.keys
         order = np.lexsort(keys.T[::-1])
         inner = self.inner.spread(like.inner).place(np.argsort(order), len(order), {})
-        return replace(self, sizes=sizes, keys=keys[order], inner=inner)
+        return replace(self, span=sizes, keys=keys[order], inner=inner)
 
     def merge(self, other: Self, /) -> Self:
         mine, theirs = self._over(other.keys), other._over(self.keys)
@@ -118,7 +123,7 @@ class Keyed:
         groups[self.keys[:, 0]] = True
         if self.patterns:
             return groups, {}
-        used = {name: np.zeros(size + 1, dtype=bool) for name, size in self.sizes.items()}
+        used = {name: np.zeros(size + 1, dtype=bool) for name, size in self.span.items()}
         for j, name in enumerate(self.columns, 1):
             used[name][self.keys[:, j]] = True
         return groups, {name: levels[:-1] for name, levels in used.items()}
@@ -129,11 +134,11 @@ class Keyed:
 
     def arrays(self) -> dict[str, Array]:
         inner = {f"of/{name}": array for name, array in self.inner.arrays().items()}
-        return {"sizes": np.array(list(self.sizes.values()), dtype=np.int64), "keys": self.keys, **inner}
+        return {"sizes": np.array(list(self.span.values()), dtype=np.int64), "keys": self.keys, **inner}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
         keys, sizes = np.asarray(arrays["keys"]), np.asarray(arrays["sizes"])
-        if keys.shape != (len(keys), 1 + len(self.sizes)) or sizes.shape != (len(self.sizes),) or (sizes < 0).any():
+        if keys.shape != (len(keys), 1 + len(self.span)) or sizes.shape != (len(self.span),) or (sizes < 0).any():
             raise ValueError("the keys do not fit the columns")
         empty = self.inner.place(np.full(self.inner.groups, -1, dtype=np.int64), len(keys), {})
         mine = {name.removeprefix("of/"): array for name, array in arrays.items() if name.startswith("of/")}
@@ -146,7 +151,7 @@ class Keyed:
         if not inner.occupied()[0].all():
             raise ValueError("a key has no weight")
         known = dict(zip(self.columns, sizes.tolist(), strict=True))
-        return replace(self, sizes=known, keys=np.array(keys, dtype=np.int64), inner=inner)
+        return replace(self, span=known, keys=np.array(keys, dtype=np.int64), inner=inner)
 
 
 def _no_keys(columns: int) -> Int:

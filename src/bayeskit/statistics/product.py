@@ -24,6 +24,11 @@ class Product:
     def __getitem__(self, name: str) -> Statistic:
         return self.parts[name]
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Levels of the columns its parts count by level."""
+        return {name: size for part in self.parts.values() for name, size in getattr(part, "sizes", {}).items()}
+
     def _each(self, step: Callable[[str, Any], Statistic]) -> Product:
         return replace(self, parts={name: step(name, part) for name, part in self.parts.items()})
 

@@ -154,8 +154,11 @@ class AugmentedDensity(Bounded):
         return cell
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        _refuse(own)
-        codes = self.slices.codes(block)
+        refuse(own)
+        self.look_up(self.slices.codes(block), out)
+
+    def look_up(self, codes: Code, out: Float) -> None:
+        """Add the logarithms of all tables, from codes (columns, rows)."""
         cells = np.empty_like(codes)
         for j in range(len(self.arcs)):
             cells[j] = self._cells(codes, j)
@@ -178,7 +181,7 @@ class AugmentedDensity(Bounded):
 
     def terms(self, block: Block, own: bool = False) -> Float:
         """What each column adds when revealed, in schema order: of its own factor and of those it is a parent in."""
-        _refuse(own)
+        refuse(own)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))
         for j, (members, _) in enumerate(self._members):
@@ -196,7 +199,8 @@ class AugmentedDensity(Bounded):
             yield name, tuple(self.parts[p] for p in parents)
 
 
-def _refuse(own: bool) -> None:
+def refuse(own: bool) -> None:
+    """Leave-one-out is no algebra here."""
     if own:
         raise InputError(
             "arcs were found with the labels of all rows, so leaving a row out means to fit anew without it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -23,6 +23,8 @@ from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Discrete, positive
 
+Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
+
 
 @dataclass(frozen=True)
 class Averaged(Discrete):
@@ -30,12 +32,13 @@ class Averaged(Discrete):
 
     A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;
     without any parent this is naive Bayes. Of more columns than ``parents`` those that tell most of the class are
-    parents. Tables have Laplace's correction. The mean of densities is one, but not the one a network would have:
-    evidence from it is approximate.
+    parents. P(x | c) has ``smoothing`` pseudo-rows in every level, tables given a parent ``given``. The mean of
+    densities is one, but not the one a network would have: evidence from it is approximate.
     """
 
     limit: float = 1.0
     parents: int | None = None
+    given: float = 0.5  # pseudo-rows of each level in the tables given a parent
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
@@ -43,6 +46,7 @@ class Averaged(Discrete):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "limit", positive("limit", self.limit))
+        object.__setattr__(self, "given", positive("given", self.given))
         if self.parents is not None and (not isinstance(self.parents, Integral) or self.parents < 1):
             raise InputError(f"parents={self.parents!r}: give a number of columns, or None for all")
 
@@ -53,23 +57,27 @@ class Averaged(Discrete):
         """What to count next, now that this has been counted; None if nothing is left."""
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
+    def best(self, counts: Sequence[Float]) -> tuple[int, ...]:
+        """The columns that are parents, from the counts (K, m) of each."""
+        told = np.array([relevance(some) for some in counts])
+        return tuple(np.sort(np.argsort(-told, kind="stable")[: self.parents]).tolist())
+
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]
         every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
-        told = np.array([relevance(margin.counts) for margin in every])
-        chosen = np.sort(np.argsort(-told, kind="stable")[: self.parents])
+        chosen = self.best([margin.counts for margin in every])
         pairs = statistic["pairs"]
         number = {pair: t for t, pair in enumerate(pairs.tables)}
         names, tables = statistic.slices.columns, []
-        for p in chosen.tolist():
+        for p in chosen:
             for j in range(len(names)):
                 if j == p:
                     tables.append(_own(every[p]))
                 else:
                     counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
-                    tables.append(_given(counts if p < j else counts.swapaxes(1, 2), every[j], self.smoothing))
+                    tables.append(given_parents(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
         known = tuple(np.concatenate([np.zeros(FRONT), m.counts.sum(axis=0)]) >= self.limit for m in every)
-        return AveragedDensity(statistic.slices, tuple(chosen.tolist()), tuple(every), tuple(tables), known)
+        return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known)
 
 
 def _own(parent: Margin) -> Float:
@@ -77,8 +85,8 @@ def _own(parent: Margin) -> Float:
     return np.log(parent.fronted.T)
 
 
-def _given(counts: Float, child: Margin, smoothing: float) -> Float:
-    """log P(x_j | x_p, c), Laplace's, for every level of the parent: (m_p, m_j + 2, K)."""
+def given_parents(counts: Float, child: Margin, smoothing: float) -> Float:
+    """log P(x_j | parents, c), Laplace's, from counts (K, cells of the parents, m_j): (cells, m_j + 2, K)."""
     levels = counts.shape[2]
     within = counts.sum(axis=2, keepdims=True)
     share = (counts + smoothing) / (within + smoothing * levels)
@@ -113,47 +121,66 @@ class AveragedDensity(Bounded):
     @cached_property
     def _naive(self) -> tuple[Int, Float]:
         """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
-        return _joined([_own(margin) for margin in self.margins])
+        return joined([_own(margin) for margin in self.margins])
 
     @cached_property
     def _given(self) -> list[tuple[Int, Float]]:
         """The same of all columns given each parent."""
         d = len(self.margins)
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
-        return [_joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
+        return [joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        if own:
-            raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")
-        codes = self.slices.codes(block)
-        every = np.arange(len(codes), dtype=np.int32)
+        refuse_own(own)
+        self.average(self.slices.codes(block), out)
+
+    def average(self, codes: Code, out: Float) -> None:
+        """Add log p(x | c) of codes (columns, rows)."""
+        alone = mean_of(self._members(codes), out)
+        if len(alone):
+            naive = out[alone]  # a copy, added to column by column as naive Bayes does
+            some = np.ascontiguousarray(codes[:, alone])
+            _core.lookup(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
+            out[alone] = naive
+
+    def _members(self, codes: Code) -> Iterator[Member]:
         width: Code = np.array([[len(known)] for known in self.known], dtype=np.int32).reshape(-1, 1)
-        total, times = np.full_like(out, -np.inf), np.zeros(block.rows)
         for p, (offset, table) in zip(self.parents, self._given, strict=True):
             there = self.known[p][codes[p] + FRONT]
-            if not there.any():
-                continue
             given: Code = np.where(there, codes[p], np.int32(0)).astype(np.int32)
             cells = codes + given * width
             cells[p] = codes[p]
-            one = np.zeros_like(out)
-            _core.lookup(cells, every, offset, table, one)
-            one[~there] = -np.inf
-            np.logaddexp(total, one, out=total)
-            times += there
-        alone = np.flatnonzero(times == 0)
-        if len(alone):
-            naive = out[alone]  # a copy, added to column by column as naive Bayes does
-            _core.lookup(np.ascontiguousarray(codes[:, alone]), every, *self._naive, naive)
-        out += total - np.log(np.maximum(times, 1.0))[:, None]
-        if len(alone):
-            out[alone] = naive
+            yield there, cells, offset, table
 
     def terms(self, block: Block, own: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         return revealed(self, block, len(self.margins[0].counts), own)[:, [place[name] for name in self.parts]]
 
 
-def _joined(tables: Sequence[Float]) -> tuple[Int, Float]:
+def mean_of(members: Iterable[Member], out: Float) -> Int:
+    """Add the logarithm of the mean over the members a row has; the rows that have none stay as they are."""
+    total, times = np.full_like(out, -np.inf), np.zeros(len(out))
+    for there, cells, offset, table in members:
+        if there.any():
+            one = np.zeros_like(out)
+            _core.lookup(cells, np.arange(len(cells), dtype=np.int32), offset, table, one)
+            one[~there] = -np.inf
+            np.logaddexp(total, one, out=total)
+            times += there
+    alone = np.flatnonzero(times == 0)
+    before = out[alone]
+    out += total - np.log(np.maximum(times, 1.0))[:, None]
+    out[alone] = before
+    return alone
+
+
+def joined(tables: Sequence[Float]) -> tuple[Int, Float]:
+    """Where each table begins, and all of them one after the other."""
     offset = np.cumsum([0, *map(len, tables[:-1])], dtype=np.int64)
     return offset, np.ascontiguousarray(np.concatenate(tables))
+
+
+def refuse_own(own: bool) -> None:
+    """Leave-one-out is no algebra here."""
+    if own:
+        raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")

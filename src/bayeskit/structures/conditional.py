@@ -32,11 +32,16 @@ class Margin:
 
     @classmethod
     def of(cls, levels: Tables, j: int, smoothing: float, context: Context) -> Margin:
-        counts, rule = levels.table(j).rounded(), Laplace(smoothing)
+        return cls.counted(levels.table(j).rounded(), smoothing, context.weights, context.unseen == "smooth")
+
+    @classmethod
+    def counted(cls, counts: Float, smoothing: float, weights: Float, smooth_unseen: bool) -> Margin:
+        """From counts (K, m) and the weights of the classes (K,)."""
+        rule = Laplace(smoothing)
         one_less = np.maximum(counts.sum(axis=1, keepdims=True) - 1, 0)
         others = (np.maximum(counts - 1, 0) + smoothing) / (one_less + smoothing * counts.shape[1])
-        new = rule.unseen(counts, context.weights) if context.unseen == "smooth" and counts.shape[1] else None
-        return cls(counts, rule.probabilities(counts, context.weights), others, smoothing, new)
+        new = rule.unseen(counts, weights) if smooth_unseen and counts.shape[1] else None
+        return cls(counts, rule.probabilities(counts, weights), others, smoothing, new)
 
     @cached_property
     def pooled(self) -> Float:
@@ -75,7 +80,9 @@ class Conditional:
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
         most = counts.ndim - 2
-        price = -np.inf if toll is None else toll * float(np.log(max(counts.sum(), 1.0)))
+        if toll is None and most:
+            return cls._leaning(counts, child, strength, backoff)
+        price = (toll or 0.0) * float(np.log(max(counts.sum(), 1.0)))
         top = _foretold(_last(counts, 0), child, backoff)
         best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
         for used in range(1, most + 1):

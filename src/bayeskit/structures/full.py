@@ -84,7 +84,7 @@ class Full:
         regularised = tuple(tuple(numbers.columns[j] for j in some) for some in singular)
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
         parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
-        return FullDensity(parts, joint, normals, empty, regularised, len(context.weights))
+        return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
 
 
 def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...]:
@@ -110,6 +110,7 @@ class FullDensity:
     single: tuple[str, ...]  # categorical columns of one level
     regularised: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
     classes: int
+    removable: bool  # whether a row can be taken out
 
     normalised: ClassVar[bool] = True
     additive: ClassVar[bool] = False
@@ -143,8 +144,11 @@ class FullDensity:
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    @staticmethod
-    def _own(block: Block, z: Float, codes: Int) -> Own:
+    def _own(self, block: Block, z: Float, codes: Int) -> Own:
+        if not self.removable:
+            raise InputError(
+                "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
+            )
         return Own(*block.own(), codes, z)
 
     def _log(self, z: Float, codes: Int, own: Own | None) -> Float:

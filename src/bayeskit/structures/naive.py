@@ -74,7 +74,8 @@ class Naive:
     def resumed(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
         known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
-        return Naive(self.columns, tuple((known.get(f, f), names) for f, names in self.parts))
+        parts = ((known.get(f.first(), f) if hasattr(f, "further") else f, names) for f, names in self.parts)
+        return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
         """One structure for both, over a schema that unifies theirs."""
@@ -127,6 +128,11 @@ class NaiveDensity:
         return all(d.normalised for d in self.densities)
 
     @property
+    def additive(self) -> bool:
+        """Whether what a column says does not depend on which others are known."""
+        return all(getattr(d, "additive", True) for d in self.densities)
+
+    @property
     def trials(self) -> tuple[Any, ...]:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
@@ -147,11 +153,6 @@ class NaiveDensity:
         for density in self.densities:
             found |= getattr(density, "axes", {})
         return found
-
-    @property
-    def additive(self) -> bool:
-        """Whether each column's term depends on that column alone."""
-        return all(getattr(density, "additive", True) for density in self.densities)
 
     @property
     def regularised(self) -> tuple[tuple[str, ...], ...]:

@@ -164,7 +164,9 @@ class NeighbourDensity:
         if self.likelihood.weights == "epanechnikov":
             reach = np.where(np.isfinite(around.beyond), around.beyond, 2 * around.radius)[around.row]
             share = np.divide(around.distance, reach, out=np.zeros_like(mass), where=reach > 0)
-            mass = mass * (1 - share**2)
+            nearer = mass * (1 - share**2)
+            whole, less = (np.bincount(around.row, m, minlength=around.rows) for m in (mass, nearer))
+            mass = nearer * (whole / np.where(less > 0, less, 1.0))[around.row]  # K rows are still K rows
         classes = self.statistic.groups
         cell = around.row * classes + self.statistic.rows.group[space.rows[around.index]]
         counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)

@@ -155,7 +155,7 @@ class Normals:
     def downdated(self) -> bool:
         """Whether a row leaves by a rank-one step: no cells, no holes, and a covariance of a shape that allows it."""
         plain = self.covariance.shape in ("full", "tied") and not any(len(c.cell) for c in self.cells)
-        return plain and self.numbers.patterns is not None and not self.numbers.holes
+        return plain and not self.numbers.holes
 
     def own(self, z: Float, whole: Float, row: Int, group: Int, mass: Float) -> tuple[Float, Float]:
         """As ``squares`` without each row's own mass, by a rank-one step: (n, K) both.

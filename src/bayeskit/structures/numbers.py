@@ -8,7 +8,6 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
@@ -33,7 +32,7 @@ class Numbers:
     weight: Float  # (K,) of the rows
     mean: Float  # (K, d)
     covariance: Float  # (K, d, d) with ddof 0
-    patterns: list[list[Pattern]] | None = None  # (K) rows that hold the same columns; None for what is available
+    patterns: list[list[Pattern]]  # (K) rows that hold the same columns; none for what is available
 
     @classmethod
     def of(cls, statistic: Keyed | Scatter, one_unit: bool) -> Numbers:
@@ -63,7 +62,7 @@ class Numbers:
         if isinstance(statistic, Scatter):
             raw = [_possible(c[np.ix_(live, live)]) for c in statistic.covariances(every)]
             covariance = np.array(raw).reshape(len(mean), len(live), len(live))
-            return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance)
+            return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance, [])
         patterns = _patterns(statistic, origin, every, live)
         deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
         start = np.maximum(deviation**2, 1e-9 * total)
@@ -76,15 +75,10 @@ class Numbers:
     @property
     def holes(self) -> bool:
         """Whether rows with holes were learned."""
-        return any(not p.there.all() for some in self.patterns or () for p in some)
+        return any(not p.there.all() for some in self.patterns for p in some)
 
     def without(self, k: int, z: Float, mass: float) -> tuple[float, Float, Float]:
         """Weight, mean and covariance of class k without one of its rows."""
-        if self.patterns is None:
-            raise InputError(
-                "a model of what is available of every two columns (missing='available') cannot leave a row out; "
-                "refit without the row, or use missing='skip'"
-            )
         there = ~np.isnan(z)
         weight = self.weight[k] - (mass if there.any() else 0.0)
         left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]

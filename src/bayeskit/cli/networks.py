@@ -1,0 +1,112 @@
+"""Commands on networks: network learn, query, draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bayeskit as bk
+from bayeskit.cli.commands import command
+from bayeskit.cli.options import assigned, listed
+from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.places import Rows, opened
+from bayeskit.errors import InputError
+
+NetworkFile = Annotated[Path, typer.Argument(help="A .bif file, or a network saved as .bayes.", show_default=False)]
+Arcs = Annotated[list[str] | None, typer.Option(help="Arcs as parent>child.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Bayesian networks: learn one from a table, ask it, draw it.", no_args_is_help=True)
+    command(group, learn, "bayeskit network learn survey.csv -o survey.bif --max-parents 3")
+    command(group, query, "bayeskit network query survey.bif --target job --evidence age=young,sex=F")
+    command(group, draw, "bayeskit network draw survey.bif -o survey.svg")
+    app.add_typer(group, name="network")
+
+
+def learn(
+    rows: Rows,
+    say: Saying,
+    output: Annotated[Path, typer.Option("--output", "-o", help="A .bif or .bayes file.", show_default=False)],
+    score: Annotated[str, typer.Option(help="bic, aic, bdeu or k2.")] = "bic",
+    search: Annotated[str, typer.Option(help="hill-climb, tabu, k2 or chow-liu.")] = "hill-climb",
+    required: Arcs = None,
+    forbidden: Arcs = None,
+    max_parents: Annotated[int | None, typer.Option(help="Of a node.", min=0)] = None,
+    restarts: Annotated[int, typer.Option(help="Climb again from a changed graph.", min=0)] = 0,
+) -> None:
+    """Learn a network over the columns of a table: arcs by search, tables by counting."""
+    _check_ending(output, ".bif", ".bif.gz", ".bayes")
+    arcs = {"required": _arcs(required, "--required"), "forbidden": _arcs(forbidden, "--forbidden")}
+    with notes(say) as told, opened(rows, say, "reading") as source:
+        network = bk.learn_network(source, score, search, max_parents=max_parents, restarts=restarts, **arcs)
+    network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
+    shown = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
+    data = {"network": str(output), "nodes": network.nodes, "edges": network.edges, "score": network.search_.score}
+    say.answer(f"{shown}\n\n{network!r}; saved in {output}", {**data, "notes": told})
+
+
+def query(
+    file: NetworkFile,
+    say: Saying,
+    target: Annotated[str, typer.Option("--target", "-t", help="The node asked about.", show_default=False)],
+    evidence: Annotated[list[str] | None, typer.Option(help="What is known: age=young,sex=F")] = None,
+) -> None:
+    """Ask for the probabilities of a node, given what is known of others."""
+    network = _loaded(file)
+    known = {node: _state(network, node, text) for node, text in assigned(evidence or (), "--evidence").items()}
+    found = {str(state): float(p) for state, p in network.query(_node(network, target), known).items()}
+    width = max(map(len, found))
+    say.answer("\n".join(f"{state:<{width}}  {p:.6g}" for state, p in found.items()), found)
+
+
+def draw(
+    file: NetworkFile,
+    say: Saying,
+    output: Annotated[Path, typer.Option("--output", "-o", help="An .svg file.", show_default=False)],
+) -> None:
+    """Draw a network, parents above their children."""
+    from bayeskit.replacement import replace_file
+
+    _check_ending(output, ".svg")
+    network = _loaded(file)
+    replace_file(str(output), [network.svg().encode()])
+    say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes})
+
+
+def _loaded(file: Path) -> Any:
+    if file.name.endswith((".bif", ".bif.gz")):
+        return bk.read_bif(file)
+    network = bk.load(file)
+    if not isinstance(network, bk.Network):
+        raise InputError(f"{file}: this is a {type(network).__name__}, not a network")
+    return network
+
+
+def _check_ending(path: Path, *endings: str) -> None:
+    if not path.name.endswith(endings):
+        raise InputError(f"{path}: choose a name that ends in {' or '.join(endings)}")
+
+
+def _node(network: Any, name: str) -> str:
+    if name not in network.nodes:
+        raise InputError(f"the network has no node {name!r} (it has: {', '.join(network.nodes)})")
+    return name
+
+
+def _state(network: Any, node: str, text: str) -> Any:
+    """A state by how it is written; states may be numbers or truth values."""
+    states = {str(state): state for state in network.states(_node(network, node))}
+    if text not in states:
+        raise InputError(f"node {node!r} has no state {text!r} (it has: {', '.join(states)})")
+    return states[text]
+
+
+def _arcs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
+    found = [tuple(text.split(">")) for text in listed(given)]
+    for arc in found:
+        if len(arc) != 2 or not all(arc):
+            raise InputError(f"{option} {'>'.join(arc)!r}: write an arc as parent>child")
+    return found  # type: ignore[return-value]

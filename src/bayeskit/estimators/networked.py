@@ -1,0 +1,149 @@
+"""NetworkBayes: a Bayesian network as a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError
+from bayeskit.estimators.augmented import Dependent
+from bayeskit.networks.graph import Graph
+from bayeskit.structures.hidden import NetworkedDensity
+from bayeskit.structures.naive import Naive
+from bayeskit.structures.networked import Families, Networked
+
+CLASS = "class"
+
+
+class NetworkBayes(Dependent):
+    """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
+
+    ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
+    target column, or "class". None searches it on up to 100,000 different rows, in which a hole is a level
+    (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
+    there). Numbers are cut into intervals first; intervals and arcs are then part of the model, so that rows learned or
+    forgotten later change the tables alone.
+
+    In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
+    network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
+    replaces the P(c) of the network, ``log_evidence`` is exact.
+
+    >>> import bayeskit as bk
+    >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
+    >>> y = [row["a"] == row["b"] for row in table]
+    >>> model = bk.NetworkBayes([("class", "b"), ("a", "b")]).fit(table, y)
+    >>> model.predict([{"a": "x", "b": "x"}, {"a": "x", "b": "y"}])
+    array([ True, False])
+    >>> model.markov_blanket_
+    ('a', 'b')
+    """
+
+    def __init__(
+        self,
+        structure: Any = None,
+        criterion: str = "bdeu",
+        search: str = "hill-climb",
+        *,
+        max_parents: int | None = None,
+        ess: float = 1.0,
+        restarts: int = 1,
+        random_state: int | None = 0,
+        cuts: str = "frequency",
+        strength: float | None = None,
+        backoff: str = "both",
+        kinds: Any = None,
+        prior: Any = "empirical",
+        smoothing: float = 1.0,
+        unseen: str = "missing",
+        missing: Any = "skip",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.structure = structure
+        self.criterion = criterion
+        self.search = search
+        self.max_parents = max_parents
+        self.ess = ess
+        self.restarts = restarts
+        self.random_state = random_state
+        self.cuts = cuts
+        self.strength = strength
+        self.backoff = backoff
+        self.kinds = kinds
+        self.prior = prior
+        self.smoothing = smoothing
+        self.unseen = unseen
+        self.missing = missing
+        self.n_jobs = n_jobs
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        likelihood = Networked(
+            self.cuts,
+            self.smoothing,
+            None if schema.numeric else (),
+            self._given(schema),
+            self.criterion,
+            self.search,
+            self.max_parents,
+            self.ess,
+            self.restarts,
+            self.random_state,
+            self.strength,
+            self.backoff,
+        )
+        return self._together(likelihood, schema, "columns depend on each other")
+
+    def _given(self, schema: Schema) -> Families | None:
+        """The arcs of the structure in the order of the columns, the class before them."""
+        if self.structure is None:
+            return None
+        graph = Graph.of(getattr(self.structure, "edges", self.structure))
+        target = schema.target or (self.model_.schema.target if self._fitted else None)
+        label = target if target in graph.parents or CLASS in schema.names else CLASS
+        nodes: dict[str | None, str | None] = {label: None, **{name: name for name in schema.names if name != label}}
+        for node in graph.nodes:
+            if node not in nodes:
+                raise InputError(
+                    f"structure names {node!r}, which is no column, nor the class ({label or 'y without a name'!r}); "
+                    f"there are: {', '.join(schema.names[:12])}"
+                )
+        if graph.nodes and label not in graph.parents:
+            raise InputError(
+                f"no arc of the structure names the class; it goes by {label or 'the name of its column'!r}"
+            )
+        rank = {node: i for i, node in enumerate(nodes)}
+        families = sorted((n for n, some in graph.parents.items() if some), key=lambda n: rank[n])
+        return tuple(
+            (nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families
+        )
+
+    @property
+    def edges_(self) -> tuple[tuple[str, str], ...]:
+        """The arcs of the model as (parent, child)."""
+        return self._graph.edges
+
+    @property
+    def markov_blanket_(self) -> tuple[str, ...]:
+        """The columns that tell of the class where none is missing: its parents, children, and their other parents."""
+        blanket = self._graph.markov_blanket(self._label)
+        return tuple(name for name in self.model_.schema.names if name in blanket)
+
+    @property
+    def _label(self) -> str:
+        return self.model_.schema.target or (CLASS if CLASS not in self.model_.schema.names else "(class)")
+
+    @property
+    def _graph(self) -> Graph:
+        check_is_fitted(self, "model_")
+        (density,) = self.model_.density.densities
+        assert isinstance(density, NetworkedDensity)
+        named: dict[str | None, str] = {**{name: name for name in density.parts}, None: self._label}
+        return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        found = super()._settings
+        if self.structure is not None:
+            found["structure"] = tuple(getattr(self.structure, "edges", self.structure))
+        return found

@@ -1,0 +1,78 @@
+"""Exploration: which graphs a search looks at, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from bayeskit.arrays import Bool
+from bayeskit.errors import InputError
+from bayeskit.networks.score import Scores, total
+from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
+
+SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
+PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
+TURNINGS = 8  # times an equivalent graph is tried from a peak
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """A search by name: "hill-climb", "tabu", "k2" (in the order of the nodes) or "chow-liu" (from the first node on).
+
+    From a peak, hill climbing and tabu search climb on from equivalent graphs; each of ``restarts`` climbs again from
+    the start, with ties between equivalent steps broken at random.
+    """
+
+    search: str = "hill-climb"
+    restarts: int = 1
+    random_state: int | None = 0
+
+    def __post_init__(self) -> None:
+        if self.search not in SEARCHES:
+            raise InputError(f"search={self.search!r}: choose one of {', '.join(SEARCHES)}")
+        object.__setattr__(self, "restarts", whole_number("restarts", self.restarts) or 0)
+
+    def found(
+        self, scores: Scores, limits: Limits, callback: Callable[[Step], object] | None = None
+    ) -> tuple[Bool, list[Step]]:
+        """The arcs (child, parent) and the way there."""
+        if self.search == "k2":
+            return in_order(scores, limits), []
+        if self.search == "chow-liu":
+            return chow_liu(scores), []
+        scores.pairs()
+        patience, memory = (PATIENCE, MEMORY) if self.search == "tabu" else (0, 0)
+        rng = np.random.default_rng(self.random_state)
+
+        def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
+            arcs = climb.climb(patience, memory)
+            return graph_score(scores, arcs), arcs, climb.path
+
+        top, best, path = -np.inf, limits.required, list[Step]()
+        for attempt in range(self.restarts + 1):
+            climb = Climb(scores, limits, limits.required.copy(), callback, rng if attempt else None)
+            here, left = climbed(climb), TURNINGS
+            while left:  # a peak may be none for an equivalent graph
+                climb = climb.moved(turned(here[1], limits, rng, len(limits.required)))
+                score, arcs, steps = climbed(climb)
+                left -= 1
+                if score > here[0] + TOLERANCE * abs(here[0]):
+                    here, left = (score, arcs, here[2] + steps), TURNINGS
+            if here[0] > top:
+                top, best, path = here
+        return best, path
+
+
+def graph_score(scores: Scores, arcs: Bool) -> float:
+    """Of all families of a graph (child, parent)."""
+    return total(scores, {c: np.flatnonzero(row).tolist() for c, row in enumerate(arcs)})
+
+
+def whole_number(name: str, value: object) -> int | None:
+    """A setting as a whole number of at least 0; None stays."""
+    if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 0):
+        raise InputError(f"{name}={value!r}: give a whole number of at least 0")
+    return None if value is None else int(value)

@@ -1,0 +1,1 @@
+"""Reports: an evaluation as one page that a colleague can open."""

@@ -1,0 +1,193 @@
+"""Drawing: pictures as SVG and HTML whose colours are the page's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.reports.markup import Safe, percent, plain, text
+
+SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
+WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
+
+
+def square(inner: str, across: str, up: str, label: str) -> str:
+    """A plot of two shares from 0 to 1."""
+    marks = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x, y = _x(share), _y(share)
+        marks.append(f'<line class="rule" x1="{x}" x2="{x}" y1="{TOP}" y2="{TOP + SIZE}"/>')
+        marks.append(f'<line class="rule" x1="{LEFT}" x2="{LEFT + SIZE}" y1="{y}" y2="{y}"/>')
+        marks.append(f'<text class="tick" x="{x}" y="{TOP + SIZE + 16}" text-anchor="middle">{share:g}</text>')
+        marks.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4}" text-anchor="end">{share:g}</text>')
+    middle = TOP + SIZE / 2
+    turned = f'x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})"'
+    return (
+        f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{plain(label, 120)}">'
+        f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
+        f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{plain(across)}</text>'
+        f'<text class="axis" {turned}>{plain(up)}</text>'
+        f"</svg>"
+    )
+
+
+def line(x: Float, y: Float) -> str:
+    """A curve in a square plot."""
+    points = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    return f'<polyline class="line" points="{points}"/>'
+
+
+def dots(x: Float, y: Float, low: Float, high: Float, weight: Float) -> str:
+    """Points with their intervals; the area of a point is its weight."""
+    size = 2.5 + 5.5 * np.sqrt(weight / max(float(weight.max(initial=0.0)), 1e-300))
+    every = zip(x.tolist(), y.tolist(), low.tolist(), high.tolist(), size.tolist(), strict=True)
+    return "".join(
+        f'<line class="whisker" x1="{_x(a):.1f}" x2="{_x(a):.1f}" y1="{_y(down):.1f}" y2="{_y(up):.1f}"/>'
+        f'<circle class="dot" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="{r:.1f}"/>'
+        for a, b, down, up, r in every
+    )
+
+
+def _x(share: float) -> float:
+    return LEFT + SIZE * share
+
+
+def _y(share: float) -> float:
+    return TOP + SIZE * (1 - share)
+
+
+def heat(matrix: Float, labels: Sequence[Any]) -> str:
+    """Who was taken for whom: counts, shaded by their share of the true class."""
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in labels)
+    rows = []
+    for i, label in enumerate(labels):
+        cells = "".join(
+            f'<td class="{"right" if i == j else "wrong"}" style="--share:{share[i, j]:.3f}">'
+            f"<b>{matrix[i, j]:,.6g}</b> <small>{percent(share[i, j])}</small></td>"
+            for j in range(len(labels))
+        )
+        rows.append(f'<tr><th scope="row">{text(label, 18)}</th>{cells}</tr>')
+    return (
+        f'<p class="fine">Rows are true classes, columns predicted ones; shares are of the true class.</p>'
+        f'<div class="wide"><table class="heat"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
+    """Lengths beside each other."""
+    most = max(sizes, default=0.0) or 1.0
+    rows = "".join(
+        f'<li><span class="name">{text(name)}</span><span class="track"><i style="width:{100 * size / most:.2f}%"></i>'
+        f'</span><span class="n">{size:.3f}</span></li>'
+        for name, size in zip(names, sizes, strict=True)
+    )
+    return f'<ol class="bars" aria-label="{plain(unit, 120)}">{rows}</ol>'
+
+
+def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
+    """Steps that add up, each beginning where the one before ended; the whole comes last."""
+    ends = np.cumsum([0.0, *(step for _, step in rows)])
+    low, high = float(ends.min()), float(ends.max())
+    wide = (high - low) or 1.0
+
+    def at(value: float) -> float:
+        return 100 * (value - low) / wide
+
+    def row(name: str, begin: float, end: float, kind: str, shown: str) -> str:
+        left, width = at(min(begin, end)), 100 * abs(end - begin) / wide
+        return (
+            f'<li class="{kind}"><span class="name">{name}</span><span class="track">'
+            f'<u style="left:{at(0):.2f}%"></u><i style="left:{left:.2f}%;width:{width:.2f}%"></i></span>'
+            f'<span class="n">{shown}</span></li>'
+        )
+
+    steps = [
+        row(name, begin, end, "for" if step >= 0 else "against", _signed(step))
+        for (name, step), begin, end in zip(rows, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    ]
+    total = float(ends[-1])
+    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", _signed(total))}</ol>'
+
+
+def _signed(number: float) -> str:
+    return "0.00" if abs(number) < 0.005 else _minus(f"{number:+.2f}")
+
+
+def key(labels: Sequence[Any]) -> str:
+    """Which colour is which class."""
+    shown = "".join(f'<li><i class="c{k}"></i>{text(label)}</li>' for k, label in enumerate(labels))
+    return f'<ul class="key">{shown}</ul>'
+
+
+def lines(x: Float, y: Float, label: str) -> str:
+    """Curves over the values of a column: y is (n, curves)."""
+    wide, high, left, edge, base = 300, 150, 46, 8, 28
+    down, up = min(float(y.min()), 0.0), max(float(y.max()), 0.0)
+    span, over = (up - down) or 1.0, float(x[-1] - x[0]) or 1.0
+    across = left + (x - x[0]) / over * (wide - left - edge)
+
+    def height(value: Any) -> Any:
+        return edge + (up - value) / span * (high - base - edge)
+
+    def curve(k: int) -> str:
+        points = zip(across.tolist(), height(y[:, k]).tolist(), strict=True)
+        return f'<polyline class="line c{k}" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>'
+
+    marks = [0.0, *(v for v in (down, up) if abs(v) > span / 8)]
+    sides = "".join(
+        f'<text x="{left - 6}" y="{height(v) + 4:.1f}" text-anchor="end">{_minus(f"{v:+.1f}" if v else "0")}</text>'
+        for v in marks
+    )
+    places = ((0, "start"), (len(x) // 2, "middle"), (len(x) - 1, "end"))
+    ends = "".join(
+        f'<text x="{across[i]:.1f}" y="{high - 6}" text-anchor="{anchor}">{_minus(f"{x[i]:.4g}")}</text>'
+        for i, anchor in places
+    )
+    zero = f'<line class="even" x1="{left}" x2="{wide - edge}" y1="{height(0.0):.1f}" y2="{height(0.0):.1f}"/>'
+    named = f'role="img" aria-label="{plain(f"Evidence in {label}", 120)}"'
+    curves = "".join(map(curve, range(y.shape[1])))
+    return f'<svg class="plot" viewBox="0 0 {wide} {high}" {named}>{zero}{curves}{sides}{ends}</svg>'
+
+
+def leaning(rows: Sequence[tuple[Any, float]]) -> str:
+    """Lengths to the left and right of zero."""
+    most = max((abs(size) for _, size in rows), default=0.0) or 1.0
+
+    def row(name: Any, size: float) -> str:
+        place = f"left:{50 + min(size, 0) / most * 50:.2f}%;width:{abs(size) / most * 50:.2f}%"
+        return (
+            f'<li class="{"for" if size >= 0 else "against"}"><span class="name">{text(name, 24)}</span>'
+            f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
+            f'<span class="n">{_signed(size)}</span></li>'
+        )
+
+    return f'<ol class="fall">{"".join(row(name, size) for name, size in rows)}</ol>'
+
+
+def strips(names: Sequence[Any], sizes: Float) -> str:
+    """Points on a line for each name, one for each class: sizes is (names, classes)."""
+    low, high = min(float(sizes.min()), 0.0), max(float(sizes.max()), 0.0)
+    wide = (high - low) or 1.0
+
+    def at(size: float) -> str:
+        return f"left:{2 + 96 * (size - low) / wide:.2f}%"
+
+    items = "".join(
+        f'<li><span class="name">{text(name, 24)}</span><span class="track dotted"><u style="{at(0.0)}"></u>'
+        + "".join(f'<i class="c{k}" style="{at(size)}"></i>' for k, size in enumerate(row))
+        + "</span></li>"
+        for name, row in zip(names, sizes.tolist(), strict=True)
+    )
+    ends = (
+        f'<li><span></span><span class="ends"><small>{_signed(low)}</small><small>{_signed(high)}</small></span></li>'
+    )
+    return f'<ol class="fall strips">{items}{ends}</ol>'
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")

@@ -1,0 +1,71 @@
+"""Network: a Bayesian network as a page in which evidence can be set and every marginal follows."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from bayeskit.estimators.network import Network
+from bayeskit.networks.network import Network as Value
+from bayeskit.reports.markup import Safe, Section, folded, script, text
+
+NUMBERS = 100_000  # in all tables of a page
+WIDEST = 1 << 16  # cells of the largest table in between that a page computes with
+DRAWN = 60  # nodes of a picture
+
+
+def sections(network: Network) -> list[Section]:
+    """The picture, the panel and the tables of a network that has probabilities."""
+    value = network.network_
+    rows = [
+        (node, Safe(", ".join(text(p) for p in network.parents(node)) or "–"), f"{len(network.states(node)):,}")
+        for node in network.nodes
+    ]
+    picture = f'<div class="wide graph">{network.svg()}</div>' if len(network.nodes) <= DRAWN else ""
+    lead = f"<p>{len(network.nodes):,} nodes, {len(network.edges):,} arcs.</p>"
+    table = folded(rows, ("node", "parents", "states"), 2)
+    return [Section("graph", "The network", lead + picture + table), _panel(value)]
+
+
+def _panel(value: Value) -> Section:
+    title = "What if?"
+    numbers = sum(value.potentials[node].size for node in value.nodes)
+    if numbers > NUMBERS or widest(value) > WIDEST:
+        said = "Not available: this network is too large to be computed in a page."
+        return Section("what-if", title, f"<p>{said}</p>")
+    place = {node: j for j, node in enumerate(value.nodes)}
+    data: dict[str, Any] = {
+        "nodes": [{"name": node, "states": [str(s) for s in value.states(node)]} for node in value.nodes],
+        "tables": [
+            {"of": [place[n] for n in value.graph.family(node)], "p": value.potentials[node].ravel().tolist()}
+            for node in value.nodes
+        ],
+    }
+    body = (
+        "<p>Choose a state to set it as evidence, choose it again to take it back. Every probability is exact: the "
+        "page computes with the tables of the network.</p><noscript><p>The panel needs JavaScript.</p></noscript>"
+        '<p id="evidence" class="verdict" role="status"></p><div id="network" class="nodes"></div>'
+        f'<script type="application/json" id="tables">{script(data)}</script>'
+    )
+    return Section("what-if", title, body)
+
+
+def widest(value: Value) -> int:
+    """Cells of the largest table when nodes are summed out one by one, the cheapest first.
+
+    >>> widest(Value.of([("a", "b")], {"a": [0.5, 0.5], "b": [[0.1, 0.9], [0.2, 0.8]]}))
+    4
+    """
+    scopes = [set(value.graph.family(node)) for node in value.nodes]
+    left, most = set(value.nodes), max(prod(value.sizes[n] for n in scope) for scope in scopes)
+
+    def joined(node: str) -> set[str]:
+        return set().union(*(scope for scope in scopes if node in scope))
+
+    while left:
+        node = min(sorted(left), key=lambda n: prod(value.sizes[m] for m in joined(n)))
+        scope = joined(node)
+        most = max(most, prod(value.sizes[n] for n in scope))
+        scopes = [other for other in scopes if node not in other] + [scope - {node}]
+        left.remove(node)
+    return most

@@ -1,0 +1,101 @@
+"""Overview: the data and the model in words: classes, columns with kind, family and reason, and what is amiss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.reports.markup import Safe, Section, folded, number, percent, text
+from bayeskit.reports.profile import Profile
+
+MANY = 0.2  # share of holes that is worth a word
+
+
+def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | None) -> Section:
+    """Rows, classes, columns and their quality."""
+    weight = evaluation.confusion.matrix.sum(axis=1)
+    count = f"{rows:,}" if rows is not None else "a stream of"
+    lead = f"<p>{count} rows, {len(evaluation.classes):,} classes"
+    lead += f", {len(profiles):,} columns.</p>" if profiles else ".</p>"
+    share = weight / max(float(weight.sum()), 1e-300)
+    classes = [
+        (label, f"{w:,.6g}", percent(s))
+        for label, w, s in zip(evaluation.classes.tolist(), weight.tolist(), share.tolist(), strict=True)
+    ]
+    body = (
+        lead + quality(profiles) + "<h3>Classes, in the rows tested</h3>" + folded(classes, ("class", "rows", "share"))
+    )
+    schema = getattr(evaluation.model, "schema_", None)
+    described = {} if schema is None else {c["name"]: c for c in schema.rows()}
+    if profiles:
+        body += "<h3>Columns</h3>" + folded(
+            [_column(p, described.get(name)) for name, p in profiles.items()],
+            ("column", "kind", "family", "why", "missing", "values", "from", "to"),
+            words=4,
+        )
+    return Section("data", "The data", body)
+
+
+def _column(profile: Profile, described: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    kind, family, why = (profile.type, "", "") if described is None else _chosen(described)
+    ends = (f"{profile.low:.6g}", f"{profile.high:.6g}") if profile.numeric else ("", "")
+    share = profile.missing / max(profile.rows, 1)
+    return (profile.name, kind, family, why, percent(share) if profile.missing else "0", f"{profile.distinct:,}", *ends)
+
+
+def _chosen(described: Mapping[str, Any]) -> tuple[str, str, str]:
+    why = "; ".join(filter(None, (described["why"], described["why_family"])))
+    return described["kind"], described["family"] or "–", why
+
+
+def quality(profiles: Mapping[str, Profile]) -> str:
+    """What should be looked at before anything is believed."""
+    found = []
+    empty = [p for p in profiles.values() if p.distinct == 0]
+    constant = [p for p in profiles.values() if p.distinct == 1]
+    holes = [p for p in profiles.values() if p.distinct and p.missing > MANY * p.rows]
+    names = [p for p in profiles.values() if not p.numeric and p.rows > 20 and p.distinct > 0.9 * (p.rows - p.missing)]
+    for some, what in (
+        (empty, "no value at all: nothing to learn from"),
+        (constant, "a single value, which tells the classes nothing apart"),
+        (holes, f"more than {MANY:.0%} missing".replace("%", " %")),
+        (names, "another value in nearly every row, like a name"),
+    ):
+        if some:
+            listed = ", ".join(f"<b>{text(p.name)}</b>" for p in some[:8])
+            more = f" and {len(some) - 8:,} more" if len(some) > 8 else ""
+            found.append(f"<li>{listed}{more}: {what}.</li>")
+    if not profiles:
+        return ""
+    if not found:
+        return '<p class="fine">No column is empty, constant, mostly missing or like a name.</p>'
+    return f'<ul class="notes">{"".join(found)}</ul>'
+
+
+def model(evaluation: Evaluation) -> Section:
+    """What was fitted, in words."""
+    fitted = evaluation.model
+    said = [f"<p><code>{text(fitted, 400)}</code></p>"]
+    record = getattr(fitted, "model_", None)
+    if record is not None and hasattr(record, "log_prior"):
+        prior = np.exp(record.log_prior())
+        shown = [
+            f"{text(label)} {number(p)}" for label, p in zip(record.classes.tolist()[:12], prior.tolist(), strict=False)
+        ]
+        more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
+        said.append(f"<p>Prior: {', '.join(shown)}{more}.</p>")
+        arcs = [arc for d in getattr(record.density, "densities", ()) for arc in getattr(d, "named", tuple)()]
+        joined = [(name, parents) for name, parents in arcs if parents]
+        if joined:
+            listed = [(name, Safe(", ".join(text(p) for p in parents))) for name, parents in joined]
+            said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
+        elif arcs:
+            said.append("<p>No column depends on another once the class is known.</p>")
+        if record.tuning is not None:
+            weight = record.tuning.weight
+            rows = [(n, f"{w:.3f}") for n, w in zip(record.schema.names, weight.tolist(), strict=True)]
+            said.append("<h3>How much each column counts</h3>" + folded(rows, ("column", "weight")))
+    return Section("model", "The model", "".join(said))

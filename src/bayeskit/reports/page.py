@@ -1,0 +1,127 @@
+"""Page: the report of an evaluation as one file that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import os
+import platform
+from collections.abc import Sequence
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bayeskit
+from bayeskit.errors import KindError
+from bayeskit.estimators.network import Network
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.explain.explanation import Explanation
+from bayeskit.reports import cases, network, overview, panel, performance, portrait
+from bayeskit.reports.markup import Section, table, text
+from bayeskit.reports.profile import Table
+from bayeskit.reports.whatif import WhatIf
+
+EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def report(
+    evaluation: Evaluation | Network, path: str | os.PathLike[str] = "report.html", title: str | None = None
+) -> Path:
+    """Write an evaluation as one HTML file: data, performance, explanations, and the model to try out.
+
+    It needs no network and no other file. Where the model can be written down term by term (naive Bayes, TAN, KDB,
+    AODE) the page has a panel that computes posteriors for any values; the terms are checked against the model before.
+    Of a ``Network`` the page shows the graph, and every marginal under evidence set by clicking.
+
+    >>> import bayeskit as bk, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = report(bk.evaluate(bk.NaiveBayes(), X, y), f"{folder}/iris.html")
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    if isinstance(evaluation, Network):
+        page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
+    elif isinstance(evaluation, Evaluation):
+        page = _page(
+            _sections(evaluation), title or f"{evaluation.name}: evaluation", ("elements.js", "model.js", "panel.js")
+        )
+    else:
+        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
+    target = Path(path)
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
+    contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
+    files = resources.files("bayeskit.reports")
+    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
+    made = f"bayeskit {text(bayeskit.__version__)}"
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<a class="skip" href="#main">Skip to the report</a>\n'
+        f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1></header>\n'
+        f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n'
+        f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
+        f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
+    )
+
+
+def _sections(evaluation: Evaluation) -> list[Section]:
+    rows, model = Table.of(evaluation), evaluation.model
+    profiles = {} if rows is None else rows.profiles
+    seen = None if rows is None else _explained(model, rows, rows.some(EXPLAINED))
+    told = None if seen is None else cases.importance(seen)
+    found: list[Section | None] = [
+        performance.measures(evaluation),
+        overview.data(evaluation, profiles, None if rows is None else len(rows)),
+        overview.model(evaluation),
+        performance.confusion(evaluation),
+        performance.calibration(evaluation),
+        performance.costs(evaluation),
+        None if seen is None or told is None else cases.informative(seen, told),
+    ]
+    whatif = WhatIf.of(model, profiles, seen)
+    if whatif.program is not None and told is not None:
+        found.append(portrait.portraits(whatif.program, told))
+    hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
+    explained = None
+    if rows is not None and len(hard):
+        explained = _explained(model, rows, hard)
+        found.append(cases.cases(rows, hard, evaluation.classes, explained))
+    found.append(panel.section(evaluation, whatif, told, hard, explained))
+    found.append(_reproduce(evaluation))
+    return [section for section in found if section is not None]
+
+
+def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
+    return model.explain(rows.take(which)) if hasattr(model, "explain") else None
+
+
+def _reproduce(evaluation: Evaluation) -> Section:
+    """What to run, and with what, to have the same figures."""
+    model = evaluation.model
+    settings = " ".join(repr(model).split())
+    call = f"{settings}, X, y, {evaluation.method!r}, random_state={evaluation.random_state!r}"
+    code = f"import bayeskit as bk\n\nevaluation = bk.evaluate({call})\nbk.report(evaluation)"
+    record = getattr(model, "model_", None)
+    facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
+    facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
+    if record is not None:
+        facts.append(("digest of the model", record.digest))
+    versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
+    body = (
+        f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"
+        f"<pre><code>{text(code, 100_000)}</code></pre>{versions}"
+    )
+    return Section("reproduce", "How to reproduce this", body)

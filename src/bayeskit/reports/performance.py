@@ -1,0 +1,150 @@
+"""Performance: how the model did on rows it had not learned, with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.proportion import wilson
+from bayeskit.reports import drawing
+from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+
+CARDS = {
+    "accuracy": ("Accuracy", "share of rows predicted rightly"),
+    "balanced_accuracy": ("Balanced accuracy", "mean over the classes of the share found"),
+    "auc": ("AUC", "chance that a row of a class is ranked above another"),
+    "log_loss": ("Log loss", "mean of −log P(true class); less is better"),
+    "brier": ("Brier score", "mean squared distance from the truth; less is better"),
+    "ece": ("Calibration error", "how far confidence is from being right; less is better"),
+}
+MOST = 12  # classes in a table of who was taken for whom
+RATES = ("sensitivity", "specificity", "precision")
+SHOWN = 400  # points of a curve
+
+
+def measures(evaluation: Evaluation) -> Section:
+    """Every measure with its interval."""
+    cards = []
+    for name, (title, meaning) in CARDS.items():
+        found = evaluation.interval(name)
+        shown = percent if "accuracy" in name else number
+        ends = f"{shown(found.low)} to {shown(found.high)}"
+        cards.append(
+            f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
+            f'<dd class="ends">95 %: {ends}</dd><dd class="fine">{meaning}</dd></div>'
+        )
+    head = (
+        f"<p>{text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
+        f"Every figure is of rows the model had not learned.</p>"
+    )
+    every = evaluation.frame("pyarrow").to_pylist()
+    rows = [(m["measure"].replace("_", " "), *(number(m[k], 4) for k in ("value", "low", "high")), m["interval"])
+            for m in every]  # fmt: skip
+    whole = table(("measure", "value", "95 % from", "to", "interval by"), rows)
+    classes = evaluation.frame("pyarrow", of="classes").to_pylist()
+    by_class = folded(
+        [
+            (c["class"], f"{c['weight']:,.6g}", *(_rate(c, r) for r in RATES), number(c["f1"]), number(c["auc"]))
+            for c in classes
+        ],
+        ("class", "rows", *RATES, "F1", "AUC"),
+        shown=MOST,
+    )
+    body = (
+        f'{head}<dl class="cards">{"".join(cards)}</dl><details><summary>All measures</summary>{whole}</details>'
+        f"<h3>By class</h3>{by_class}"
+    )
+    return Section("performance", "Performance", body)
+
+
+def _rate(row: dict[str, Any], rate: str) -> Safe:
+    low, high = row[f"{rate}_low"], row[f"{rate}_high"]
+    return Safe(f"{number(row[rate])} <small>{number(low, 2)}–{number(high, 2)}</small>")
+
+
+def confusion(evaluation: Evaluation) -> Section:
+    """Who was taken for whom."""
+    found = evaluation.confusion
+    labels = evaluation.classes.tolist()
+    wrong = found.matrix - np.diag(np.diag(found.matrix))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:10]
+    pairs = [np.unravel_index(o, wrong.shape) for o in order if wrong.flat[o] > 0]
+    rows = [(labels[i], labels[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
+    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "taken for", "rows"), rows, 2) if rows else ""
+    if len(labels) <= MOST:
+        body = drawing.heat(found.matrix, labels) + (worst if len(labels) > 2 else "")
+    else:
+        body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
+    return Section("confusion", "Who was taken for whom", body)
+
+
+def calibration(evaluation: Evaluation) -> Section:
+    """Whether the model is right as often as it says, and the ROC curve of two classes."""
+    cells = evaluation.frame("pyarrow", of="reliability")
+    said, right, weight = (cells.column(n).to_numpy() for n in ("probability", "right", "weight"))
+    ends = [wilson(float(r), float(w)) for r, w in zip(right, weight, strict=True)]
+    low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
+    dots = drawing.dots(said, right, low, high, weight)
+    plot = drawing.square(dots, "probability of the predicted class", "share that was right", "Reliability diagram")
+    figure = (
+        f"<figure>{plot}<figcaption>How sure the model was, and how often it was right; whiskers are 95 % intervals, "
+        f"areas the number of rows. On the diagonal, probabilities mean what they say.</figcaption></figure>"
+    )
+    roc = _roc(evaluation)
+    return Section("calibration", "Can the probabilities be trusted?", f'<div class="figures">{figure}{roc}</div>')
+
+
+def _roc(evaluation: Evaluation) -> str:
+    if len(evaluation.classes) != 2 or evaluation.proba is None:
+        return ""
+    label = evaluation.classes.tolist()[1]
+    curve = evaluation.roc(label)
+    some = np.unique(np.linspace(0, len(curve.false_positive) - 1, SHOWN).astype(np.int64))
+    line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
+    plot = drawing.square(line, "share of the others taken for it", f"share of {label} found", f"ROC curve of {label}")
+    area = evaluation.auc_by_class[label]
+    return (
+        f"<figure>{plot}<figcaption>ROC curve of {text(label)}: area {number(area)}. The diagonal is chance."
+        f"</figcaption></figure>"
+    )
+
+
+def costs(evaluation: Evaluation) -> Section | None:
+    """What decisions cost, where costs were given."""
+    stakes = evaluation.stakes
+    if stakes is None:
+        return None
+    actions = stakes.actions or tuple(f"action {a + 1}" for a in range(stakes.table.shape[1]))
+    labels = evaluation.classes.tolist()
+    given = table(
+        ("true class", *actions),
+        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, stakes.table.tolist(), strict=True)],
+    )
+    names = [n for n in evaluation.measures.names if "cost" in n or "cover" in n]
+    found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
+    rejected = "" if stakes.reject is None else f"<p>A row may be left undecided at a cost of {stakes.reject:g}.</p>"
+    fixed = _blind(evaluation, actions)
+    body = f"<p>Each row was given the action of least expected cost.</p>{rejected}" + table(
+        ("per row", "value", "95 % from", "to"), found
+    )
+    return Section(
+        "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
+    )
+
+
+def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:
+    found = evaluation.interval(name)
+    return number(found.low, 4), number(found.high, 4)
+
+
+def _blind(evaluation: Evaluation, actions: tuple[Any, ...]) -> str:
+    """What one action for all rows would have cost."""
+    assert evaluation.stakes is not None
+    weight = evaluation.confusion.matrix.sum(axis=1)
+    mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.stakes.table
+    best = int(np.argmin(mean))
+    return (
+        f"<p>The best single action for all rows, {text(actions[best])}, would have cost {number(mean[best], 4)}.</p>"
+    )

@@ -1,0 +1,73 @@
+"""Portrait: what each value of a column says, drawn from the model's own terms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.reports import drawing
+from bayeskit.reports.markup import Section, text
+from bayeskit.reports.program import FRONT, Program, Question, Shape, Table
+
+BIT = float(np.log(2))
+COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
+POINTS = 160
+FAR = 12.0  # bits at which a curve is cut: 4096 to 1
+WORTH = 0.01  # bits on average below which a column is not drawn
+
+
+def portraits(program: Program, told: Float) -> Section | None:
+    """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
+    if program.parts.mixtures or not 2 <= len(program.classes) <= CLASSES:
+        return None
+    alone = {factor.of[0]: factor for factor in program.parts.factors if len(factor.of) == 1}
+    together = {q for factor in program.parts.factors if len(factor.of) > 1 for q in factor.of}
+    order = [j for j in np.argsort(-told, kind="stable").tolist() if j in alone and j not in together]
+    worth = [j for j in order if told[j] >= WORTH][:COLUMNS]
+    drawn = [_portrait(program, program.questions[j], alone[j]) for j in worth]
+    shown = [picture for picture in drawn if picture]
+    if not shown:
+        return None
+    said = (
+        f"Above zero a value speaks for {text(program.classes[1])}, below for {text(program.classes[0])}"
+        if len(program.classes) == 2
+        else "Each line is a class, measured against the mean of all: the higher, the more a value speaks for it"
+    )
+    lead = f"<p>The evidence in each value of a column, in bits; curves are cut at {FAR:g}. {said}.</p>"
+    key = drawing.key(program.classes) if len(program.classes) > 2 else ""
+    return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
+
+
+def _portrait(program: Program, question: Question, factor: Table | Shape) -> str:
+    if question.levels is not None:
+        return _levels(program, question, factor) if isinstance(factor, Table) else ""
+    if not question.high > question.low:
+        return ""
+    x = np.linspace(question.low, question.high, POINTS)
+    if question.whole:
+        x = np.unique(np.rint(x))
+    read = [x if q is question else np.full(len(x), np.nan) for q in program.questions]
+    lines = np.clip(_bits(factor.terms(program.questions, read)) * program.temperature, -FAR, FAR)
+    return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
+
+
+def _levels(program: Program, question: Question, factor: Table) -> str:
+    bits = _bits(factor.table[FRONT:]) * program.temperature
+    levels = [(level, bits[i]) for i, level in enumerate(question.levels or ()) if level is not None]
+    if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():
+        return ""
+    if bits.shape[1] == 1:
+        return _figure(question.name, drawing.leaning([(name, float(b[0])) for name, b in levels]))
+    return _figure(question.name, drawing.strips([name for name, _ in levels], np.array([b for _, b in levels])))
+
+
+def _bits(terms: Float) -> Float:
+    """Of two classes the one against the other, (n, 1); of more each against their mean, (n, K)."""
+    if terms.shape[1] == 2:
+        return (terms[:, 1:] - terms[:, :1]) / BIT
+    out: Float = (terms - terms.mean(axis=1, keepdims=True)) / BIT
+    return out
+
+
+def _figure(name: str, picture: str) -> str:
+    return f"<figure><h3>{text(name)}</h3>{picture}</figure>"

@@ -1,0 +1,127 @@
+"""Profile: what the rows of an evaluation hold, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from bayeskit.arrays import Float, Int
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.sparse import Sparse
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.evaluation.evaluation import Evaluation
+
+COMMON = 200  # levels of a column that are told apart
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One column: how much is missing, how many values it has, and where they lie."""
+
+    name: str
+    type: str
+    rows: int
+    missing: int
+    distinct: int
+    low: float = np.nan  # of numbers
+    middle: float = np.nan
+    high: float = np.nan
+    common: tuple[Any, ...] = ()  # of levels, the most frequent first
+
+    @classmethod
+    def of(cls, name: str, values: pa.ChunkedArray) -> Profile:
+        """From the values of a column; NaN is missing.
+
+        >>> Profile.of("x", pa.chunked_array([[1.0, float("nan"), 3.0]])).missing
+        1
+        """
+        kind = str(values.type)
+        if pt.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if pt.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        known = values.drop_null()
+        rows, missing = len(values), values.null_count
+        if pt.is_decimal(values.type):
+            known = known.cast(pa.float64())
+        if not len(known):
+            return cls(name, kind, rows, missing, 0)
+        distinct = pc.count_distinct(known).as_py()
+        if pt.is_floating(known.type) or pt.is_integer(known.type):
+            ends = pc.min_max(known).as_py()
+            middle = pc.quantile(known, 0.5, interpolation="nearest")[0].as_py()
+            low, high = float(ends["min"]), float(ends["max"])
+            return cls(name, kind, rows, missing, distinct, low, float(middle), high, _tops(known))
+        return cls(name, kind, rows, missing, distinct, common=_tops(known))
+
+    @property
+    def numeric(self) -> bool:
+        return bool(np.isfinite(self.low))
+
+
+def _tops(known: pa.ChunkedArray) -> tuple[Any, ...]:
+    """The values that occur most, the first of equal ones first."""
+    counted = pc.value_counts(known)
+    order = np.argsort(-counted.field("counts").to_numpy(zero_copy_only=False), kind="stable")[:COMMON]
+    return tuple(counted.field("values").take(pa.array(order)).to_pylist())
+
+
+@dataclass(frozen=True)
+class Table:
+    """The evaluated rows, their true classes and what was foretold of them."""
+
+    sample: Sample
+    proba: Float  # (n, K) NaN where a row was not tested
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Table | None:
+        """None where rows were streamed, so that none was kept."""
+        if evaluation.proba is None or evaluation.X is None:
+            return None
+        return cls(Sample.of(evaluation.X, evaluation.y), evaluation.proba)
+
+    def __len__(self) -> int:
+        return len(self.sample.rows)
+
+    @property
+    def truth(self) -> Int:
+        """The true class of each row by number, -1 without a label: (n,)."""
+        return self.sample.rows.codes
+
+    @cached_property
+    def loss(self) -> Float:
+        """-log P(true class) of the tested rows, NaN of the others: (n,)."""
+        right = self.proba[np.arange(len(self)), np.maximum(self.truth, 0)]
+        return np.where(self.truth < 0, np.nan, -np.log(np.maximum(right, 1e-15)))
+
+    def take(self, rows: Int) -> Any:
+        """The features of some rows, in the kind of table they came in."""
+        return taken(self.sample.features, rows)
+
+    def some(self, most: int) -> Int:
+        """Rows spread over the table, all of them if they are few."""
+        return np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).astype(np.int64))
+
+    @cached_property
+    def profiles(self) -> dict[str, Profile]:
+        """By column, in order; none for a sparse matrix, whose columns are words."""
+        return {name: Profile.of(name, values) for name, values in self._columns()}
+
+    def _columns(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        given = Intake.of(self.sample.features, None, None, None)
+        rows = given.source.rows
+        if isinstance(rows, Matrix):
+            if not isinstance(rows.x, Sparse):
+                for j, name in enumerate(given.names):
+                    yield name, pa.chunked_array([pa.array(np.ascontiguousarray(rows.x[:, j]))])
+            return
+        for name in given.names:
+            yield name, rows.column(name)

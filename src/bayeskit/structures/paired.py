@@ -1,0 +1,175 @@
+"""Paired: two-dependence estimators, one for each pair of columns as the parents of all others, averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Bounded, Context, revealed
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.sliced import Sliced
+from bayeskit.statistics.tables import Tables
+from bayeskit.structures.averaged import (
+    Averaged,
+    AveragedDensity,
+    Member,
+    given_parents,
+    joined,
+    mean_of,
+    refuse_own,
+)
+from bayeskit.structures.conditional import FRONT
+
+CELLS = 1 << 24  # counted of three columns and the class: 128 MB
+KEPT = 1 << 22  # cells up to which the logarithms of all pairs are kept; beyond, one pair is worked out at a time
+
+
+@dataclass(frozen=True)
+class Paired(Averaged):
+    """p(x | c) = mean over pairs p, q of P(x_p, x_q | c) times the product over the others of P(x_j | x_p, x_q, c).
+
+    A pair has a part in the rows in which both values are present and were seen together with a weight of at least
+    ``limit``; a row without any pair has the mean over single parents, and without these it is naive Bayes (see
+    ``Averaged``, also for the settings). Pairs are those of the ``parents`` columns that tell most of the class, chosen
+    in a pass over the rows of their own and held from then on.
+    """
+
+    chosen: tuple[str, ...] | None = field(default=None, repr=False)  # the columns pairs are made of, once known
+
+    def first(self) -> Self:
+        return replace(super().first(), chosen=None)
+
+    def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        if self.chosen is None:
+            return {"levels": [(name,) for name in columns]}
+        some = set(self.chosen)
+        triples = [three for three in combinations(columns, 3) if len(some.intersection(three)) > 1]
+        return {**super().tables(columns), "triples": triples}
+
+    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+        if isinstance(statistic, Bins) or self.chosen is not None:
+            return super().further(statistic, context)
+        names, levels = statistic.slices.columns, statistic["levels"]
+        chosen = {names[j] for j in self.best([levels.table(j).rounded() for j in range(len(names))])}
+        sizes = [(levels.sizes[name], name in chosen) for name in names]
+        cells = statistic.groups * _cells([m for m, is_in in sizes if is_in], [m for m, is_in in sizes if not is_in])
+        if cells > CELLS:
+            raise InputError(
+                f"pairs of parents take counts of three columns and the class at a time, here {cells:,} cells, more "
+                f"than {CELLS:,}; give parents=, a number of columns less than {len(chosen)} to make pairs of, or n=1"
+            )
+        return replace(self, chosen=tuple(name for name in names if name in chosen))
+
+    def fit(self, statistic: Sliced, context: Context) -> PairedDensity:  # type: ignore[override]
+        place = {name: j for j, name in enumerate(statistic.slices.columns)}
+        pairs = tuple(combinations([place[name] for name in self.chosen or () if name in place], 2))
+        single = super().fit(statistic, context)
+        return PairedDensity(single, pairs, statistic["pairs"], statistic["triples"], self.limit, self.given)
+
+
+def _cells(chosen: Sequence[int], others: Sequence[int]) -> int:
+    """Sum over triples with two chosen columns at least of the product of their levels."""
+    one, two, three = sum(chosen), sum(m**2 for m in chosen), sum(m**3 for m in chosen)
+    pairs = (one**2 - two) // 2
+    return (one**3 - 3 * one * two + 2 * three) // 6 + pairs * sum(others)
+
+
+@dataclass(frozen=True)
+class PairedDensity(Bounded):
+    """The estimators of all pairs; where a row has none, those of single parents."""
+
+    single: AveragedDensity
+    pairs: tuple[tuple[int, int], ...]
+    together: Tables  # of each pair of columns
+    triples: Tables
+    least: float  # weight of a pair of values that takes part
+    given: float
+
+    normalised: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.single.parts
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return self.single.constant
+
+    @cached_property
+    def _levels(self) -> Int:
+        return np.array([margin.counts.shape[1] for margin in self.single.margins], dtype=np.int64)
+
+    @cached_property
+    def _number(self) -> dict[tuple[str, ...], int]:
+        return {names: t for tables in (self.together, self.triples) for t, names in enumerate(tables.tables)}
+
+    def _counts(self, tables: Tables, columns: tuple[int, ...]) -> Float:
+        """The table of some columns, with its axes in their order: (K, ...)."""
+        order = sorted(columns)
+        counts = tables.table(self._number[tuple(self.parts[j] for j in order)]).rounded()
+        out: Float = counts.transpose(0, *(1 + order.index(j) for j in columns))
+        return out
+
+    @cached_property
+    def _known(self) -> list[Bool]:
+        """The cells of each pair that were seen often enough: (m_p m_q,) each."""
+        return [self._counts(self.together, pair).sum(axis=0).ravel() >= self.least for pair in self.pairs]
+
+    def _estimator(self, pair: tuple[int, int]) -> tuple[Int, Float]:
+        """Tables of one pair: log P(x_p, x_q | c), and log P(x_j | x_p, x_q, c) of the other columns."""
+        own = self._counts(self.together, pair)
+        classes = len(own)
+        share = (own + self.given) / (own.sum(axis=(1, 2), keepdims=True) + self.given * own[0].size)
+        nothing = np.zeros((FRONT, classes))
+        tables = []
+        for j, margin in enumerate(self.single.margins):
+            if j == pair[0]:
+                tables.append(np.concatenate([nothing, np.log(share).reshape(classes, -1).T]))
+            elif j == pair[1]:
+                tables.append(nothing)
+            else:
+                counts = self._counts(self.triples, (*pair, j))
+                table = given_parents(counts.reshape(classes, -1, counts.shape[-1]), margin, self.given)
+                tables.append(table.reshape(-1, classes))
+        return joined(tables)
+
+    @cached_property
+    def _kept(self) -> list[tuple[Int, Float]]:
+        return [self._estimator(pair) for pair in self.pairs]
+
+    def _estimators(self) -> Iterable[tuple[Int, Float]]:
+        return self._kept if 3 * self.triples.cells.shape[1] <= KEPT else map(self._estimator, self.pairs)
+
+    def _members(self, codes: Code) -> Iterator[Member]:
+        width = (self._levels + FRONT).astype(np.int32)[:, None]
+        for (p, q), known, (offset, table) in zip(self.pairs, self._known, self._estimators(), strict=True):
+            present = (codes[p] >= 0) & (codes[q] >= 0)
+            cell = np.where(present, codes[p] * np.int32(self._levels[q]) + codes[q], np.int32(0)).astype(np.int32)
+            there = present & known[cell] if len(known) else np.zeros_like(present)
+            given = np.where(there, cell, np.int32(0)).astype(np.int32)
+            cells = codes + given * width
+            cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
+            yield there, cells, offset, table
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        refuse_own(own)
+        codes = self.single.slices.codes(block)
+        alone = mean_of(self._members(codes), out)
+        if len(alone):
+            some = out[alone]
+            self.single.average(np.ascontiguousarray(codes[:, alone]), some)
+            out[alone] = some
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        place = {name: j for j, name in enumerate(block.schema.names)}
+        classes = len(self.single.margins[0].counts)
+        return revealed(self, block, classes, own)[:, [place[name] for name in self.parts]]

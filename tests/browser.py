@@ -1,0 +1,58 @@
+"""Chromium for the tests of pages: found, or skipped with a reason; required where BAYESKIT_BROWSER says so."""
+
+import os
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+WHERE = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def lacking(what):
+    if os.environ.get("BAYESKIT_BROWSER") == "required":
+        pytest.fail(f"{what}, and BAYESKIT_BROWSER=required")
+    pytest.skip(what)
+
+
+@contextmanager
+def chromium():
+    if WHERE is None:
+        lacking("Chromium is not installed (Debian: apt-get install chromium)")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        lacking("playwright is not installed (pip install playwright)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=WHERE, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+class Panel:
+    """A report open in the browser, with what it must not do written down."""
+
+    def __init__(self, browser, path, width=1400, scheme="light"):
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page.set_default_timeout(10_000)
+        self.complaints = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        self.page.on("dialog", lambda d: (self.complaints.append(d.message), d.dismiss()))
+        self.page.on(
+            "request", lambda r: None if r.url.startswith(("file:", "data:")) else self.complaints.append(r.url)
+        )
+        self.page.goto(path.resolve().as_uri())
+
+    def posterior(self):
+        return [float(o.get_attribute("data-p")) for o in self.page.query_selector_all(".posterior output")]
+
+    def question(self, name):
+        """The element with this label."""
+        return self.page.get_by_label(name, exact=True)
+
+    def number(self, name, value):
+        self.page.get_by_label(f"{name}, as a number", exact=True).fill(str(value))
+
+    def missing(self, name):
+        self.page.get_by_label(f"{name} is missing", exact=True).check()

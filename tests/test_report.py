@@ -1,0 +1,181 @@
+"""The report as a file: whole, self-contained, readable whatever the data are."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+import bayeskit as bk
+from bayeskit.reports.curve import Formula, Grid, Pieces, Whole
+
+VOID = {"meta", "link", "line", "circle", "polyline", "input", "img", "br"}
+
+
+class Outline(HTMLParser):
+    """Tags in order, unclosed ones, text, and what refers to elsewhere."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.links, self.ids, self.text = [], [], [], set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in ("href", "src", "action", "data", "srcset")]
+        self.ids |= {v for k, v in attrs if k == "id"}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.text += data
+
+
+def written(folder, model, X, y, method=None, **settings):
+    path = bk.report(bk.evaluate(model, X, y, method or bk.CrossValidation(2), **settings), folder / "report.html")
+    page = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 3_000_000
+    outline = Outline(page)
+    assert outline.open == []
+    return page, outline
+
+
+def test_is_whole_and_refers_to_nothing_outside(tmp_path):
+    page, outline = written(tmp_path, bk.NaiveBayes(), *load_iris(return_X_y=True))
+    assert all(link.startswith("#") or link == "data:," for link in outline.links)
+    assert {link[1:] for link in outline.links if link.startswith("#")} <= outline.ids
+    assert "url(" not in page
+    assert '<html lang="en">' in page
+    assert "@import" not in page
+
+
+def test_says_what_evaluation_found(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    _, outline = written(tmp_path, bk.NaiveBayes(), X, y, bk.LeaveOneOut())
+    assert "95.3 %" in outline.text  # 143 of 150, of Gaussian naive Bayes on these rows since Fisher's time
+    assert bk.NaiveBayes().fit(X, y).model_.digest in outline.text
+    assert "random_state=0" in outline.text
+
+
+def test_quality_is_told(tmp_path):
+    table = pd.DataFrame({"void": np.full(40, np.nan), "same": ["x"] * 40, "holes": [1.0, None, 2.0, None] * 10})
+    _, outline = written(tmp_path, bk.NaiveBayes(), table, ["a", "b", "b", "a"] * 10)
+    assert "void: no value at all" in outline.text
+    assert "same: a single value" in outline.text
+    assert "holes: more than 20 % missing" in outline.text
+
+
+def test_costs_are_judged(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    costs = {0: {"keep": 0, "drop": 3}, 1: {"keep": 2, "drop": 0}, 2: {"keep": 4, "drop": 0}}
+    _, outline = written(tmp_path, bk.NaiveBayes(), X, y, costs=costs, reject=0.5)
+    assert "What decisions cost" in outline.text
+    assert re.search(r"single action for all rows, drop, would have cost 1\.0000", outline.text)  # 3 * 50 / 150
+
+
+@pytest.mark.parametrize("model", [bk.KNNBayes(), bk.FullBayes(), LogisticRegression()], ids=lambda m: type(m).__name__)
+def test_what_cannot_be_written_down_is_said(tmp_path, model):
+    page, outline = written(tmp_path, model, *load_iris(return_X_y=True))
+    assert f"Not available for this model: {type(model).__name__} cannot" in outline.text
+    assert 'id="program"' not in page
+
+
+def test_streamed_rows_have_a_report(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["u", "v"], 300)}).to_parquet(tmp_path / "rows.parquet")
+    _, outline = written(tmp_path, bk.NaiveBayes(), str(tmp_path / "rows.parquet"), "y")
+    assert "streamed" in outline.text
+
+
+def test_long_names_do_not_become_attributes(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.array(["a", "b" * 90 + " onload=alert(1) " + "b" * 90])[rng.integers(0, 2, 50)]
+    page, _ = written(tmp_path, bk.NaiveBayes(), pd.DataFrame({"x" * 90 + " onclick=y ": rng.normal(size=50)}), labels)
+    found = []
+
+    class Attributes(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            found.extend(name for name, _ in attrs)
+
+    Attributes().feed(page)
+    assert not [name for name in found if name.startswith("on")]
+
+
+def test_many_levels_are_cut_to_the_most_frequent(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"level {i}" for i in range(5000)] + ["often"] * 100
+    _, outline = written(tmp_path, bk.NaiveBayes(), pd.DataFrame({"id": names}), rng.choice(["u", "v"], len(names)))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("level ") < 700
+    assert '"more":4801' in page
+    assert "another value in nearly every row" in outline.text
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [([[1.0], [2.0]], ["a", "b"]), (pd.DataFrame({"n" * 300: ["v" * 300, "w"] * 4}), ["a" * 300, "b"] * 4)],
+    ids=["two rows", "300 characters"],
+)
+def test_odd_tables_have_a_report(tmp_path, X, y):
+    _, outline = written(tmp_path, bk.NaiveBayes(), X, y)
+    assert "What if?" in outline.text
+
+
+def test_what_is_no_evaluation_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="takes what evaluate"):
+        bk.report(bk.NaiveBayes(), tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_too_wide_for_a_page_says_so(tmp_path):
+    parents = [f"p{i}" for i in range(17)]
+    tables = {p: [0.5, 0.5] for p in parents} | {"child": np.full((2,) * 18, 0.5)}
+    path = bk.report(bk.Network([(p, "child") for p in parents], tables), tmp_path / "wide.html")
+    assert "too large to be computed in a page" in path.read_text(encoding="utf-8")
+
+
+def test_a_formula_is_found_for_normal_densities():
+    x = np.linspace(2.0, 9.0, 30)
+    terms = np.column_stack([norm.logpdf(x, 3, 1.5), norm.logpdf(x, 6, 0.5)])
+    other = np.linspace(2.1, 8.8, 17)
+    found = Formula.through(x, terms)
+    assert found.at(other) == pytest.approx(np.column_stack([norm.logpdf(other, 3, 1.5), norm.logpdf(other, 6, 0.5)]))
+    assert Formula.through(x, np.sqrt(x)[:, None]) is None
+
+
+def test_pieces_belong_to_their_left():
+    breaks, probes = Pieces.probes(np.array([-9.0, 1.0, 2.0]), 0.0, 4.0)
+    steps = np.where(probes <= 1, 5.0, np.where(probes <= 2, 7.0, probes))[:, None]
+    found = Pieces.through(breaks, steps)
+    assert found.at(np.array([0.0, 1.0, 1.0000001, 2.0, 3.5])).ravel() == pytest.approx([5, 5, 7, 7, 3.5])
+    assert Pieces.through(breaks, probes[:, None] ** 2) is None
+
+
+def test_a_grid_is_exact_for_cubics():
+    x = np.linspace(0.0, 2.0, 9)
+    grid = Grid(0.0, 0.25, (x**3 - x)[:, None])
+    other = np.array([0.0, 0.1, 0.9, 1.99, 2.0])
+    assert grid.at(other).ravel() == pytest.approx(other**3 - other)
+
+
+def test_whole_numbers_have_their_own_value():
+    assert Whole(3, np.array([[1.0], [2.0]])).at(np.array([3.0, 4.0])).ravel().tolist() == [1.0, 2.0]
+
+
+def test_notebooks_show_models_and_explanations():
+    table = pd.DataFrame({"<b>": ["<i>", "x"] * 5, "n": np.arange(10.0)})
+    model = bk.NaiveBayes().fit(table, ["<u>", "w"] * 5)
+    for shown in (model._repr_html_(), model.explain(table[:2])._repr_html_(), model.summary()._repr_html_()):
+        assert "&lt;b&gt;" in shown
+        assert "<b>" not in shown
+        assert Outline(shown).open == []
+    assert "NaiveBayes" in bk.NaiveBayes()._repr_html_()

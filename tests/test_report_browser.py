@@ -1,0 +1,283 @@
+"""The report in a real browser: what it shows is what Python says, and it does nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import bayeskit as bk
+from browser import Panel, chromium
+
+COSTS = {"ill": {"treat": 1.0, "wait": 50.0}, "well": {"treat": 5.0, "wait": 0.0}}
+NASTY = "</script><img src=x onerror=alert(1)>"
+
+
+def patients(n=160):
+    rng = np.random.default_rng(7)
+    ill = rng.random(n) < 0.45
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(50 + 8 * ill, 12).round(1),
+            "sugar": rng.gamma(20 + 6 * ill, 5.0).round(2),
+            "visits": rng.poisson(2 + 2 * ill),
+            "smoker": np.where(rng.random(n) < 0.3 + 0.3 * ill, "yes", "no"),
+            "region": np.array(["north", "south", "east"])[(ill + rng.integers(0, 2, n)) % 3],
+        }
+    )
+    table.loc[5:20, "age"] = np.nan
+    table.loc[15:30, "region"] = None
+    return table, np.where(ill, "ill", "well")
+
+
+def by_hand(table, labels, prior=None, **row):
+    """P(ill | row) of naive Bayes: normal densities with ddof 0, Laplace's correction, missing values left out."""
+    joint = []
+    for c in ("ill", "well"):
+        mine = table[labels == c]
+        p = len(mine) / len(table) if prior is None else prior[c]
+        for name, value in row.items():
+            known = mine[name].dropna()
+            if isinstance(value, str):
+                p *= ((known == value).sum() + 1) / (len(known) + table[name].nunique())
+            else:
+                p *= norm.pdf(value, known.mean(), known.std(ddof=0))
+        joint.append(p)
+    return joint[0] / sum(joint)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return patients()
+
+
+@pytest.fixture(scope="module")
+def naive(rows, folder):
+    return bk.report(bk.evaluate(bk.NaiveBayes(), *rows, costs=COSTS), folder / "naive.html")
+
+
+@pytest.fixture
+def panel(browser, naive):
+    opened = Panel(browser, naive)
+    yield opened
+    assert opened.complaints == []
+    opened.page.close()
+
+
+def settle(panel, values):
+    for name, value in values.items():
+        if isinstance(value, str):
+            panel.question(name).select_option(label=value)
+        else:
+            panel.number(name, value)
+
+
+def test_values_give_the_posterior(panel, rows):
+    row = {"age": 61.25, "sugar": 131.5, "visits": 4, "smoker": "yes", "region": "south"}
+    settle(panel, row)
+    assert panel.posterior()[0] == pytest.approx(by_hand(*rows, **row), abs=1e-6)
+
+
+def test_missing_values_are_left_out(panel, rows):
+    settle(panel, {"sugar": 90.5, "visits": 1, "smoker": "no"})
+    panel.missing("age")
+    panel.question("region").select_option(label="(missing)")
+    assert panel.posterior()[0] == pytest.approx(by_hand(*rows, sugar=90.5, visits=1, smoker="no"), abs=1e-6)
+
+
+def test_all_missing_is_the_prior(panel, rows):
+    panel.page.get_by_role("button", name="All missing").click()
+    assert panel.posterior()[0] == pytest.approx((rows[1] == "ill").mean(), abs=1e-9)
+
+
+def test_slider_by_keyboard(panel, rows):
+    panel.page.get_by_role("button", name="All missing").click()
+    panel.page.get_by_label("age is missing", exact=True).focus()
+    panel.page.keyboard.press("Space")  # known again
+    panel.question("age").focus()
+    for _ in range(7):
+        panel.page.keyboard.press("ArrowRight")
+    value = float(panel.page.get_by_label("age, as a number", exact=True).input_value())
+    assert value > np.nanmedian(rows[0]["age"])
+    assert panel.posterior()[0] == pytest.approx(by_hand(*rows, age=value), abs=1e-6)
+
+
+def test_prior_moves_and_the_others_follow(panel, rows):
+    settle(panel, {"age": 50.0, "sugar": 120.0, "visits": 3, "smoker": "no", "region": "east"})
+    slider = panel.question("ill").first
+    slider.fill("0.25")
+    shown = [float(o.get_attribute("data-p")) for o in panel.page.query_selector_all(".priors output")]
+    assert shown == pytest.approx([0.25, 0.75])
+    row = {"age": 50.0, "sugar": 120.0, "visits": 3, "smoker": "no", "region": "east"}
+    wanted = by_hand(*rows, prior={"ill": 0.25, "well": 0.75}, **row)
+    assert panel.posterior()[0] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_cost_changes_the_action(panel):
+    settle(panel, {"age": 50.0, "sugar": 118.0, "visits": 2})
+    verdict = panel.page.locator("#verdict")
+    assert verdict.get_attribute("data-action") == "treat"
+    panel.page.get_by_label("Cost of wait if truly ill", exact=True).fill("2")
+    p = panel.posterior()[0]
+    treat, wait = p * 1 + (1 - p) * 5, p * 2
+    assert verdict.get_attribute("data-action") == ("treat" if treat <= wait else "wait") == "wait"
+    assert float(verdict.get_attribute("data-cost")) == pytest.approx(wait)
+
+
+def test_steps_add_up_to_the_odds(panel):
+    settle(panel, {"age": 61.0, "visits": 5})
+    panel.page.select_option("#explained", label="ill")
+    steps = [float(t.replace("−", "-")) for t in panel.page.locator(".answer .fall .n").all_inner_texts()]
+    p = panel.posterior()[0]
+    assert steps[-1] == pytest.approx(np.log2(p / (1 - p)), abs=0.006)
+    assert sum(steps[:-1]) == pytest.approx(steps[-1], abs=0.006 * len(steps))
+
+
+def test_keyboard_reaches_every_control(panel):
+    reached = set()
+    for _ in range(80):
+        panel.page.keyboard.press("Tab")
+        reached.add(
+            panel.page.evaluate("document.activeElement.id || document.activeElement.getAttribute('aria-label')")
+        )
+    wanted = {"q0", "q1", "q2", "q3", "q4", "m0", "p0", "p1", "c0-0", "c1-1", "explained", "age, as a number"}
+    assert wanted <= reached
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1400, "light")])
+def test_fits_the_width(browser, naive, width, scheme):
+    panel = Panel(browser, naive, width, scheme)
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_contrast_of_text(browser, naive):
+    """WCAG AA: at least 4.5 to 1 for every colour of text on the backgrounds it stands on."""
+    for scheme in ("light", "dark"):
+        panel = Panel(browser, naive, 1000, scheme)
+        colours = panel.page.evaluate(
+            "['ink','soft','accent','warm','page','raised'].map(n => { const e = document.createElement('i');"
+            "e.style.color = `var(--${n})`; document.body.append(e); return getComputedStyle(e).color; })"
+        )
+        ink, soft, accent, warm, page, raised = (_luminance(c) for c in colours)
+        for text in (ink, soft, accent):
+            for ground in (page, raised):
+                assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5
+        assert (max(warm, page) + 0.05) / (min(warm, page) + 0.05) >= 3.0  # of a mark
+        panel.page.close()
+
+
+def _luminance(colour):
+    parts = [int(c) / 255 for c in colour[4:-1].split(",")]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def test_every_control_has_a_name_and_headings_are_in_order(panel):
+    nameless = panel.page.evaluate(
+        "[...document.querySelectorAll('input,select,button')].filter(e => !(e.labels && e.labels.length)"
+        " && !e.getAttribute('aria-label') && !e.textContent.trim()).length"
+    )
+    levels = panel.page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map(h => Number(h.tagName[1]))")
+    assert nameless == 0
+    assert levels[0] == 1
+    assert max(np.diff(levels)) <= 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        bk.TAN(),
+        bk.KDB(missing="level"),
+        bk.AODE(),
+        bk.NaiveBayes(families={"age": bk.families.Kernel(), "sugar": bk.families.Histogram()}),
+        bk.NaiveBayes(families={"sugar": bk.families.Gamma(), "visits": bk.families.NegativeBinomial()}),
+        bk.NaiveBayes(weights="fitted", missing="level"),
+        bk.Calibrated(bk.NaiveBayes()),
+    ],
+    ids=["tree", "two parents", "averaged", "grid and pieces", "formulas", "weights", "temperature"],
+)
+def test_page_agrees_with_python(browser, folder, rows, model):
+    table, labels = rows
+    evaluation = bk.evaluate(model, table, labels, bk.CrossValidation(3))
+    panel = Panel(browser, bk.report(evaluation, folder / "other.html"))
+    for number in (3, 17, 40):
+        row = table.iloc[[number]]
+        for name, value in row.iloc[0].items():
+            if isinstance(value, str):
+                panel.question(name).select_option(label=value)
+            elif name == "region":
+                panel.question(name).select_option(label="(missing)")
+            elif pd.isna(value):
+                panel.missing(name)
+            else:
+                panel.page.get_by_label(f"{name} is missing", exact=True).uncheck()
+                panel.number(name, value)
+        assert panel.posterior() == pytest.approx(evaluation.model.predict_proba(row)[0].tolist(), abs=1e-6)
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_names_stay_text(browser, folder):
+    rng = np.random.default_rng(1)
+    labels = np.array([NASTY, "b&<i>"])[rng.integers(0, 2, 60)]
+    table = pd.DataFrame({NASTY: np.where(rng.random(60) < 0.5, NASTY, "\u2028<b>"), "<u>x": rng.normal(size=60)})
+    costs = {label: {NASTY: float(i), "wait": 1.0} for i, label in enumerate(sorted(set(labels)))}
+    path = bk.report(bk.evaluate(bk.NaiveBayes(), table, labels, costs=costs), folder / "nasty.html", title=NASTY)
+    panel = Panel(browser, path)
+    assert panel.page.title() == NASTY
+    assert panel.page.query_selector_all("img, main i i, main b b") == []
+    assert NASTY in panel.page.inner_text("h1")
+    panel.page.locator("#panel select").first.select_option(index=1)
+    assert sum(panel.posterior()) == pytest.approx(1)
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_many_columns_and_classes_fold(browser, folder):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(300, 120)), np.array([f"class {c} {'x' * 300}" for c in range(60)])[np.arange(300) % 60]
+    path = bk.report(bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(2)), folder / "many.html")
+    panel = Panel(browser, path, 390)
+    assert path.stat().st_size < 3_000_000
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert len(panel.posterior()) == 60
+    assert panel.page.locator(".ask > .row").count() == 20
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_network_marginals_follow_the_evidence(browser, folder):
+    rng = np.random.default_rng(5)
+    a, b, c, d = (rng.dirichlet(np.ones(k), size=s) for k, s in ((2, ()), (3, (2,)), (2, (2,)), (3, (3, 2))))
+    net = bk.Network([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], {"a": a, "b": b, "c": c, "d": d})
+    panel = Panel(browser, bk.report(net, folder / "network.html"), 390)
+    joint = np.einsum("a,ab,ac,bcd->abcd", a, b, c, d)
+    for evidence in ({}, {"d": 2}, {"d": 2, "c": 0}):
+        for node, state in evidence.items():
+            button = panel.page.locator("fieldset", has_text=node).filter(
+                has=panel.page.locator(f"legend:text-is('{node}')")
+            )
+            if button.locator("button").nth(state).get_attribute("aria-pressed") == "false":
+                button.locator("button").nth(state).focus()
+                panel.page.keyboard.press("Enter")
+        held = joint[:, :, evidence.get("c", slice(None)), evidence.get("d", slice(None))]
+        held = held.reshape(2, 3, -1, 1 if "d" in evidence else 3)
+        p = [float(x.get_attribute("data-p")) for x in panel.page.query_selector_all(".state")]
+        assert p[:2] == pytest.approx((held.sum(axis=(1, 2, 3)) / held.sum()).tolist(), abs=1e-12)
+        assert p[2:5] == pytest.approx((held.sum(axis=(0, 2, 3)) / held.sum()).tolist(), abs=1e-12)
+    assert f"{held.sum():.5g}"[:6] in panel.page.inner_text("#evidence")
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert panel.complaints == []
+    panel.page.close()
