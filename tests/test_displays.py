@@ -194,6 +194,8 @@ def test_a_network_shows_what_follows_from_evidence():
         lambda: plots.RocDisplay.from_predictions([0, 1], [0.5, 0.5], label=7),
         lambda: plots.ConfusionDisplay.from_predictions([0, 1], [0]),
         lambda: plots.ContourDisplay.from_estimator(LogisticRegression().fit(PLANE, Y), PLANE, Y),
+        lambda: plots.DensityDisplay.from_estimator(LogisticRegression().fit(PLANE, Y), PLANE, Y, 0),
+        lambda: plots.DensityDisplay.from_estimator(bk.NaiveBayes().fit(PLANE, Y), PLANE, Y, "z"),
         lambda: plots.RegionDisplay.from_estimator(bk.NaiveBayes().fit(X, Y), X, columns=(0, 1, 2)),
         lambda: plots.NeighbourDisplay.from_estimator(bk.NaiveBayes().fit(PLANE, Y), PLANE, Y, (1, 1)),
         lambda: plots.NetworkDisplay.from_layers([[f"n{i}" for i in range(100)]], []),

@@ -16,6 +16,7 @@ from bayeskit.frame import Shown, frame, shortened
 from bayeskit.model import Model
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
+TRIED = 96  # values along a continuous column
 TAIL = 1e-6  # share of a column's values that are too unusual to be tried
 LINES = 20
 
@@ -226,4 +227,7 @@ def _along(alone: Marginal) -> Numbers:
     pooled = alone.shares @ alone.prior
     middle = float(values @ pooled)
     spread = float(np.sqrt((values - middle) ** 2 @ pooled))
-    return Numbers(values[(values >= low) & (values <= high)], spread, middle, alone.continuous)
+    inside = values[(values >= low) & (values <= high)]
+    if alone.continuous:  # between them it is looked closer where a decision turns
+        inside = inside[:: -(-len(inside) // TRIED)]
+    return Numbers(inside, spread, middle, alone.continuous)

@@ -29,10 +29,10 @@ class Marginal(Shown):
     """log p(x_j | c) at the levels or whole numbers of a column, or at the nodes of a quadrature over its axis.
 
     >>> import bayeskit as bk
-    >>> model = bk.NaiveBayes().fit([[-1.0], [1.0], [1.0], [3.0]], ["a", "a", "b", "b"])
+    >>> model = bk.NaiveBayes().fit([[0.0], [2.0], [3.0], [5.0]], ["a", "a", "b", "b"])
     >>> found = model.marginal("x0")
     >>> found.mean.round(6).tolist(), found.deviation.round(6).tolist()
-    ([0.0, 2.0], [1.0, 1.0])
+    ([1.0, 4.0], [1.0, 1.0])
     """
 
     name: str
@@ -122,7 +122,8 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
     columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
     prior_of = np.exp(model.log_prior(prior))
     found: dict[str, Marginal] = {}
-    for some in _batches(columns, len(model.schema.names)):
+    width = len(model.weights) if model.density.additive else len(model.schema.names)
+    for some in _batches(columns, width):
         logs = _asked(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
             numeric = model.schema[column.name].kind not in CODED
@@ -165,7 +166,7 @@ def _followed(model: Model, name: str) -> Asked | None:
 
 
 def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:
-    """Columns together as far as one table can hold the rows they ask for."""
+    """Columns together as far as one table of the model's width can hold the rows they ask for."""
     some: list[Asked] = []
     for asked in columns:
         if some and (sum(len(v) for _, v, _ in some) + len(asked[1])) * width > CELLS:
@@ -177,19 +178,31 @@ def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:
 
 
 def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Float]:
-    """log p(x_j | c) of values of columns, all in one table whose rows know one column each: (m, K) of each."""
-    ends = np.cumsum([len(values) for _, values in asked])
-    rows, arrays, mine = int(ends[-1]), {}, {}
-    for (name, values), end in zip(asked, ends.tolist(), strict=True):
+    """log p(x_j | c) of values of columns, all in one table: (m, K) of each.
+
+    Where columns do not depend on each other a row may know all of them, else each row knows one.
+    """
+    counts = [len(values) for _, values in asked]
+    apart = not model.density.additive
+    start = np.cumsum([0, *counts[:-1]]) * apart
+    rows = sum(counts) if apart else max(counts)
+    arrays, mine = {}, {}
+    for (name, values), first in zip(asked, start.tolist(), strict=True):
         there = pa.array(values)
-        before, after = (pa.nulls(n, there.type) for n in (end - len(there), rows - end))
-        arrays[name], mine[name] = pa.concat_arrays([before, there, after]), slice(end - len(there), end)
+        before, after = (pa.nulls(n, there.type) for n in (first, rows - first - len(there)))
+        arrays[name], mine[name] = pa.concat_arrays([before, there, after]), slice(first, first + len(there))
     given = [arrays.get(name, pa.nulls(rows)) for name in model.schema.names]
     block = model.counted.block(pa.RecordBatch.from_arrays(given, names=list(model.schema.names)))
     codes = np.full_like(block.codes, -1)  # what a row does not know says nothing, even where a hole is a level
     for j, name in enumerate(model.schema.coded):
         some = mine.get(name, slice(0))
         codes[j, some] = block.codes[j, some]
-    out = np.zeros((rows, len(model.weights)))
-    model.density.add(replace(block, codes=codes), out)
-    return np.split(out, ends[:-1])
+    block = replace(block, codes=codes)
+    if apart:
+        out = np.zeros((rows, len(model.weights)))
+        model.density.add(block, out)
+        return [out[some] for some in mine.values()]
+    place = {name: j for j, name in enumerate(model.density.parts)}
+    terms = model.density.some(block, np.array([place[name] for name in mine]))
+    whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
+    return [whole[some, j] for j, some in enumerate(mine.values())]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.errors import InputError
 from bayeskit.frame import shortened
 from bayeskit.plots.grid import column_of, names_of
 from bayeskit.plots.style import Display, codes_of, colour, labels_of, legend, line, tidy
@@ -44,8 +45,12 @@ class DensityDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, column: Any) -> DensityDisplay:
         """Of a fitted bayeskit classifier, with the rows it is to be seen against."""
+        if not hasattr(estimator, "marginal"):
+            raise InputError(f"{type(estimator).__name__} has no densities by column; draw a bayeskit classifier")
         names = names_of(X)
         fitted = [str(n) for n in getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(names))])]
+        if column not in names and str(column) not in fitted:
+            raise InputError(f"there is no column {column!r} (columns: {', '.join(fitted[:8])})")
         place = names.index(column) if column in names else fitted.index(str(column))
         made = cls.of(estimator.marginal(fitted[place]))
         made.codes = codes_of(y, made.classes)

@@ -14,8 +14,7 @@ from bayeskit.frame import shortened
 from bayeskit.plots.style import INK, PALETTE, Display
 
 CHANCES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
-LEVELS = 8  # named on a line; of more, the first and last and those with room
-TIERS = {"above": 0.14, "below": -0.14, "higher": 0.36}  # how far a mark reaches to its label
+TIERS = {"above": 0.12, "below": -0.12, "higher": 0.3, "lower": -0.3}  # how far a mark reaches to its label
 NARROW = 2.0  # points: a stretch too short to be read is left on the line of its neighbour
 APART = 0.045  # of the width, between two labels on one side of a line
 
@@ -54,11 +53,11 @@ class NomogramDisplay(Display):
         return inner if inner[0] < inner[1] else (low, high)
 
     def _size(self) -> tuple[float, float]:
-        return 8.4, 1.4 + 0.68 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
+        return 8.4, 1.4 + 0.78 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
 
     def _draw(self, ax: Any) -> None:
         names: list[str] = []
-        y = 0.0
+        y, lost = 0.0, 0
         top = max(100.0, max(float(np.max(s.points)) for s in self.scales))
         _line(ax, y, 0, top, [(p, f"{p:g}") for p in np.arange(0, top + 1, 10)], top)
         names.append("points")
@@ -70,7 +69,7 @@ class NomogramDisplay(Display):
                 y -= 1
                 names.append(shortened(scale.name, 22) if number == 0 else "")
                 ticks = _numbers(values, points) if scale.numeric else _levels(values, points)
-                _line(ax, y, float(points.min()), float(points.max()), ticks, top)
+                lost += _line(ax, y, float(points.min()), float(points.max()), ticks, top)
                 if number == where and 0 <= scale.missing <= top:
                     ax.plot([scale.missing], [y], "o", mfc="white", mec=PALETTE[0], ms=5, zorder=4)
         low, high = self.shown
@@ -98,6 +97,7 @@ class NomogramDisplay(Display):
         for side in ("top", "right", "bottom", "left"):
             ax.spines[side].set_visible(False)
         rest = f"; {self.left_out} columns with fewer points are not shown" if self.left_out else ""
+        rest += f"; {lost} values without room for a label are in frame()" if lost else ""
         ax.set_title(f"Add the points of each column (○ if it is missing){rest}", fontsize=10, color=INK, loc="left")
 
 
@@ -136,19 +136,22 @@ def _levels(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
     return [(float(points[i]), shortened("missing" if values[i] is None else values[i], 14)) for i in order]
 
 
-def _line(ax: Any, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> None:
-    """A line with its marks; labels that would touch go below or higher up, and are left out where that fails too."""
+def _line(ax: Any, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:
+    """A line with its marks; labels that would touch go elsewhere; how many found no room."""
     ax.plot([low, high], [y, y], color=INK, lw=1.2, solid_capstyle="butt", zorder=2)
     ends = dict.fromkeys(TIERS, -np.inf)  # where the last label of each tier ends
+    lost = 0
     for x, text in sorted(ticks):
         half = max(APART, 0.0085 * len(text)) * top / 2
         tier = next((t for t in TIERS if x - half > ends[t]), None)
-        reach = 0.14 if tier is None else TIERS[tier]
-        ax.plot([x, x], [y, y + reach], color=INK, lw=1 if abs(reach) < 0.2 else 0.5, zorder=2)
+        reach = TIERS[tier or "above"]
+        ax.plot([x, x], [y, y + reach], color=INK, lw=1 if abs(reach) < 0.2 else 0.6, zorder=2)
         if tier is not None:
             off, where = (0.05, "bottom") if reach > 0 else (-0.05, "top")
             ax.text(x, y + reach + off, text, ha="center", va=where, fontsize=8, color=INK)
             ends[tier] = x + half
+        lost += tier is None
+    return lost
 
 
 def _round_step(step: float) -> float:

@@ -142,11 +142,11 @@ class NaiveDensity:
         """The columns in which ``add`` itself refuses infinite numbers."""
         return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
 
-    @property
+    @cached_property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for d in self.densities for name in getattr(d, "constant", ()))
 
-    @property
+    @cached_property
     def axes(self) -> dict[str, Axis]:
         """Where the numeric columns that say something have their values, as far as their families tell."""
         found: dict[str, Axis] = {}
