@@ -14,7 +14,7 @@ from sklearn.metrics import mutual_info_score
 import bayeskit as bk
 from bayeskit.likelihood import revealed
 
-ALL = [bk.TAN(), bk.KDB(k=1), bk.KDB(), bk.KDB(k=3), bk.AODE()]
+ALL = [bk.TAN(), bk.KDB(k=1), bk.KDB(), bk.KDB(k=3), bk.AODE(), bk.AODE(n=2)]
 every_classifier = pytest.mark.parametrize("model", ALL, ids=repr)
 
 
@@ -65,6 +65,11 @@ def test_arcs_that_tell_nothing_are_left_out():
     assert arcs(bk.TAN().fit(X, y)) == {"a": (), "b": ("a",), "e": ("b",), "d": ()}
 
 
+def test_without_a_toll_all_parents_are_kept():
+    X, y = levels(300)
+    assert sorted(map(len, arcs(bk.KDB(k=2, toll=None).fit(X, y)).values())) == [0, 1, 2, 2]
+
+
 def test_kdb_has_k_parents_where_they_pay():
     rng = np.random.default_rng(3)
     y, a, b = rng.integers(0, 2, (3, 2000))
@@ -75,7 +80,7 @@ def test_kdb_has_k_parents_where_they_pay():
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.AODE(limit=1e9)], ids=repr)
+@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.AODE(limit=1e9), bk.AODE(n=2, limit=1e9)], ids=repr)
 def test_without_arcs_it_is_categorical_naive_bayes_bit_for_bit(model, seed):
     rng = np.random.default_rng(seed)
     X, y = pd.DataFrame(rng.integers(0, 4, (300, 7))).astype(str).add_prefix("c"), rng.integers(0, 3, 300)
@@ -129,6 +134,77 @@ def test_aode_is_the_mean_over_parents():
     asked = [row for row in X.to_dict("records") if any(v is not None for v in row.values())][:40]
     expected = [[math.log(p) for p in aode_by_hand(X, y, row)] for row in asked]
     assert bk.AODE(given=1.0).fit(X, y).predict_joint_log_proba(asked) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def a2de_by_hand(X, y, row, limit=1):
+    """Mean over pairs of P(c, x_p, x_q) prod P(x_j | x_p, x_q, c), half a pseudo-row in each cell: by class."""
+    half, sizes, out = Fraction(1, 2), {n: X[n].nunique() for n in X}, []
+    there = [n for n in X if row[n] is not None]
+    pairs = [(p, q) for i, p in enumerate(there) for q in there[i + 1 :]]
+    pairs = [(p, q) for p, q in pairs if ((X[p] == row[p]) & (X[q] == row[q])).sum() >= limit]
+    for c in np.unique(y):
+        parts, of_class = [], X[y == c]
+        for p, q in pairs:
+            same = of_class[(of_class[p] == row[p]) & (of_class[q] == row[q])]
+            both = int((of_class[p].notna() & of_class[q].notna()).sum())
+            part = (len(same) + half) / (both + half * sizes[p] * sizes[q])
+            for j in there:
+                if j not in (p, q):
+                    part *= (int((same[j] == row[j]).sum()) + half) / (int(same[j].notna().sum()) + half * sizes[j])
+            parts.append(part)
+        out.append(Fraction(len(of_class), len(X)) * sum(parts) / len(parts) if parts else None)
+    return out
+
+
+@pytest.mark.parametrize("limit", [1, 6])
+def test_aode_of_pairs_is_the_mean_over_pairs(limit):
+    X, y = levels(80, seed=5, holes=0.1)
+    X = X.astype(object).where(X.notna(), None)
+    rows = [(row, a2de_by_hand(X, y, row, limit)) for row in X.to_dict("records")]
+    asked = [(row, [math.log(p) for p in found]) for row, found in rows if None not in found]
+    assert 40 < len(asked) < 80 + (limit == 1)
+    found = bk.AODE(n=2, limit=limit).fit(X, y).predict_joint_log_proba([row for row, _ in asked])
+    assert found == pytest.approx(np.array([logs for _, logs in asked]), rel=1e-12)
+
+
+def test_a_row_without_a_pair_has_the_mean_over_single_parents():
+    X, y = levels(200, seed=5)
+    one, two = bk.AODE().fit(X, y), bk.AODE(n=2).fit(X, y)
+    alone = X.assign(a=None, e=None, d=None)
+    assert two.predict_joint_log_proba(alone).tobytes() == one.predict_joint_log_proba(alone).tobytes()
+    assert not np.allclose(two.predict_proba(X), one.predict_proba(X))
+
+
+def test_pairs_see_what_single_parents_cannot():
+    rng = np.random.default_rng(3)
+    y, a, b, noise = rng.integers(0, 2, (4, 2000))
+    X = pd.DataFrame({"a": a, "b": b, "parity": a ^ b ^ y, "noise": noise}).astype(str)
+    assert bk.AODE(n=2).fit(X, y).score(X, y) == 1.0
+    assert bk.AODE(n=1).fit(X, y).score(X, y) < 0.6
+
+
+def test_pairs_are_made_of_the_columns_that_tell_most():
+    X, y = mixed(600)
+    model = bk.AODE(n=2, parents=3, cuts="mdlp").fit(X, y)
+    (density,) = model.model_.density.densities
+    assert len(density.pairs) == 3
+    assert {"x", "z"} <= {density.parts[j] for pair in density.pairs for j in pair}
+
+
+def test_pairs_one_at_a_time_give_the_same(monkeypatch):
+    X, y = mixed(300)
+    kept = bk.AODE(n=2).fit(X, y).predict_joint_log_proba(X)
+    monkeypatch.setattr("bayeskit.structures.paired.KEPT", 0)
+    assert bk.AODE(n=2).fit(X, y).predict_joint_log_proba(X).tobytes() == kept.tobytes()
+
+
+def test_pairs_that_would_not_fit_in_memory_are_refused_with_their_size():
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.integers(0, 10, (100, 60))).astype(str).add_prefix("c"), rng.integers(0, 2, 100)
+    cells = math.comb(60, 3) * 1000 * 2
+    with pytest.raises(bk.errors.InputError, match=f"{cells:,} cells.*parents="):
+        bk.AODE(n=2).fit(X, y)
+    assert bk.AODE(n=2, parents=4).fit(X, y).predict_proba(X).shape == (100, 2)
 
 
 def test_strength_is_chosen_by_leaving_each_row_out():
@@ -198,7 +274,7 @@ def test_a_level_never_seen_says_nothing_by_default(model):
     assert np.array_equal(model.predict_proba(X.assign(b="new")), model.predict_proba(X.assign(b=None)))
 
 
-@pytest.mark.parametrize("model", [bk.TAN(strength=2.0, backoff="class"), bk.AODE()], ids=repr)
+@pytest.mark.parametrize("model", [bk.TAN(strength=2.0, backoff="class"), bk.AODE(), bk.AODE(n=2)], ids=repr)
 def test_a_smoothed_level_is_that_of_a_refit_with_it_declared(model):
     X, y = levels(300)
     asked = [{"a": "0", "b": "new", "e": "1", "d": "0"}, {"a": "1", "b": "0", "e": "new", "d": None}]
@@ -209,10 +285,7 @@ def test_a_smoothed_level_is_that_of_a_refit_with_it_declared(model):
         model.set_params(kinds={**known, name: declared[name]}, unseen="missing")
         refits.append(model.fit(X, y).predict_proba([row])[0])
     model.set_params(kinds=known, unseen="smooth")
-    if isinstance(model, bk.AODE):  # a parent never seen is no parent, declared or not
-        assert model.fit(X, y).predict_proba(asked) == pytest.approx(np.array(refits), rel=1e-2)
-    else:
-        assert model.fit(X, y).predict_proba(asked) == pytest.approx(np.array(refits), rel=1e-2)
+    assert model.fit(X, y).predict_proba(asked) == pytest.approx(np.array(refits), rel=1e-12)
 
 
 def test_a_hole_can_be_a_level():
@@ -238,6 +311,33 @@ def test_terms_are_those_of_masking(model):
     assert whole == pytest.approx(model.predict_joint_log_proba(X[:20]), rel=1e-12)
 
 
+@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.KDB(k=3, toll=None)], ids=repr)
+def test_factors_are_given_what_they_depend_on_and_add_up(model):
+    X, y = mixed(300)
+    fitted = model.fit(X, y).model_
+    block = fitted.counted.block(next(iter(bk_batches(X))))
+    (density,) = fitted.density.densities
+    pieces = density.factors(block)
+    assert pieces.shape == (300, 6, 2)
+    whole = np.zeros((300, 2))
+    density.add(block, whole)
+    assert pieces.sum(axis=1) == pytest.approx(whole, rel=1e-12)
+    for j, (name, parents) in enumerate(density.named()):  # p(x_j | parents) = p(x_j, parents) / p(parents)
+        with_it, without = np.zeros((300, 2)), np.zeros((300, 2))
+        known = np.isin(fitted.schema.names, [name, *parents, *_above(density, parents)])
+        density.add(block.reveal(known), with_it)
+        density.add(block.reveal(known & (np.array(fitted.schema.names) != name)), without)
+        assert pieces[:, j] == pytest.approx(with_it - without, rel=1e-9, abs=1e-9)
+
+
+def _above(density, names):
+    """All that some columns depend on."""
+    found, parents = set(names), dict(density.named())
+    while wider := {p for name in found for p in parents[name]} - found:
+        found |= wider
+    return found
+
+
 def bk_batches(X):
     import pyarrow as pa
 
@@ -257,9 +357,10 @@ def test_models_of_levels_learn_forget_and_merge_as_if_fitted_at_once(model):
     assert np.array_equal(whole.predict_proba(X), one.predict_proba(X))
 
 
+@pytest.mark.parametrize("kind", [mixed, levels])
 @every_classifier
-def test_what_is_learned_and_forgotten_leaves_no_trace(model):
-    X, y = mixed(300)
+def test_what_is_learned_and_forgotten_leaves_no_trace(model, kind):
+    X, y = kind(300)
     before = model.fit(X[:200], y[:200]).model_.digest
     assert model.partial_fit(X[200:], y[200:]).model_.digest != before
     assert model.forget(X[200:], y[200:]).model_.digest == before
@@ -322,6 +423,7 @@ def test_a_file_gives_the_model_back(model, tmp_path):
         (bk.AODE(limit=0), "limit=0"),
         (bk.AODE(parents=0), "parents=0"),
         (bk.AODE(n=4), "n=4"),
+        (bk.AODE(n=True), "n=True"),
     ],
     ids=repr,
 )
