@@ -50,5 +50,4 @@ def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html")
         same = "the same" if again.model_.digest == model.model_.digest else "NOT the same"
         print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
         print(f"digest {model.model_.digest[:16]}...", file=out)
-        if "report" in bk.__all__:
-            print(f"\nThe report: {bk.report(found, report)}", file=out)
+        print(f"\nThe report: {bk.report(found, report)}", file=out)
