@@ -18,7 +18,8 @@ MODELS = {
     "plain": bk.NaiveBayes(),
     "auto": bk.NaiveBayes(families="auto"),
     "missing as a level": bk.NaiveBayes(missing="level"),
-    **{name: getattr(bk, name)() for name in ("TAN", "KDB", "AODE") if name in bk.__all__},
+    **{name: getattr(bk, name)() for name in ("TAN", "KDB", "AODE", "NetworkBayes") if name in bk.__all__},
+    "pairs of parents": bk.AODE(n=2),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no label")
 
