@@ -44,6 +44,12 @@ MODELS = {
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 ESTIMATORS = [
     *MODELS.values(),
+    bk.TAN(),
+    bk.KDB(cuts="mdlp", unseen="smooth"),
+    bk.AODE(),
+    bk.AODE(n=2),
+    bk.NetworkBayes(),
+    bk.NetworkBayes(search="chow-liu", cuts="mdlp", missing="level"),
     bk.KNNBayes(),
     bk.KNNBayes(metric="gower", max_rows=60),
     bk.KNNBayes(k=3, metric="mahalanobis", weights="epanechnikov", pseudo=1.0),

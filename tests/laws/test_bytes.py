@@ -27,6 +27,8 @@ MODELS = {
     "TAN": bk.TAN(),
     "KDB": bk.KDB(),
     "AODE": bk.AODE(),
+    "pairs of parents": bk.AODE(n=2),
+    "network": bk.NetworkBayes(),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no label")
 
