@@ -23,8 +23,8 @@ class NetworkBayes(Dependent):
     ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
     target column, or "class". None searches it on up to 100,000 different rows, in which a hole is a level
     (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
-    there). Numbers are cut into intervals first; intervals and arcs are then part of the model, so that rows learned or
-    forgotten later change the tables alone.
+    there; None sets no limit to the parents). Numbers are cut into intervals first; intervals and arcs are then part of
+    the model, so that rows learned or forgotten later change the tables alone.
 
     In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
     network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
@@ -46,7 +46,7 @@ class NetworkBayes(Dependent):
         criterion: str = "bdeu",
         search: str = "hill-climb",
         *,
-        max_parents: int | None = None,
+        max_parents: int | None = 4,
         ess: float = 1.0,
         restarts: int = 1,
         random_state: int | None = 0,
