@@ -140,3 +140,20 @@ def test_classes_that_never_meet_and_a_table_that_says_nothing():
     assert bk.bayes_error(bk.NaiveBayes().fit(*normal_pair(1e6))).error == pytest.approx(0, abs=1e-12)
     same = bk.NaiveBayes().fit([[1.0], [1.0], [1.0]], ["a", "a", "b"])
     assert bk.bayes_error(same).error == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_full_covariances_in_two_columns_and_in_many():
+    """Classes that differ by a shift only: the Mahalanobis distance decides, whatever the covariance."""
+    rng = np.random.default_rng(5)
+    for d in (2, 5):
+        root = rng.normal(size=(d, d)) + 2 * np.eye(d)
+        corners = np.vstack([np.eye(d), -np.eye(d)]) * np.sqrt(d) @ root.T  # their covariance is root root'
+        shift = rng.normal(size=d)
+        X, y = np.vstack([corners, corners + shift]), ["a"] * 2 * d + ["b"] * 2 * d
+        found = bk.bayes_error(bk.FullBayes(shrinkage=None).fit(X, y))
+        far = np.sqrt(shift @ np.linalg.solve(root @ root.T, shift))
+        exact = stats.norm.sf(far / 2)
+        assert found.error == pytest.approx(exact, abs=max(4 * found.standard_error, 2e-6))
+        assert found.method == ("integration" if d == 2 else "sampling")
+        r = np.exp(-(far**2) / 8)
+        np.testing.assert_allclose(found.bounds, [(1 - np.sqrt(1 - r**2)) / 2, r / 2], rtol=1e-9)

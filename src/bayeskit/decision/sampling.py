@@ -60,9 +60,12 @@ def sampled(
     """Mass decided right and mass in all by class, with the standard error of the share decided wrong.
 
     Each class is drawn as often as its prior says. Columns independent given the class are drawn one by one from a
-    piecewise flat copy of their density; what the copy distorts, the weight p/q of the row takes back.
+    piecewise flat copy of their density; what the copy distorts, the weight p/q of the row takes back. A density of all
+    columns together draws whole rows itself.
     """
-    if not model.density.additive:
+    whole: Any = model.density.densities[0] if len(model.density.densities) == 1 else None
+    together = not model.density.additive
+    if together and not hasattr(whole, "draw"):
         name = type(model.density.densities[0]).__name__
         raise InputError(
             f"the Bayes error of {name} in more than two numeric columns is not available; "
@@ -72,17 +75,22 @@ def sampled(
         raise InputError(f"samples={samples}: give 1000 or more")
     prior = np.exp(log_prior)
     count = np.maximum(np.round(prior * samples).astype(int), np.where(prior > 0, 100, 0))
-    tables = [_table(model, column) for column in columns]
+    tables = [] if together else [_table(model, column) for column in columns]
     right, mass, variance = np.zeros((3, len(prior)))
     for c in np.flatnonzero(count):
         hit, weight = [], []
         for begin in range(0, count[c], BATCH):
             rows = min(BATCH, count[c] - begin)
-            drawn = {column.name: table.draw(int(c), rows, rng) for column, table in zip(columns, tables, strict=True)}
-            block = model.counted.block(rows_of(model, {name: x for name, (x, _) in drawn.items()}, rows))
-            joint = model.joint(block, log_prior)
-            proposal = sum((log_q for _, log_q in drawn.values()), np.zeros(rows))
-            weight.append(np.exp(joint[:, c] - log_prior[c] - proposal))
+            if together:
+                values, proposal = whole.draw(int(c), rows, rng), None
+            else:
+                drawn = {
+                    column.name: table.draw(int(c), rows, rng) for column, table in zip(columns, tables, strict=True)
+                }
+                values = {name: x for name, (x, _) in drawn.items()}
+                proposal = sum((log_q for _, log_q in drawn.values()), np.zeros(rows))
+            joint = model.joint(model.counted.block(rows_of(model, values, rows)), log_prior)
+            weight.append(np.ones(rows) if proposal is None else np.exp(joint[:, c] - log_prior[c] - proposal))
             hit.append(np.argmax(joint, axis=1) == c)
         w, h = np.concatenate(weight), np.concatenate(hit)
         right[c], mass[c] = prior[c] * (w * h).mean(), prior[c] * w.mean()

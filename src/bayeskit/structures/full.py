@@ -129,6 +129,34 @@ class FullDensity:
         columns = enumerate(normals.numbers.columns)
         return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
+    @property
+    def overlap(self) -> Float:
+        """log of the integral of sqrt(p_a p_b) for each pair of classes, of numbers alone: (K, K).
+
+        With S = (S_a + S_b)/2 it is -(m_a - m_b)' S^-1 (m_a - m_b)/8 - log(|S| / sqrt(|S_a| |S_b|))/2.
+        """
+        if self.joint.columns:
+            raise AttributeError("categories have no overlap of normal densities")
+        z, matrix = self.normals.numbers.mean, self.normals.covariance.matrix
+        size = np.linalg.slogdet(matrix)[1]
+        middle = (matrix[:, None] + matrix[None]) / 2  # (K, K, d, d)
+        apart = z[:, None] - z[None]
+        far = (apart * np.linalg.solve(middle, apart[..., None])[..., 0]).sum(axis=2)
+        whole: Float = -far / 8 - (np.linalg.slogdet(middle)[1] - (size[:, None] + size[None]) / 2) / 2
+        return whole
+
+    def draw(self, group: int, rows: int, rng: np.random.Generator) -> dict[str, Float]:
+        """Rows of a class, by column; of numbers alone."""
+        if self.joint.columns:
+            raise InputError(
+                "rows of categories and numbers together cannot be drawn; leave columns out, or take the "
+                "cross-validated error instead"
+            )
+        root = np.linalg.cholesky(self.normals.covariance.matrix[group])
+        z = self.normals.numbers.mean[group] + rng.standard_normal((rows, len(root))) @ root.T
+        x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
+        return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         z, codes = self._read(block)
         out += self._log(z, codes, self._own(block, z, codes) if own else None)
