@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,14 +21,15 @@ from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError, MergeError, ModelFileError
-from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, voices
+from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, candidates, voices
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.roll import Roll
 from bayeskit.estimators.sample import Sample, names_in, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
-from bayeskit.frame import aligned, kind_of
+from bayeskit.frame import kind_of
 from bayeskit.model import Model
 from bayeskit.pool import Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
@@ -36,91 +37,6 @@ from bayeskit.record import Read, doubts
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 JUDGED = 12_000  # rows candidates are judged on; all rows are learned in the end
-DEEP = 700  # rows from which four parents are tried
-WIDE = 150  # columns up to which pairs of columns are counted
-
-
-def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
-    """All there are, the most useful first."""
-    shared = {"kinds": kinds, "unseen": unseen}
-
-    def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
-
-    def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
-
-    def near(k: int) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0)
-
-    return (
-        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
-        Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
-        Candidate("shrunk normal on indicators", normal("full", "pooled"), view="indicators", helps=_some_levels),
-        Candidate("linear on indicators", normal("tied", "auto"), view="indicators", helps=_some_levels),
-        Candidate("shrunk normal on scores", normal("full", "pooled"), view="scores", helps=_some_numbers),
-        Candidate("linear on scores", normal("tied", "auto"), view="scores", helps=_some_numbers),
-        Candidate(
-            "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
-        ),
-        Candidate("15 nearest", near(15), view="indicators"),
-        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
-        Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
-        Candidate("shrunk normal on numbers", normal("full", "pooled"), view="numbers", helps=_some_numbers),
-        Candidate("linear on numbers", normal("tied", "auto"), view="numbers", helps=_some_numbers),
-        Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_narrow),
-        Candidate("5 nearest", near(5), view="indicators"),
-        Candidate("40 nearest", near(40), view="indicators"),
-        Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
-        Candidate(
-            "AODE on equal frequencies",
-            lambda: bayeskit.AODE(cuts="frequency", parents=50, **shared),
-            helps=_cuts_matter,
-        ),
-        Candidate("KDB(k=1) on description lengths", kdb(1, "mdlp"), False, True, helps=_cuts_matter),
-        Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
-        Candidate("KDB(k=2), holes as levels", kdb(2, "frequency", missing="level"), False, True, helps=_holes),
-    )
-
-
-def _narrow(facts: Facts) -> str:
-    return f"more than {WIDE} columns have too many pairs" if facts.columns > WIDE else ""
-
-
-def _cuts_matter(facts: Facts) -> str:
-    return _narrow(facts) or ("" if facts.numeric else "there are no numbers to cut in another way")
-
-
-def _deep(facts: Facts) -> str:
-    return _narrow(facts) or (f"four parents need {DEEP} rows" if facts.rows <= DEEP else "")
-
-
-def _some_numbers(facts: Facts) -> str:
-    return "" if facts.numeric else "there are no numeric columns"
-
-
-def _some_levels(facts: Facts) -> str:
-    return "" if facts.coded else "there are no levels to indicate"
-
-
-def _holes(facts: Facts) -> str:
-    return _narrow(facts) or ("" if facts.holes > 0.005 else "next to nothing is missing")
-
-
-@dataclass(frozen=True)
-class Roll:
-    """What became of each candidate: its log-loss on unseen rows, its weight, what the pool would lose without it."""
-
-    lines: tuple[tuple[str, float, float, float, str], ...]  # name, log-loss, weight, gain, why not
-    rows: int
-
-    def __str__(self) -> str:
-        head = ["candidate", "log-loss", "weight", "adds", ""]
-        body = [
-            [name, *(f"{v:.4f}" if np.isfinite(v) else "" for v in (loss, weight, gain)), why]
-            for name, loss, weight, gain, why in self.lines
-        ]
-        return aligned([head, *body], left=1)
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
+import bayeskit
 from bayeskit.arrays import Float
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
 from bayeskit.loglinear import Evidence
 from bayeskit.structures.weighted import Tuning
+
+DEEP = 700  # rows from which four parents are tried
+WIDE = 150  # columns up to which pairs of columns are counted
 
 
 @dataclass(frozen=True)
@@ -97,3 +102,70 @@ def voices(candidate: Candidate, plan: Plan, view: View | None, every: Callable[
         return Member(name, fitted, view)
 
     yield Voice(name, logs, made)
+
+
+def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
+    """All there are, the most useful first."""
+    shared = {"kinds": kinds, "unseen": unseen}
+
+    def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
+
+    def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
+
+    def near(k: int) -> Callable[[], BayesClassifier]:
+        return lambda: bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0)
+
+    return (
+        Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
+        Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
+        Candidate("shrunk normal on indicators", normal("full", "pooled"), view="indicators", helps=_some_levels),
+        Candidate("linear on indicators", normal("tied", "auto"), view="indicators", helps=_some_levels),
+        Candidate("shrunk normal on scores", normal("full", "pooled"), view="scores", helps=_some_numbers),
+        Candidate("linear on scores", normal("tied", "auto"), view="scores", helps=_some_numbers),
+        Candidate(
+            "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
+        ),
+        Candidate("15 nearest", near(15), view="indicators"),
+        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
+        Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
+        Candidate("shrunk normal on numbers", normal("full", "pooled"), view="numbers", helps=_some_numbers),
+        Candidate("linear on numbers", normal("tied", "auto"), view="numbers", helps=_some_numbers),
+        Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_narrow),
+        Candidate("5 nearest", near(5), view="indicators"),
+        Candidate("40 nearest", near(40), view="indicators"),
+        Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
+        Candidate(
+            "AODE on equal frequencies",
+            lambda: bayeskit.AODE(cuts="frequency", parents=50, **shared),
+            helps=_cuts_matter,
+        ),
+        Candidate("KDB(k=1) on description lengths", kdb(1, "mdlp"), False, True, helps=_cuts_matter),
+        Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
+        Candidate("KDB(k=2), holes as levels", kdb(2, "frequency", missing="level"), False, True, helps=_holes),
+    )
+
+
+def _narrow(facts: Facts) -> str:
+    return f"more than {WIDE} columns have too many pairs" if facts.columns > WIDE else ""
+
+
+def _cuts_matter(facts: Facts) -> str:
+    return _narrow(facts) or ("" if facts.numeric else "there are no numbers to cut in another way")
+
+
+def _deep(facts: Facts) -> str:
+    return _narrow(facts) or (f"four parents need {DEEP} rows" if facts.rows <= DEEP else "")
+
+
+def _some_numbers(facts: Facts) -> str:
+    return "" if facts.numeric else "there are no numeric columns"
+
+
+def _some_levels(facts: Facts) -> str:
+    return "" if facts.coded else "there are no levels to indicate"
+
+
+def _holes(facts: Facts) -> str:
+    return _narrow(facts) or ("" if facts.holes > 0.005 else "next to nothing is missing")
