@@ -29,9 +29,11 @@ from bayeskit.estimators.sample import Sample, names_in, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.frame import kind_of
 from bayeskit.model import Model
-from bayeskit.pool import Pool, evidence, smoothed_prior
+from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import Read, doubts
 
@@ -307,6 +309,40 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             proba=self.predict_proba(X, prior),
         )
         return whole if top is None else whole.top(top)
+
+    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+        """What would change the decision of each row: in each column the nearest value that flips it.
+
+        The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+        return self.encoder_._flips(X, decide, outcomes, among)
+
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
+        check_is_fitted(self, "encoder_")
+        if not self.members_:
+            return self.encoder_.nomogram(target, rival, prior)
+        member, *others = self.members_
+        mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
+        if mixed or others or len(self.classes_) > 2:
+            why = (
+                f"its member {mixed[0]!r} has columns that depend on each other"
+                if mixed
+                else f"its {len(self.members_)} members are each backed off to the prior, which is no sum over columns"
+                if others
+                else "between more than two classes a member backed off to the prior is no sum over columns"
+            )
+            raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
+        plain = member.classifier.nomogram(target, rival)
+        pair, base = list(plain.pair), self._base(prior)
+        shift = float(base[pair[0]] - base[pair[1]])
+        backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
+        link = Link(backed.odds, backed.voice)
+        return replace(plain, link=link, explain=lambda rows: member.classifier.explain(self._asked(member, rows)))
 
     @property
     def _weights(self) -> Float:
