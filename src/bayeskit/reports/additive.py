@@ -1,4 +1,4 @@
-"""Additive: the program of a model in which every column speaks for itself, found by asking the model."""
+"""Additive: the factors of a model in which every column speaks for itself, found by asking the model."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float
-from bayeskit.data.schema import Column
 from bayeskit.likelihood import Axis
 from bayeskit.model import Model
 from bayeskit.reports.curve import Curve, Formula, Grid, Pieces, Whole
-from bayeskit.reports.profile import COMMON, Profile
-from bayeskit.reports.program import FRONT, Parts, Question, Shape, Table
+from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
+from bayeskit.reports.question import Question
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table
 FINEST, COARSEST = 2001, 65  # points of a grid
-ROOM = 1_500_000  # bytes for all grids
+ROOM = 600_000  # characters for all grids
 CHECKS = 257  # values at which a grid is judged
 
 
@@ -30,14 +29,10 @@ class Additive:
     """Terms at chosen values of every column at once: in such a model none depends on the others."""
 
     model: Model
-    profiles: Mapping[str, Profile]
+    questions: Sequence[Question]
 
-    @property
-    def possible(self) -> bool:
-        return self.model.density.parts == self.model.schema.names
-
-    def parts(self) -> Parts:
-        questions = tuple(self._question(c) for c in self.model.schema.columns)
+    def factors(self) -> Factors:
+        questions = self.questions
         numbers = [j for j, q in enumerate(questions) if q.levels is None]
         curves, error = self._curves({j: questions[j] for j in numbers})
         factors: list[Table | Shape] = []
@@ -52,18 +47,8 @@ class Additive:
         note = (
             f"{grids} of the columns on a grid of values, whose terms are off by at most {error:.1g}" if grids else ""
         )
-        return Parts(questions, tuple(factors), note)
-
-    def _question(self, column: Column) -> Question:
-        profile = self.profiles[column.name]
-        if column.numeric:
-            return Question.number(profile, profile.type.startswith(("int", "uint")))
-        if not column.coded:
-            return Question.level(profile, ())
-        known = [value for value in self.model.counted.domain.levels[column.name].values if value is not None]
-        if len(known) <= COMMON:
-            return Question.level(profile, known)
-        return Question.level(profile, [v for v in profile.common if v in set(known)], len(known) - COMMON)
+        codings = tuple(Coding(None if q.levels is None else tuple(range(len(q.levels)))) for q in questions)
+        return Factors(codings, tuple(factors), note=note)
 
     def _terms(self, values: Mapping[int, Sequence[Any]]) -> Float:
         """Terms at some values of some columns, less their mean over the classes: (n, columns, K)."""
@@ -146,7 +131,7 @@ class Additive:
 
     def _grids(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
         classes = self._missing.shape[1]
-        points = int(np.clip(ROOM / (13 * len(questions) * classes), COARSEST, FINEST))
+        points = int(np.clip(ROOM / (5.4 * len(questions) * classes), COARSEST, FINEST))
         values = {j: np.linspace(q.low, q.high, points) for j, q in questions.items()}
         terms = self._terms({j: x.tolist() for j, x in values.items()})
         return {
