@@ -278,25 +278,22 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         plain = self.encoder_.explain(X, prior=prior)
         if not self.members_:
             return plain if top is None else plain.top(top)
-        place = {name: j for j, name in enumerate(plain.parts)}
-        terms = np.zeros((len(plain), len(plain.parts) + 2, len(self.classes_)))
+        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
+        place = {name: j for j, name in enumerate(parts)}
+        terms = np.zeros((len(plain), len(parts), len(self.classes_)))
         base = self._base(prior).copy()
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             said = self._said(member, X)
-            if member.together:
-                terms[:, -2] += weight * said
-                continue
             found = member.classifier.explain(self._asked(member, X))
             pieces = np.maximum(found.terms, -1e6)
-            owners = found.parts if member.view is None else member.view.owners
+            owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
                 terms[:, place[name]] += weight * pieces[:, j]
             start = np.maximum(found.prior, -1e6) - self._own_prior
             base += weight * start
             rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
             terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
-        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
-        kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
+        kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
         values = tuple((*row, "", "") for row in plain.values)
         unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
         whole = replace(
