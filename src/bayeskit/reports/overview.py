@@ -33,11 +33,7 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
     )
     described = _described(evaluation.model)
     if profiles:
-        body += "<h3>Columns</h3>" + folded(
-            [_column(p, described.get(name)) for name, p in profiles.items()],
-            ("column", "kind", "family", "why", "missing", "values", "from", "to"),
-            words=4,
-        )
+        body += "<h3>Columns</h3>" + _columns(profiles, described)
     return Section("data", "The data", body)
 
 
@@ -49,6 +45,14 @@ def _described(model: Any) -> dict[str, dict[str, Any]]:
         plain = _described(model.encoder_)
         return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
     return _described(model.estimator_) if hasattr(model, "estimator_") else {}
+
+
+def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Mapping[str, Any]]) -> str:
+    head = ("column", "kind", "family", "why", "missing", "values", "from", "to")
+    rows = [_column(p, described.get(name)) for name, p in profiles.items()]
+    if any(row[2] not in ("", "–") for row in rows):
+        return folded(rows, head, words=4)
+    return folded([(*row[:2], *row[3:]) for row in rows], (*head[:2], *head[3:]), words=3)  # no family decides
 
 
 def _column(profile: Profile, described: Mapping[str, Any] | None) -> tuple[Any, ...]:

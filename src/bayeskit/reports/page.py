@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import os
 import platform
+import re
 from collections.abc import Sequence
-from importlib import resources
+from importlib import import_module, resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -115,12 +116,24 @@ def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None
 
 
+def _imports(call: str) -> str:
+    """Where the names of a call come from."""
+    names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
+    lines = []
+    for module in ("bayeskit", "bayeskit.families", "bayeskit.smoothing"):
+        if mine := [name for name in names if hasattr(import_module(module), name)]:
+            lines.append(f"from {module} import {', '.join(mine)}")
+        names = [name for name in names if name not in mine]
+    return "\n".join(lines)
+
+
 def _reproduce(evaluation: Evaluation) -> Section:
     """What to run, and with what, to have the same figures."""
     model = evaluation.model
     settings = " ".join(repr(model).split())
-    call = f"{settings}, X, y, {evaluation.method!r}, random_state={evaluation.random_state!r}"
-    code = f"import bayeskit as bk\n\nevaluation = bk.evaluate({call})\nbk.report(evaluation)"
+    costs = "" if evaluation.stakes is None else ", costs=costs"
+    call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
+    code = f"{_imports(call)}\n\nreport({call})"
     record = getattr(model, "model_", None)
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
