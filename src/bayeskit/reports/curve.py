@@ -124,28 +124,3 @@ class Pieces:
     def json(self, store: Store) -> dict[str, Any]:
         return {"form": "pieces", "breaks": store.exact(self.breaks), "left": store.exact(self.left),
                 "slope": store.exact(self.slope)}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Values at equal distances, a cubic through the nearest four between them."""
-
-    low: float
-    step: float
-    values: Float  # (points, K)
-
-    def at(self, x: Float) -> Float:
-        place = (x - self.low) / self.step
-        i = np.clip(np.floor(place).astype(np.int64), 1, len(self.values) - 3)
-        t = (place - i)[:, None]
-        a, b, c, d = (self.values[i + k] for k in (-1, 0, 1, 2))
-        out: Float = (
-            -t * (t - 1) * (t - 2) / 6 * a
-            + (t + 1) * (t - 1) * (t - 2) / 2 * b
-            - (t + 1) * t * (t - 2) / 2 * c
-            + (t + 1) * t * (t - 1) / 6 * d
-        )
-        return out
-
-    def json(self, store: Store) -> dict[str, Any]:
-        return {"form": "grid", "low": self.low, "step": self.step, "values": store.close(self.values)}

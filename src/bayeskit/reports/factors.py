@@ -40,14 +40,15 @@ class Table:
     of: tuple[int, ...]  # questions
     steps: tuple[int, ...]
     table: Float  # (cells, K)
+    weight: float = 1.0  # how much it counts
 
     def terms(self, codings: Sequence[Coding], read: Sequence[Float]) -> Float:
         cells = sum((codings[q].of(read[q]) + FRONT) * step for q, step in zip(self.of, self.steps, strict=True))
-        out: Float = self.table[np.asarray(cells)]
+        out: Float = self.table[np.asarray(cells)] * self.weight
         return out
 
     def json(self, store: Store) -> dict[str, Any]:
-        return {"of": self.of, "steps": self.steps, "table": store.close(self.table)}
+        return {"of": self.of, "steps": self.steps, "table": store.close(self.table), "weight": self.weight}
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Shape:
     curve: Curve
     missing: Float  # (K,)
     zero: Float | None = None  # (K,) where zero has a probability of its own
+    weight: float = 1.0  # how much it counts
 
     def terms(self, codings: Sequence[Coding], read: Sequence[Float]) -> Float:
         x = read[self.of[0]]
@@ -66,11 +68,12 @@ class Shape:
         out[known] = self.curve.at(x[known])
         if self.zero is not None:
             out[x == 0] = self.zero
-        return out
+        return out * self.weight
 
     def json(self, store: Store) -> dict[str, Any]:
         zero = None if self.zero is None else self.zero.tolist()
-        return {"of": self.of, "curve": self.curve.json(store), "missing": self.missing.tolist(), "zero": zero}
+        curve = self.curve.json(store)
+        return {"of": self.of, "curve": curve, "missing": self.missing.tolist(), "zero": zero, "weight": self.weight}
 
 
 @dataclass(frozen=True)

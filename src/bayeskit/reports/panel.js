@@ -1,5 +1,5 @@
 // The what-if panel: asks for a value of each column, for priors and costs, and shows what follows.
-(() => {
+(async () => {
   "use strict";
   const source = document.getElementById("program");
   if (!source) return;
@@ -7,7 +7,7 @@
   const panel = document.getElementById("panel");
   const { classes, questions } = program;
   const K = classes.length, FEW = 20, STEPS = 10, MANY = 12;
-  const { values, prior, parts, terms, posterior, evidence } = modelOf(program);
+  const { values, prior, parts, terms, posterior, evidence } = modelOf(program, await unpack(program.numbers));
   const costs = program.costs.map((row) => row.slice());
   let chosen = -1; // the class explained; -1 is the most probable
 

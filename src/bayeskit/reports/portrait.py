@@ -48,7 +48,7 @@ def portraits(program: Program, told: Mapping[str, float]) -> Section | None:
 def _portrait(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
     question, weight = program.questions[j], program.voices[0].weight
     if question.levels is not None:
-        return _levels(question, factor.table * weight) if isinstance(factor, Table) else ""
+        return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
     if not question.high > question.low:
         return ""
     x = np.linspace(question.low, question.high, POINTS)

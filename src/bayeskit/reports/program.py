@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,13 +96,17 @@ class Program:
         return float(known.max(initial=0.0)), len(known)
 
     def json(self) -> dict[str, Any]:
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
         store = Store()
         voices = [voice.json(store) for voice in self.voices]
         return {
             "classes": self.classes,
             "questions": [q.json() for q in self.questions],
             "voices": voices,
-            "tables": store.tables,
+            "numbers": store.json(),
             "base": self.base.tolist(),
             "own": self.own.tolist(),
             "backOff": self.back_off,

@@ -1,5 +1,23 @@
 // The voices of a model: what each says of the values asked for, column by column.
-function voicesOf(program, values) {
+// Numbers are packed: tables one after the other, of doubles, or of whole steps of a unit of which the lowest is minus
+// infinity.
+async function unpack({ parts, data }) {
+  const packed = new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))]);
+  const raw = await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+  const view = new DataView(raw);
+  let at = 0;
+  return parts.map(([bytes, unit, count]) => {
+    const out = new Float64Array(count);
+    for (let i = 0; i < count; i++, at += bytes) {
+      if (bytes === 8) { out[i] = view.getFloat64(at, true); continue; }
+      const step = view.getInt32(at, true);
+      out[i] = step === -2147483648 ? -Infinity : step * unit;
+    }
+    return out;
+  });
+}
+
+function voicesOf(program, unpacked, values) {
   "use strict";
   const { classes, questions } = program;
   const K = classes.length, Q = questions.length, FRONT = 2, TIE = 1e-10;
@@ -10,15 +28,6 @@ function voicesOf(program, values) {
     return most === -Infinity ? most : most + Math.log(numbers.reduce((sum, v) => sum + Math.exp(v - most), 0));
   }
 
-  // Tables are doubles, or whole steps of a unit of which the lowest is minus infinity.
-  const unpacked = program.tables.map(({ bytes, unit, data }) => {
-    const raw = Uint8Array.from(atob(data), (c) => c.charCodeAt(0)), view = new DataView(raw.buffer);
-    if (bytes === 8) return Float64Array.from({ length: raw.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
-    return Float64Array.from({ length: raw.length / 4 }, (_, i) => {
-      const step = view.getInt32(4 * i, true);
-      return step === -2147483648 ? -Infinity : step * unit;
-    });
-  });
   const row = (table, i, wide = K) => Array.from(table.subarray(i * wide, (i + 1) * wide));
 
   // The first place whose border is not below x.
@@ -81,11 +90,11 @@ function voicesOf(program, values) {
       const slope = row(unpacked[c.slope], i);
       return row(unpacked[c.left], i).map((v, k) => v + slope[k] * (x - breaks[i]));
     },
-    grid(c, x) {
-      const table = unpacked[c.values];
-      const at = (x - c.low) / c.step, i = within(Math.floor(at), 1, table.length / K - 3), t = at - i;
-      const w = [-t * (t - 1) * (t - 2) / 6, (t + 1) * (t - 1) * (t - 2) / 2, -(t + 1) * t * (t - 2) / 2, (t + 1) * t * (t - 1) / 6];
-      return classes.map((_, k) => w.reduce((sum, weight, j) => sum + weight * table[(i - 1 + j) * K + k], 0));
+    cubics(c, x) {
+      const table = unpacked[c.values], breaks = unpacked[c.breaks], i = within(place(breaks, x) - 1, 0, breaks.length - 2);
+      const t = (3 * (x - breaks[i])) / (breaks[i + 1] - breaks[i]);
+      const w = [-(t - 1) * (t - 2) * (t - 3) / 6, t * (t - 2) * (t - 3) / 2, -t * (t - 1) * (t - 3) / 2, t * (t - 1) * (t - 2) / 6];
+      return classes.map((_, k) => w.reduce((sum, weight, j) => sum + weight * table[(4 * i + j) * K + k], 0));
     },
   };
 
@@ -99,7 +108,7 @@ function voicesOf(program, values) {
     const cell = (factor) => factor.of.reduce((sum, q, i) => sum + (code(voice.codings[q], q) + FRONT) * factor.steps[i], 0);
     const product = (tables) => tables.reduce((sum, f) => {
       const at = cell(f) * K, table = unpacked[f.table];
-      for (let k = 0; k < K; k++) sum[k] += table[at + k];
+      for (let k = 0; k < K; k++) sum[k] += f.weight * table[at + k];
       return sum;
     }, zeros());
     // The mean of the products of tables over the parents that are known; the product of the plain ones without any.
@@ -111,14 +120,14 @@ function voicesOf(program, values) {
     const out = questions.map(zeros);
     for (const factor of voice.factors) {
       if (factor.curve) {
-        shape(factor).forEach((v, k) => { out[factor.of[0]][k] += v; });
+        shape(factor).forEach((v, k) => { out[factor.of[0]][k] += factor.weight * v; });
         continue;
       }
       let at = factor.steps.reduce((sum, step) => sum + (FRONT - 1) * step, 0), before = zeros();
       const members = factor.of.map((q, i) => [q, factor.steps[i]]).sort((a, b) => a[0] - b[0]);
       for (const [q, step] of members) {
         at += (code(voice.codings[q], q) + 1) * step;
-        const after = row(unpacked[factor.table], at);
+        const after = row(unpacked[factor.table], at).map((v) => factor.weight * v);
         after.forEach((v, k) => { out[q][k] += v === before[k] ? 0 : v - before[k]; });
         before = after;
       }

@@ -33,7 +33,8 @@ from bayeskit.structures.neighbours import NeighbourDensity
 AGREES = 1e-6  # what a panel may differ from Python
 FAR = 1e-4  # a panel that differs by more is left out
 COLUMNS = 2000  # of which a panel can hold terms
-ROOM = 2_200_000  # characters of all tables: the page stays under three million
+MOST = 4_000_000  # numbers of one classifier, before they are packed
+ROOM = 2_300_000  # characters of all numbers: the page stays under three million
 
 
 class Unwritten(Exception):
@@ -55,13 +56,14 @@ class WhatIf:
 
         ``rows`` says whether learned rows may be in the page; neighbours cannot be found without.
         """
-        if table is None or proba is None:
+        if table is None:
             return cls(None, "the rows were streamed and none was kept, so the range of values is not known")
         try:
             program = _program(estimator, table.profiles)
             _check_room(program, rows)
         except Unwritten as why:
             return cls(None, str(why))
+        assert proba is not None  # what can be written down can be explained
         gap, checked = program.gap(table.values(which, [q.name for q in program.questions]), proba)
         if gap > FAR:
             return cls(None, f"what could be written down differs from the model by {gap:.1g}")
@@ -146,7 +148,7 @@ def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None 
         _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
         return _near(model, first, asked, lens)
     if density.additive and density.parts == model.schema.names:
-        return Additive(model, asked).factors()
+        return Additive.of(model, asked).factors()
     raise Unwritten(f"{name} cannot be written down term by term")
 
 
@@ -164,18 +166,20 @@ def _near(model: Model, density: NeighbourDensity, asked: Sequence[Question], le
 
 def _check_numbers(name: str, numbers: int) -> None:
     """Refuse early what cannot fit."""
-    if numbers * 5 > ROOM:
+    if numbers > MOST:
         raise Unwritten(f"{name} has {numbers:,} numbers, too many for a page")
 
 
 def _check_room(program: Program, rows: bool) -> None:
     if program.rows and not rows:
         raise Unwritten("neighbours are looked up in the learned rows, which were to stay out of the page (rows=False)")
-    store, sizes = Store(), {}
-    for voice in program.voices:
-        before = store.size
-        voice.json(store)
-        sizes[voice.name] = store.size - before
-    if store.size > ROOM:
+    whole, sizes = len(program.json()["numbers"]["data"]), {}
+    if whole > ROOM:
+        for voice in program.voices:
+            store = Store()
+            voice.json(store)
+            sizes[voice.name] = len(store.json()["data"])
         largest = max(sizes, key=lambda name: sizes[name])
-        raise Unwritten(f"its numbers do not fit a page of 3 MB ({largest} alone takes {sizes[largest] / 1e6:.1f} MB)")
+        raise Unwritten(
+            f"its numbers take {whole / 1e6:.1f} MB ({largest} alone {sizes[largest] / 1e6:.1f}), too much for a page"
+        )
