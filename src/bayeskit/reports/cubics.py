@@ -43,8 +43,9 @@ class Cubics:
 def refined(ask: Callable[[Mapping[int, Float]], Float], start: Mapping[int, Float], most: int) -> dict[int, Cubics]:
     """Curves of several columns at once, from the ends of their first pieces: those that are off are halved.
 
-    ``ask`` gives terms at some values of some columns: (n, columns, K). Columns with terms that are not finite have
-    no curve. Where ``most`` pieces, of all curves together, are not enough, the worst are halved.
+    A bump that lies between all places of a first piece is not seen: begin with those of an ``Axis``. ``ask`` gives
+    terms at some values of some columns: (n, columns, K). Columns with terms that are not finite have no curve. Where
+    ``most`` pieces, of all curves together, are not enough, the worst are halved.
     """
     done: dict[int, list[tuple[Float, Float]]] = {j: [] for j in start}
     left, count = dict(start), 0
