@@ -335,6 +335,21 @@ def test_a_new_prior_moves_the_odds_only():
     )
 
 
+def test_columns_left_out_of_the_printed_page_count_as_missing():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 9))
+    model = bk.NaiveBayes().fit(X, X[:, 0] + X[:, 4] > 0)
+    chart = model.nomogram(True)
+    page = chart.plot(most=2)
+    shown = [s.name for s in page.scales]
+    kept = [int(name[1:]) for name in shown]
+    some = np.full_like(X, np.nan)
+    some[:, kept] = X[:, kept]
+    read = page.probability(chart.points(X)[:, kept].sum(axis=1))
+    assert read == pytest.approx(model.predict_proba(some)[:, 1], abs=1e-9)
+    assert page.total(page.probability(120.0)) == pytest.approx(120.0)
+
+
 @pytest.mark.parametrize(("method", "classes"), [("temperature", 2), ("temperature", 3), ("sigmoid", 2)])
 def test_points_of_a_calibrated_model_give_its_posterior(method, classes):
     X, y = mixed(classes=classes)

@@ -147,13 +147,23 @@ class Nomogram(Shown):
         )
 
     def plot(self, most: int = 12, ax: Any = None) -> Any:
-        """A page to print: an axis of points, one for each column, the total and the probability."""
+        """A page to print: an axis of points, one for each column, the total and the probability.
+
+        Only the columns with the most points are shown, ``most`` of them; the others count as missing.
+        """
         from bayeskit.plots.nomogram import NomogramDisplay
 
         ranked = sorted(self.scales, key=lambda s: -float(np.ptp(s.points)))[:most]
         shown = [s for s in self.scales if s in ranked]
-        left_out = len(self.scales) - len(shown)
-        return NomogramDisplay.from_scales(shown, self.probability, self.total, self._says, left_out).plot(ax)
+        others = [s for s in self.scales if s not in ranked]
+        silent = sum(s.missing for s in others)
+        return NomogramDisplay.from_scales(
+            shown,
+            lambda total: self.probability(total + silent),
+            lambda chance: self.total(chance) - silent,
+            self._says,
+            len(others),
+        ).plot(ax)
 
     @property
     def _says(self) -> str:

@@ -101,9 +101,10 @@ class NomogramDisplay(Display):
         ax.tick_params(axis="y", length=0)
         for side in ("top", "right", "bottom", "left"):
             ax.spines[side].set_visible(False)
-        rest = f"; {self.left_out} columns with fewer points are not shown" if self.left_out else ""
-        rest += f"; {lost} values without room for a label are in frame()" if lost else ""
-        ax.set_title(f"Add the points of each column (○ if it is missing){rest}", fontsize=10, color=INK, loc="left")
+        rest = [f"{self.left_out} columns with fewer points count as missing"] if self.left_out else []
+        rest += [f"{lost} values without room for a label are in frame()"] if lost else []
+        title = "Add the points of each column (○ if it is missing)" + ("\n" + "; ".join(rest) if rest else "")
+        ax.set_title(title, fontsize=10, color=INK, loc="left")
 
 
 def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
@@ -129,9 +130,9 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
 
 
 def _numbers(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
-    """Round numbers along an axis, at their points."""
+    """Round numbers along an axis, at their points: as many as its length on paper has room for."""
     numbers = np.asarray(values, dtype=np.float64)
-    step = _round_step(float(np.ptp(numbers)) / 8)
+    step = _round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
     ticks = np.arange(np.ceil(numbers[0] / step), np.floor(numbers[-1] / step) + 0.5) * step
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 
