@@ -172,9 +172,11 @@ def test_many_levels_are_cut_to_the_most_frequent(tmp_path):
     [([[1.0], [2.0]], ["a", "b"]), (pd.DataFrame({"n" * 300: ["v" * 300, "w"] * 4}), ["a" * 300, "b"] * 4)],
     ids=["two rows", "300 characters"],
 )
-def test_odd_tables_have_a_report(tmp_path, X, y):
-    _, outline = written(tmp_path, bk.NaiveBayes(), X, y)
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.FullBayes()], ids=["naive", "full"])
+def test_odd_tables_have_a_report(tmp_path, X, y, model):
+    page, outline = written(tmp_path, model, X, y)
     assert "What if?" in outline.text
+    assert "nan" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL).replace("finance", "")
 
 
 def test_what_is_no_evaluation_is_refused(tmp_path):

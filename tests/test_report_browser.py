@@ -322,6 +322,18 @@ def test_many_columns_and_classes_fold(browser, folder):
     panel.page.close()
 
 
+@pytest.mark.parametrize("model", [bk.FullBayes(), bk.AutoBayes(max_candidates=8)], ids=["normal", "pool"])
+def test_evidence_beyond_all_bounds_stays_inside_the_page(browser, folder, model):
+    """Classes told apart perfectly: weights of evidence of millions of bits, and labels of 300 letters."""
+    table = pd.DataFrame({"n" * 300: ["v" * 300, "w"] * 20, "x": np.tile([0.0, 1e9], 20) + np.arange(40)})
+    evaluation = bk.evaluate(model, table, np.array(["a" * 300, "b"] * 20), bk.Holdout(0.5))
+    panel = Panel(browser, bk.report(evaluation, folder / "sure.html"), 390)
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert sum(panel.posterior()) == pytest.approx(1)
+    assert panel.complaints == []
+    panel.page.close()
+
+
 def test_network_marginals_follow_the_evidence(browser, folder):
     rng = np.random.default_rng(5)
     a, b, c, d = (rng.dirichlet(np.ones(k), size=s) for k, s in ((2, ()), (3, (2,)), (2, (2,)), (3, (3, 2))))

@@ -14,7 +14,8 @@
   const shown = (p) => (Number.isNaN(p) ? "–" : p > 0 && p < 0.0001 ? "< 0.0001" : p.toFixed(4));
   const exact = (x) => String(Number(x.toPrecision(12)));
   const short = (x) => String(Number(x.toPrecision(6)));
-  const signed = (x) => (Math.abs(x) < 0.005 ? "" : x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? Math.abs(x).toFixed(2) : "∞");
+  const brief = (x) => (x < 1000 ? x.toFixed(2) : x < 1e5 ? x.toFixed(0) : x.toExponential(1).replace("+", ""));
+  const signed = (x) => (Math.abs(x) < 0.005 ? "" : x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? brief(Math.abs(x)) : "∞");
 
   const setters = []; // by question: shows the value it now has
 
