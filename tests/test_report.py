@@ -255,3 +255,12 @@ def test_notebooks_show_models_and_explanations():
         assert "<b>" not in shown
         assert Outline(shown).open == []
     assert "NaiveBayes" in bk.NaiveBayes()._repr_html_()
+
+
+def test_notebooks_show_the_candidates_of_a_pool():
+    table = pd.DataFrame({"<b>": ["<i>", "x"] * 15, "n": np.arange(30.0)})
+    model = bk.AutoBayes(max_candidates=2)
+    assert "AutoBayes" in model._repr_html_()
+    shown = model.fit(table, ["<u>", "w"] * 15)._repr_html_()
+    assert "naive, families chosen" in shown
+    assert Outline(shown).open == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 import warnings
 from collections import defaultdict
@@ -377,6 +378,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
         check_is_fitted(self, "encoder_")
         return self.roll_
+
+    def _html_repr(self) -> str:
+        """In a notebook: the settings, and once fitted what became of the candidates."""
+        if not hasattr(self, "encoder_"):
+            return str(super()._html_repr())
+        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
     # -- keeping ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ function modelOf(program, unpacked) {
   const BIT = Math.LN2;
   const values = questions.map((q) => q.start);
   const prior = program.prior.slice();
-  const { heard, logsum, zeros } = voicesOf(program, unpacked, values);
+  const { heard, zeros } = voicesOf(program, unpacked, values);
   const added = (a, b, by = 1) => a.map((v, k) => v + by * b[k]);
 
   // What the prior begins with, and what each column, the neighbours and the backing-off add, as Python's explanations

@@ -1,44 +1,11 @@
 // The voices of a model: what each says of the values asked for, column by column.
-// Numbers are packed: tables one after the other, of doubles, or of whole steps of a unit of which the lowest is minus
-// infinity.
-async function unpack({ parts, data }) {
-  const packed = new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))]);
-  const raw = await new Response(packed.stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
-  const view = new DataView(raw);
-  let at = 0;
-  return parts.map(([bytes, unit, count]) => {
-    const out = new Float64Array(count);
-    for (let i = 0; i < count; i++, at += bytes) {
-      if (bytes === 8) { out[i] = view.getFloat64(at, true); continue; }
-      const step = view.getInt32(at, true);
-      out[i] = step === -2147483648 ? -Infinity : step * unit;
-    }
-    return out;
-  });
-}
-
 function voicesOf(program, unpacked, values) {
   "use strict";
   const { classes, questions } = program;
   const K = classes.length, Q = questions.length, FRONT = 2, TIE = 1e-10;
   const zeros = () => new Array(K).fill(0);
 
-  function logsum(numbers) {
-    const most = numbers.reduce((a, b) => Math.max(a, b), -Infinity);
-    return most === -Infinity ? most : most + Math.log(numbers.reduce((sum, v) => sum + Math.exp(v - most), 0));
-  }
-
   const row = (table, i, wide = K) => Array.from(table.subarray(i * wide, (i + 1) * wide));
-
-  // The first place whose border is not below x.
-  function place(borders, x) {
-    let low = 0, high = borders.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (borders[middle] < x) low = middle + 1; else high = middle;
-    }
-    return low;
-  }
 
   let hidden = () => false; // questions taken as missing for the moment
 
@@ -150,29 +117,6 @@ function voicesOf(program, unpacked, values) {
     },
   };
   const facet = (f) => facets[f.form](f, hidden(f.of) ? null : values[f.of]);
-
-  // The lower factor of a covariance over some of its columns, which is given by its lower half.
-  function cholesky(half, start, some) {
-    const L = some.map(() => new Float64Array(some.length));
-    some.forEach((a, i) => {
-      for (let j = 0; j <= i; j++) {
-        let sum = half[start + (a * (a + 1)) / 2 + some[j]];
-        for (let m = 0; m < j; m++) sum -= L[i][m] * L[j][m];
-        L[i][j] = i === j ? Math.sqrt(sum) : sum / L[j][j];
-      }
-    });
-    return L;
-  }
-
-  function solved(L, x) {
-    const out = new Float64Array(x.length);
-    for (let i = 0; i < x.length; i++) {
-      let sum = x[i];
-      for (let m = 0; m < i; m++) sum -= L[i][m] * out[m];
-      out[i] = sum / L[i][i];
-    }
-    return out;
-  }
 
   const kept = new Map(); // factors of the covariances, by voice and the numbers that are there
 
@@ -287,5 +231,5 @@ function voicesOf(program, unpacked, values) {
     return { start, told, together: voice.kind === "near" ? near(voice) : zeros() };
   }
 
-  return { heard, logsum, zeros };
+  return { heard, zeros };
 }

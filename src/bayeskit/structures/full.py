@@ -181,7 +181,7 @@ class FullDensity:
 
     def _log(self, z: Float, codes: Int, own: Own | None) -> Float:
         if not self.normals.numbers.columns:
-            return self.joint.log(codes, own)
+            return self.joint.log(codes, own) if self.joint.columns else np.zeros((len(z), self.classes))
         if not self.joint.columns:
             return self._numbers(z, None, own)
         return mixed(self.joint, self.normals, z, codes, own)
