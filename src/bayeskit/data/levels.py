@@ -89,6 +89,13 @@ class Levels:
         return tables
 
     @cached_property
+    def texts(self) -> tuple[bytes, Int, Code]:
+        """The levels that are text, one after the other in UTF-8: the bytes, where each begins, and its code."""
+        known = [(str(v).encode("utf-8", "surrogatepass"), c) for (f, v), c in self.index.items() if f == TEXT]
+        start = np.cumsum([0, *(len(text) for text, _ in known)], dtype=np.int64)
+        return b"".join(text for text, _ in known), start, np.array([c for _, c in known], dtype=np.int32)
+
+    @cached_property
     def words(self) -> NDArray[np.uint64]:
         """Hashes of the levels, whatever their codes: (n,)."""
         return np.concatenate([np.empty(0, dtype=np.uint64), *map(word, self.keys)])

@@ -116,10 +116,10 @@ def _once(names: list[str]) -> list[str]:
 def _pandas(X: Any) -> pa.Table:
     names = _once([str(name) for name in X.columns])
     try:
-        table = pa.Table.from_pandas(X.set_axis(names, axis=1), preserve_index=False)
+        columns = [pa.array(column, from_pandas=True) for _, column in X.items()]
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"a column mixes types: {error}; convert it to one type, text for instance") from error
-    return table.replace_schema_metadata(None)
+    return pa.table(columns, names=names)
 
 
 def _unique(table: pa.Table) -> pa.Table:

@@ -87,17 +87,17 @@ class Augmented(Discrete):
     def fit(self, statistic: Sliced, context: Context) -> AugmentedDensity:
         levels = statistic["levels"]
         every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
-        tables, arcs, strengths = [], [], []
-        for child, (parents, counts) in zip(every, self._counts(statistic), strict=True):
-            found = Conditional.of(counts, child, self.strength, self.backoff, self.toll)
-            arcs.append(parents[: found.parents])
-            strengths.append(found.strength)
-            table = found.logs(child, [every[p] for p in arcs[-1]])
+        asked = list(self._counts(statistic))
+        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
+        arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
+        tables = []
+        for child, parents, found in zip(every, arcs, chosen, strict=True):
+            table = found.logs(child, [every[p] for p in parents])
             tables.append(table.reshape(-1, table.shape[-1]))
         offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
         sizes = tuple(margin.counts.shape[1] for margin in every)
         whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
-        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(strengths))
+        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(found.strength for found in chosen))
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,10 +12,9 @@ from bayeskit.arrays import Float, Int
 from bayeskit.likelihood import Context
 from bayeskit.smoothing import Laplace
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.leaning import TINY, Filled, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
-STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # pseudo-rows that leave-one-out chooses from
-TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
 
@@ -79,41 +78,61 @@ class Conditional:
         cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
-        most = counts.ndim - 2
-        if toll is None and most:
-            return cls._leaning(counts, child, strength, backoff)
-        price = (toll or 0.0) * float(np.log(max(counts.sum(), 1.0)))
-        top = _foretold(_last(counts, 0), child, backoff)
-        best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
-        for used in range(1, most + 1):
-            found = cls._leaning(_last(counts, used), child, strength, backoff)
-            if found.score - used * price > top:
-                best, top = found, found.score - used * price
+        (found,) = cls.each([counts], [child], strength, backoff, toll)
+        return found
+
+    @classmethod
+    def each(
+        cls,
+        tables: Sequence[Float],
+        children: Sequence[Margin],
+        strength: float | None,
+        backoff: str = BOTH,
+        toll: float | None = 2.0,
+    ) -> list[Conditional]:
+        """Of several columns: what is chosen for each does not depend on the others, but is worked out together."""
+        alone = [_last(counts, 0) for counts in tables]
+        price = [(toll or 0.0) * float(np.log(max(counts.sum(), 1.0))) for counts in alone]
+        best: list[Conditional] = [
+            cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
+            for child, top in zip(children, _foretold(alone, children, backoff), strict=True)
+        ]
+        top = [found.score for found in best]
+        for used in range(1, max((counts.ndim - 2 for counts in tables), default=0) + 1):
+            some = [
+                t
+                for t, counts in enumerate(tables)
+                if counts.ndim - 2 == used or (counts.ndim - 2 > used and toll is not None)
+            ]
+            first = [_last(tables[t], used) for t in some]
+            for t, found in zip(some, cls._leaning(first, [children[t] for t in some], strength, backoff), strict=True):
+                if toll is None or found.score - used * price[t] > top[t]:
+                    best[t], top[t] = found, found.score - used * price[t]
         return best
 
     @classmethod
-    def _leaning(cls, counts: Float, child: Margin, strength: float | None, backoff: str) -> Conditional:
-        there = np.nonzero(counts)
-        within = counts.sum(axis=-1, keepdims=True)
-        weight = counts[there]
-        mass, total = np.maximum(weight - 1, 0), np.maximum(np.broadcast_to(within, counts.shape)[there] - 1, 0)
-        base, others = _across(child.share, counts.ndim), _across(child.others, counts.ndim)
+    def _leaning(
+        cls, tables: Sequence[Float], children: Sequence[Margin], strength: float | None, backoff: str
+    ) -> Iterator[Conditional]:
+        """With all parents of each table."""
+        cells, strengths = Filled.of(tables), strengths_of(strength, len(tables))
+        others = _flat(child.others for child in children)[cells.margin]
+        bases = [child.share for child in children]
+        shared = [np.empty(0)] * len(tables)
+        known = [(1.0, others)]
         if backoff == EVEN:
-            strength = child.smoothing * counts.shape[-1]
-            base = others = np.full_like(others, 1 / max(counts.shape[-1], 1))
+            strengths = np.array([[child.smoothing * child.share.shape[1] for child in children]])
+            bases = [np.full_like(child.share, 1 / max(child.share.shape[1], 1)) for child in children]
+            known = [(1.0, _flat(bases)[cells.margin])]
         elif backoff == BOTH:
-            pooled, pooled_others = _pooled(counts, child)
-        tried = []
-        strengths = np.array(STRENGTHS if strength is None else (strength,))
-        for part in SHARES[backoff]:
-            alone = others if part == 1 else part * others + (1 - part) * pooled_others
-            known = np.broadcast_to(alone, counts.shape)[there]
-            foretold = (mass + strengths[:, None] * known) / (total + strengths[:, None])
-            scores = np.log(np.maximum(foretold, TINY)) @ weight
-            tried += [(score, s, part) for score, s in zip(scores.tolist(), strengths.tolist(), strict=True)]
-        score, s, part = max(tried)
-        base = base if part == 1 else part * base + (1 - part) * pooled
-        return cls((counts + s * base) / (within + s), within, s, score)
+            shared, shared_others = _shared(tables, cells, children)
+            known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
+        lean = cells.best(known, strengths)
+        for t, (counts, base) in enumerate(zip(tables, bases, strict=True)):
+            within, base = counts.sum(axis=-1, keepdims=True), _across(base, counts.ndim)
+            s, part = float(lean.strength[t]), float(lean.part[t])
+            base = base if part == 1 else part * base + (1 - part) * shared[t]
+            yield cls((counts + s * base) / (within + s), within, s, float(lean.score[t]))
 
     @property
     def parents(self) -> int:
@@ -152,23 +171,36 @@ def _last(counts: Float, used: int) -> Float:
     return out
 
 
-def _foretold(counts: Float, child: Margin, backoff: str) -> float:
-    """Sum of log p of the rows without any parent, each without itself; (K, m).
+def _foretold(tables: Sequence[Float], children: Sequence[Margin], backoff: str) -> list[float]:
+    """Sums of log p of the rows without any parent, each without itself; tables (K, m).
 
     Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
     """
-    there = np.nonzero(counts)
-    weight, of_class, of_all = counts[there], child.others[there], child.pooled[there[1]]
-    mixed = (np.maximum(part * of_class + (1 - part) * of_all, TINY) for part in SHARES[backoff])
-    return max(float(weight @ np.log(share)) for share in mixed)
+    cells = Filled.of(tables)
+    of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
+    tried = [cells.scored(part * of_class + (1 - part) * of_all) for part in SHARES[backoff]]
+    found: list[float] = np.max(tried, axis=0).tolist()
+    return found
 
 
-def _pooled(counts: Float, child: Margin) -> tuple[Float, Float]:
-    """P(x | parents) of all classes together, leaning on P(x), and the same without one row: (1, parents..., m)."""
-    share, pooled = child.pooled[None], counts.sum(axis=0, keepdims=True)
-    found = Conditional._leaning(pooled, Margin(share, share, share, 1.0, None), None, CLASS)
-    others = np.maximum(pooled - 1, 0) + found.strength * _across(share, counts.ndim)
-    return found.share, others / (np.maximum(found.within - 1, 0) + found.strength)
+def _shared(tables: Sequence[Float], cells: Filled, children: Sequence[Margin]) -> tuple[list[Float], Float]:
+    """P(x | parents) of all classes together, leaning on P(x): of each table (1, parents..., m), and of each of the
+    cells as it is without one of its rows."""
+    pooled, alone = cells.pooled(), _flat(child.pooled for child in children)
+    strength = pooled.best([(1.0, alone[pooled.margin])], strengths_of(None, len(tables))).strength
+    rows = strength[pooled.table]
+    others = np.zeros(int(cells.shapes[:, 1:].prod(axis=1).sum()))
+    others[pooled.shared] = (pooled.mass + rows * alone[pooled.margin]) / (pooled.total + rows)
+    found = []
+    for counts, child, s in zip(tables, children, strength.tolist(), strict=True):
+        whole = counts.sum(axis=0, keepdims=True)
+        found.append((whole + s * _across(child.pooled[None], counts.ndim)) / (whole.sum(axis=-1, keepdims=True) + s))
+    return found, others[cells.shared]
+
+
+def _flat(arrays: Iterable[Float]) -> Float:
+    """One after the other: (all cells,)."""
+    return np.concatenate([np.empty(0), *(array.ravel() for array in arrays)])
 
 
 def _across(by_class: Float, axes: int) -> Float:

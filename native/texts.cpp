@@ -1,0 +1,146 @@
+// Texts to level codes through a hash table per column.
+#include <cstring>
+#include "bindings.h"
+
+namespace {
+
+// Texts one after the other in Arrow's layout: text i is data[offset[i] .. offset[i + 1]); the bit from + i of `valid`
+// says whether it is there.
+template <typename Offset> struct Texts {
+    const char *offset, *data;
+    const uint8_t *valid;
+    int64_t bytes, from;
+
+    int64_t at(int64_t i) const {
+        Offset v;
+        std::memcpy(&v, offset + int64_t(sizeof v) * i, sizeof v);
+        return v;
+    }
+    bool missing(int64_t i) const { return valid && !(valid[(from + i) >> 3] >> ((from + i) & 7) & 1); }
+};
+
+// Up to eight bytes are their own word; a longer text has a hash, and is compared as a whole.
+uint64_t word_of(const char *text, int64_t length, const char *end) {
+    uint64_t word = 0;
+    if (length <= 8) {
+        if (end - text >= 8) {
+            std::memcpy(&word, text, 8);
+            return length == 8 ? word : word & ((uint64_t(1) << (8 * length)) - 1);
+        }
+        for (int64_t i = 0; i < length; ++i) word |= uint64_t(uint8_t(text[i])) << (8 * i);
+        return word;
+    }
+    uint64_t hash = uint64_t(length);
+    for (int64_t i = 0; i < length; i += 8) {
+        uint64_t part;
+        std::memcpy(&part, text + (i + 8 <= length ? i : length - 8), 8);
+        hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+struct Slot {
+    uint64_t word;
+    int64_t length;  // -1: nothing here
+    const char *text;
+    int32_t code;
+};
+
+class Index {
+    std::vector<Slot> slots;
+    int shift = 60;
+
+    size_t place(uint64_t word, int64_t length) const {
+        return size_t(((word ^ uint64_t(length)) * 0x9E3779B97F4A7C15u) >> shift);
+    }
+
+  public:
+    Index(const char *bytes, const int64_t *start, const int32_t *code, int64_t keys) {
+        while ((int64_t(1) << (64 - shift)) < 2 * keys) --shift;
+        slots.assign(size_t(1) << (64 - shift), {0, -1, nullptr, -2});
+        for (int64_t k = 0; k < keys; ++k) {
+            int64_t length = start[k + 1] - start[k];
+            const char *text = bytes + start[k];
+            uint64_t word = word_of(text, length, text + length);
+            size_t at = place(word, length);
+            while (slots[at].length >= 0) at = (at + 1) & (slots.size() - 1);
+            slots[at] = {word, length, text, code[k]};
+        }
+    }
+
+    int32_t find(const char *text, int64_t length, const char *end) const {
+        uint64_t word = word_of(text, length, end);
+        for (size_t at = place(word, length);; at = (at + 1) & (slots.size() - 1)) {
+            const Slot &slot = slots[at];
+            if (slot.length < 0) return -2;
+            if (slot.word == word && slot.length == length && (length <= 8 || !std::memcmp(slot.text, text, size_t(length))))
+                return slot.code;
+        }
+    }
+};
+
+// How many texts are not in the index; -1 if an offset leaves them.
+template <typename Offset>
+int64_t look_up(Texts<Offset> t, const Index &index, int64_t rows, int32_t missing, int32_t *out) {
+    int64_t here = rows ? t.at(0) : 0, lost = 0;
+    bool good = true;
+    for (int64_t i = 0; i < rows; ++i) {
+        int64_t next = t.at(i + 1);
+        if (t.missing(i)) {
+            out[i] = missing;
+        } else if (here < 0 || next < here || next > t.bytes) {
+            good = false;
+            out[i] = -1;
+        } else {
+            out[i] = index.find(t.data + here, next - here, t.data + t.bytes);
+            lost += out[i] == -2;
+        }
+        here = next;
+    }
+    return good ? lost : -1;
+}
+
+std::vector<int64_t> texts(Input<int64_t, 2> columns, int64_t rows, nb::bytes known, Input<int64_t, 1> start,
+                           Input<int32_t, 1> code, Input<int64_t, 1> first, Output<int32_t, 2> out) {
+    size_t count = columns.shape(0);
+    require(columns.shape(1) == 8, "a column is offsets, data, valid, width, bytes, from, missing, place");
+    require(first.shape(0) == count + 1 && start.shape(0) == code.shape(0) + 1, "one entry more of first and start");
+    require(rows >= 0 && int64_t(out.shape(1)) == rows, "out must be (columns, rows)");
+    int64_t keys = int64_t(code.shape(0));
+    for (int64_t k = 0; k < keys; ++k) require(start.data()[k] <= start.data()[k + 1], "start must not decrease");
+    require(start.data()[0] >= 0 && start.data()[keys] <= int64_t(known.size()), "start leaves the texts");
+    for (size_t j = 0; j < count; ++j) {
+        const int64_t *c = columns.data() + 8 * j;
+        require(c[3] == 4 || c[3] == 8, "offsets are of 4 or 8 bytes");
+        require(c[7] >= 0 && c[7] < int64_t(out.shape(0)), "out has no such row");
+        require(first.data()[j] >= 0 && first.data()[j] <= first.data()[j + 1] && first.data()[j + 1] <= keys,
+                "first must not decrease");
+    }
+    std::vector<int64_t> unseen(count);
+    bool good = true;
+    {
+        nb::gil_scoped_release free;
+        for (size_t j = 0; j < count; ++j) {
+            const int64_t *c = columns.data() + 8 * j, from = first.data()[j];
+            Index index((const char *) known.data(), start.data() + from, code.data() + from, first.data()[j + 1] - from);
+            int32_t *to = out.data() + c[7] * rows, missing = int32_t(c[6]);
+            const char *offset = (const char *) c[0], *data = (const char *) c[1];
+            const uint8_t *valid = (const uint8_t *) c[2];
+            unseen[j] = c[3] == 8 ? look_up<int64_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to)
+                                  : look_up<int32_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to);
+            good &= unseen[j] >= 0;
+        }
+    }
+    require(good, "an offset leaves the texts");
+    return unseen;
+}
+
+}  // namespace
+
+void bind_texts(nb::module_ &m) {
+    m.def("texts", &texts, "columns"_a.noconvert(), "rows"_a, "known"_a, "start"_a.noconvert(), "code"_a.noconvert(),
+          "first"_a.noconvert(), "out"_a.noconvert(),
+          "Level codes of columns of texts: each is offsets, data, valid, width, bytes, from, missing and place in out, "
+          "its known texts are first[j] .. first[j + 1); returns how many of each were never seen (-2).");
+}
