@@ -40,9 +40,7 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
         wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
-        _ordered(wanted, column)
-        # the first come in order: whole numbers without gaps then are their own codes but for a constant
-        levels = levels.union(wanted) if len(levels) else wanted.canonical(np.ones(len(wanted), dtype=bool))
+        levels, _ = joined(levels, wanted, column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -82,6 +80,19 @@ def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
     if place.null_count:
         place = pc.fill_null(pc.cast(place, pa.int64()), len(keys))
     return [*keys, None], place.to_numpy(zero_copy_only=False)
+
+
+def joined(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | None]:
+    """Levels with new ones after them, and for each code of these, -1 the last, what it is now; None if it is the same.
+
+    The first come in order: whole numbers without gaps then are their own codes but for a constant.
+    """
+    _ordered(new, column)
+    if len(levels):
+        return levels.union(new), None
+    ordered = new.canonical(np.ones(len(new), dtype=bool))
+    same = ordered.keys == new.keys
+    return ordered, None if same else np.append(new.codes_in(ordered), -1).astype(np.int32)
 
 
 def _ordered(wanted: Levels, column: Column) -> None:

@@ -64,6 +64,9 @@ class Levels:
 
     keys: tuple[Key, ...] = ()
 
+    def __deepcopy__(self, memo: object) -> Levels:
+        return self  # a value; it may be long
+
     @classmethod
     def of(cls, values: Iterable[Any]) -> Levels:
         keys = (key(value) for value in values)
@@ -92,7 +95,7 @@ class Levels:
     def texts(self) -> tuple[bytes, Int, Code]:
         """The levels that are text, one after the other in UTF-8: the bytes, where each begins, and its code."""
         known = [(str(v).encode("utf-8", "surrogatepass"), c) for (f, v), c in self.index.items() if f == TEXT]
-        start = np.cumsum([0, *(len(text) for text, _ in known)], dtype=np.int64)
+        start = np.cumsum([0, *(len(text) for text, _ in known)], dtype=np.int64)[:-1]
         return b"".join(text for text, _ in known), start, np.array([c for _, c in known], dtype=np.int32)
 
     @cached_property

@@ -116,10 +116,15 @@ def _once(names: list[str]) -> list[str]:
 def _pandas(X: Any) -> pa.Table:
     names = _once([str(name) for name in X.columns])
     try:
-        columns = [pa.array(column, from_pandas=True) for _, column in X.items()]
+        columns = [pa.array(_held(column), from_pandas=True) for _, column in X.items()]
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"a column mixes types: {error}; convert it to one type, text for instance") from error
     return pa.table(columns, names=names)
+
+
+def _held(column: Any) -> Any:
+    """What a column of a frame keeps its values in, where that is Arrow's already."""
+    return column.array if hasattr(column.array, "__arrow_array__") else column
 
 
 def _unique(table: pa.Table) -> pa.Table:

@@ -11,51 +11,62 @@ import pyarrow.types as pt
 
 from bayeskit import _core
 from bayeskit.arrays import Code
-from bayeskit.data.coding import SAMPLE, codes_of
-from bayeskit.data.levels import MISSING, Levels
+from bayeskit.data.coding import codes_of, joined
+from bayeskit.data.levels import MISSING, TEXT, Levels
 from bayeskit.data.schema import Column
 
 FEW = 64  # levels for which a table is made however few the rows are
 
 
-def text_codes(values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], out: Code) -> list[int]:
-    """Fill in the codes (columns, rows) of the columns of text whose levels are known.
-
-    Returns how many values of each column are still to be coded, marked by -2: all where it is no text.
-    """
-    rows = out.shape[1]
-    left = [rows] * len(values)
-    asked = [
-        j for j, (v, some) in enumerate(zip(values, levels, strict=True)) if is_text(v) and _worth(len(some), rows)
-    ]
-    if not asked:
-        return left
-    known = [levels[j].texts for j in asked]
-    about = np.array([_layout(values[j], columns[j], levels[j], j) for j in asked], dtype=np.int64)
-    first = np.cumsum([0, *(len(codes) for _, _, codes in known)], dtype=np.int64)
-    begin = np.cumsum([0, *(len(whole) for whole, _, _ in known[:-1])], dtype=np.int64)
-    start = np.concatenate([*(b + ends[:-1] for b, (_, ends, _) in zip(begin, known, strict=True)), [0]])
-    start[-1] = begin[-1] + len(known[-1][0])
-    whole, codes = b"".join(k[0] for k in known), np.concatenate([k[2] for k in known])
-    for j, lost in zip(asked, _core.texts(about, rows, whole, start, codes, first, out), strict=True):
-        left[j] = lost
-    return left
+def any_codes(
+    values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+) -> list[Levels]:
+    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
+    known = list(levels)
+    together = [j for j, v in enumerate(values) if _suits(v, columns[j], known[j], grow)]
+    for j in sorted({*range(len(values))} - {*together}):
+        out[j], known[j] = codes_of(values[j], known[j], grow, columns[j])
+    if together:
+        _look_up(together, values, columns, known, grow, out)
+    return known
 
 
-def is_text(values: Any) -> bool:
-    """Whether these are texts in one of Arrow's two plain layouts."""
-    return isinstance(values, pa.Array) and (pt.is_string(values.type) or pt.is_large_string(values.type))
+def _suits(values: Any, column: Column, levels: Levels, grow: bool) -> bool:
+    """Whether these are texts in one of Arrow's two plain layouts, and a table of the levels is worth making."""
+    if not isinstance(values, pa.Array) or not (pt.is_string(values.type) or pt.is_large_string(values.type)):
+        return False
+    if column.missing == "level" and values.null_count:
+        return False
+    return len(levels) <= max(len(values), FEW) and (grow or any(k[0] == TEXT for k in levels.keys))
 
 
-def _worth(levels: int, rows: int) -> bool:
-    return 0 < levels <= max(rows, FEW)
+def _look_up(
+    which: Sequence[int],
+    values: Sequence[Any],
+    columns: Sequence[Column],
+    known: list[Levels],
+    grow: bool,
+    out: Code,
+) -> None:
+    """Fill in the codes of some columns, and put their new levels with the known ones."""
+    texts = [known[j].texts for j in which]
+    about = np.array([(*_layout(values[j]), -1, len(known[j]) if grow else -2, j) for j in which], dtype=np.int64)
+    first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
+    begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
+    start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
+    whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
+    for j, rows in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
+        if rows:
+            new = Levels(tuple((TEXT, v) for v in values[j].take(pa.array(rows)).to_pylist()))
+            known[j], moved = joined(known[j], new, columns[j])
+            if moved is not None:
+                out[j] = moved[out[j]]
 
 
-def _layout(values: pa.Array, column: Column, levels: Levels, place: int) -> tuple[int, ...]:
-    """Where a column lies in memory, the code of its holes, and its place among the codes."""
+def _layout(values: pa.Array) -> tuple[int, ...]:
+    """Where a column lies in memory: offsets, data, valid, width, bytes, from."""
     valid, offsets, data = values.buffers()
     width = 4 if pt.is_string(values.type) else 8
-    hole = levels.index.get(MISSING, -2) if column.missing == "level" else -1
     return (
         0 if offsets is None else offsets.address + width * values.offset,
         0 if data is None else data.address,
@@ -63,27 +74,4 @@ def _layout(values: pa.Array, column: Column, levels: Levels, place: int) -> tup
         width,
         0 if data is None else data.size,
         values.offset,
-        hole,
-        place,
     )
-
-
-def any_codes(
-    values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
-) -> list[Levels]:
-    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so.
-
-    Most levels of a text show in a few rows; the others are looked up, and what is not found goes the long way.
-    """
-    known = list(levels)
-    if grow and out.shape[1] > 4 * SAMPLE:
-        for j, (v, column) in enumerate(zip(values, columns, strict=True)):
-            if is_text(v) and not known[j]:
-                known[j] = codes_of(v.slice(0, SAMPLE), known[j], grow, column)[1]
-    for j, left in enumerate(text_codes(values, columns, known, out)):
-        if left == out.shape[1]:
-            out[j], known[j] = codes_of(values[j], known[j], grow, columns[j])
-        elif left and grow:
-            lost = np.flatnonzero(out[j] == -2)
-            out[j, lost], known[j] = codes_of(values[j].take(pa.array(lost)), known[j], grow, columns[j])
-    return known

@@ -19,6 +19,9 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 
 
+LEVELS = "levels"  # the name of tables of every column by itself, where there are any
+
+
 @dataclass(frozen=True)
 class Slices:
     """Columns as levels: those that have levels as they are, numbers by the right-closed interval they lie in.
@@ -119,7 +122,9 @@ class Sliced:
         return replace(self, parts=self.parts.subtract(other.parts), holes=self.holes.subtract(other.holes))
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
-        groups, levels = self.parts.occupied()
+        # a cell of several columns has weight only where each of them has
+        alone = self.parts.parts.get(LEVELS)
+        groups, levels = self.parts.occupied() if alone is None else alone.occupied()
         return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.holes.occupied()[1]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:

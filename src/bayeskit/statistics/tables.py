@@ -20,23 +20,14 @@ PAIRS_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which columns stand in which table, and where each table's cells begin; kept from batch to batch."""
+class Members:
+    """Which columns stand in which table, however many levels they have."""
 
     tables: tuple[tuple[str, ...], ...]
-    sizes: Mapping[str, int]
-
-    def __deepcopy__(self, memo: object) -> Layout:
-        return self  # a value; its tables may be many
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.sizes)
-
-    @cached_property
-    def offset(self) -> Int:  # (tables + 1,)
-        widths = [prod(self.sizes[n] for n in t) for t in self.tables]
-        return np.cumsum([0, *widths], dtype=np.int64)
+        return tuple(dict.fromkeys(name for t in self.tables for name in t))
 
     @cached_property
     def start(self) -> Int:  # (tables + 1,) where each table's columns begin in ``used``
@@ -57,6 +48,32 @@ class Layout:
         return out
 
     @cached_property
+    def only_pairs(self) -> bool:
+        return len(self.tables) >= PAIRS_AT_ONCE and all(len(t) == 2 for t in self.tables)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables over columns of so many levels, and where each table's cells begin; kept from batch to batch."""
+
+    members: Members
+    sizes: Mapping[str, int]  # in the order of the columns
+
+    def __deepcopy__(self, memo: object) -> Layout:
+        return self  # a value; its tables may be many
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        return self.members.tables
+
+    @cached_property
+    def offset(self) -> Int:  # (tables + 1,)
+        if self.members.padded.shape[1] > 2:  # Python's integers do not overflow
+            return np.cumsum([0, *(prod(self.sizes[n] for n in t) for t in self.tables)], dtype=np.int64)
+        widths = np.append(self.levels, 1).astype(np.int64)[self.members.padded].prod(axis=1)
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(widths)])
+
+    @cached_property
     def cells(self) -> tuple[Int, Int]:  # of each cell its table, and its place in it
         table = np.repeat(np.arange(len(self.tables)), np.diff(self.offset))
         return table, np.arange(self.offset[-1]) - self.offset[table]
@@ -64,10 +81,6 @@ class Layout:
     @cached_property
     def levels(self) -> Code:  # (columns,)
         return np.array(list(self.sizes.values()), dtype=np.int32)
-
-    @cached_property
-    def only_pairs(self) -> bool:
-        return len(self.tables) >= PAIRS_AT_ONCE and all(len(t) == 2 for t in self.tables)
 
     @property
     def spans(self) -> Iterator[tuple[tuple[str, ...], int, int]]:
@@ -85,8 +98,8 @@ class Tables:
     @classmethod
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
         named = tuple(tuple(t) for t in tables)
-        sizes = {name: 0 for t in named for name in t}
-        return cls(Layout(named, sizes), ExactSum.zeros((n_groups, sum(not t for t in named))))
+        members = Members(named)
+        return cls(Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named))))
 
     @property
     def groups(self) -> int:
@@ -106,21 +119,21 @@ class Tables:
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
         cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
         layout = self.layout
-        position = block.coded(layout.columns)
+        position = block.coded(layout.members.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)
         size[position] = layout.levels
-        columns = position[layout.used]
+        columns = position[layout.members.used]
         begin = layout.offset[:-1]
-        if block.weights is None and layout.only_pairs:
+        if block.weights is None and layout.members.only_pairs:
             _core.pairs(block.codes, block.groups, columns.reshape(-1, 2), size, begin, cells.limbs, cells.low)
         else:
-            start = layout.start
+            start = layout.members.start
             _core.count(block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low)
         return replace(self, cells=cells.carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
-        layout = Layout(self.tables, sizes)
+        layout = Layout(self.layout.members, sizes)
         same = all(
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
@@ -136,7 +149,7 @@ class Tables:
         old, new = np.append(self.layout.levels, 1).astype(np.int64), np.append(placed.levels, 1).astype(np.int64)
         table, rest = self.layout.cells
         cell, step, gone = placed.offset[table], np.ones_like(rest), np.zeros(len(rest), dtype=bool)
-        for column in self.layout.padded.T[::-1]:
+        for column in self.layout.members.padded.T[::-1]:
             of = column[table]
             rest, level = np.divmod(rest, old[of])
             code = whole[begin[of] + level]
@@ -147,7 +160,7 @@ class Tables:
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
-        wide = Layout(like.tables, sizes)
+        wide = Layout(like.layout.members, sizes)
         where = dict(zip(wide.tables, wide.offset.tolist(), strict=False))
         index = [np.empty(0, dtype=np.int64)]
         for t, begin, end in self.layout.spans:
@@ -176,7 +189,7 @@ class Tables:
         sizes = np.append(self.layout.levels, 1).astype(np.int64)
         begin = np.cumsum([0, *sizes])
         marked = np.zeros(begin[-1], dtype=bool)
-        for column in self.layout.padded.T[::-1]:
+        for column in self.layout.members.padded.T[::-1]:
             rest, level = np.divmod(rest, sizes[column[table]])
             marked[begin[column[table]] + level] = True
         levels = np.split(marked, begin[1:-1])
@@ -191,7 +204,7 @@ class Tables:
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""
         for names, begin, end in self.layout.spans:
-            layout = Layout((names,), {name: self.sizes[name] for name in names})
+            layout = Layout(Members((names,)), {name: self.sizes[name] for name in names})
             limbs = np.ascontiguousarray(self.cells.limbs[:, begin:end])
             yield Tables(layout, ExactSum(limbs, self.cells.low))
 
@@ -204,10 +217,10 @@ class Tables:
         return {"sizes": self.layout.levels.astype(np.int64), **self.cells.arrays("cells")}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
-        sizes = dict(zip(self.layout.columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
+        sizes = dict(zip(self.layout.members.columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
         if any(size < 0 for size in sizes.values()):
             raise ValueError("a column has a negative number of levels")
-        layout = Layout(self.tables, sizes)
+        layout = Layout(self.layout.members, sizes)
         cells = ExactSum.from_arrays(arrays, "cells", (self.groups, int(layout.offset[-1])))
         if cells.negative().any():
             raise ValueError("a count is negative")

@@ -80,7 +80,7 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
     if not len(every):
         return np.empty(0), np.empty(0)
     table, place = pairs.layout.cells
-    height, width = (pairs.layout.levels[pairs.layout.padded[:, i]].astype(np.int64) for i in range(2))
+    height, width = (pairs.layout.levels[pairs.layout.members.padded[:, i]].astype(np.int64) for i in range(2))
     row, column = np.divmod(place, width[table])
     margins = [  # of each cell its margin, of each margin its table, and the sign of its entropy
         (np.arange(len(table)), table, 1),
