@@ -19,7 +19,7 @@ from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.sparse import Sparse
-from bayeskit.data.texts import any_codes
+from bayeskit.data.many import any_codes
 from bayeskit.errors import InputError, KindError
 
 LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"

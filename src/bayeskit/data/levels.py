@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,10 @@ class Levels:
     @cached_property
     def texts(self) -> tuple[bytes, Int, Code]:
         """The levels that are text, one after the other in UTF-8: the bytes, where each begins, and its code."""
-        known = [(str(v).encode("utf-8", "surrogatepass"), c) for (f, v), c in self.index.items() if f == TEXT]
-        start = np.cumsum([0, *(len(text) for text, _ in known)], dtype=np.int64)[:-1]
-        return b"".join(text for text, _ in known), start, np.array([c for _, c in known], dtype=np.int32)
+        known = [str(v).encode("utf-8", "surrogatepass") for f, v in self.keys if f == TEXT]
+        codes = [c for c, (f, _) in enumerate(self.keys) if f == TEXT]
+        start = list(accumulate(map(len, known), initial=0))[:-1]
+        return b"".join(known), np.array(start, dtype=np.int64), np.array(codes, dtype=np.int32)
 
     @cached_property
     def words(self) -> NDArray[np.uint64]:

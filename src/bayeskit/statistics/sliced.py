@@ -88,7 +88,7 @@ class Sliced:
         sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
         parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
         holes = Tables.empty([(name,) for name in slices.columns if name in slices.holes], n_groups)
-        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes), holes)
+        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, holes)
 
     def __getitem__(self, name: str) -> Tables:
         return self.parts[name]  # type: ignore[return-value]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Bool, Code, Int
+from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import ForgetError
 from bayeskit.statistics.exact import ExactSum, weight_range
@@ -138,7 +138,12 @@ class Tables:
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
         )
-        cells = self.cells if same else self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
+        if same:
+            cells = self.cells
+        elif not self.cells.shape[1]:  # nothing to move
+            cells = ExactSum(np.zeros((self.groups, int(layout.offset[-1]), 1), dtype=np.int64), self.cells.low)
+        else:
+            cells = self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
         return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
 
     def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
@@ -200,6 +205,12 @@ class Tables:
         shape = [self.sizes[n] for n in self.tables[t]]
         part = self.cells.limbs[:, self.layout.offset[t] : self.layout.offset[t + 1]]
         return ExactSum(part.reshape(self.groups, *shape, part.shape[-1]), self.cells.low)
+
+    def counts(self, which: Iterable[int]) -> Iterator[Float]:
+        """Some tables, rounded: (G, levels of its first column, ...) each."""
+        whole, offset = self.cells.rounded(), self.layout.offset
+        for t in which:
+            yield whole[:, offset[t] : offset[t + 1]].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
 
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -11,7 +11,8 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 
-STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # pseudo-rows that leave-one-out chooses from
+STRENGTHS = tuple(2.0**e for e in range(10, -3, -1))  # pseudo-rows that leave-one-out chooses from
+ROOM = 1 << 16  # numbers worked on together
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
 
 
@@ -72,28 +73,41 @@ class Filled:
         """Of the other rows with the same class and parents: (cells,)."""
         return np.maximum(np.bincount(self.line, self.weight)[self.line] - 1, 0)
 
+    @cached_property
+    def _first(self) -> tuple[Int, Int]:
+        """The tables that have cells, and where each begins."""
+        return np.unique(self.table, return_index=True)
+
     def scored(self, foretold: Float) -> Float:
-        """Sum of the logarithms of what was foretold of the rows: (tables,)."""
-        logs = np.log(np.maximum(foretold, TINY))
+        """Sums of the logarithms of what was foretold of the rows, (..., cells): (..., tables)."""
+        logs = np.maximum(foretold, TINY)
+        np.log(logs, out=logs)
         logs *= self.weight
-        return np.bincount(self.table, logs, minlength=len(self.shapes))
+        tables, begin = self._first
+        out = np.zeros((*logs.shape[:-1], len(self.shapes)))
+        if len(begin):
+            out[..., tables] = np.add.reduceat(logs, begin, axis=-1)
+        return out
 
-    def leaning(self, known: Float, strength: Float) -> Float:
-        """The score of tables that lean on shares known of the cells with some pseudo-rows each: (tables,)."""
-        rows = strength[self.table]
-        return self.scored((self.mass + rows * known) / (self.total + rows))
+    def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Lean:
+        """The best of several bases, each a share known of the cells, and strengths (strengths, tables), descending.
 
-    def best(self, bases: Iterable[tuple[float, Float]], strengths: Float) -> Lean:
-        """The best of several bases and strengths (strengths, tables); in a tie the strongest."""
-        tried = [
-            (part, strength, self.leaning(known, strength)) for part, known in bases for strength in strengths
-        ]
-        score, part, strength = tried[0][2], np.full(len(self.shapes), tried[0][0]), tried[0][1]
-        for other_part, other_strength, other in tried[1:]:
-            better = (other > score) | ((other == score) & (other_strength >= strength))
-            score = np.where(better, other, score)
-            part, strength = np.where(better, other_part, part), np.where(better, other_strength, strength)
-        return Lean(strength, part, score)
+        In a tie the strongest wins, then the first base.
+        """
+        together = max(1, ROOM // max(len(self.weight), 1))
+        scores = np.empty((len(strengths), len(bases), len(self.shapes)))
+        for begin in range(0, len(strengths), together):
+            some = slice(begin, begin + together)
+            rows = strengths[some][:, self.table]
+            beside = self.total + rows
+            for b, (_, known) in enumerate(bases):
+                foretold = rows * known
+                foretold += self.mass
+                foretold /= beside
+                scores[some, b] = self.scored(foretold)
+        every = np.arange(len(self.shapes))
+        s, b = np.divmod(scores.reshape(len(strengths) * len(bases), len(every)).argmax(axis=0), len(bases))
+        return Lean(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])
 
 
 @dataclass(frozen=True)

@@ -145,11 +145,8 @@ class Networked(Discrete):
         names, levels = statistic.slices.columns, statistic["levels"]
         place, smooth = {name: j for j, name in enumerate(names)}, context.unseen == "smooth"
         weights = context.weights
-        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(names))]
-        pooled = [
-            Margin.counted(_pooled(margin.counts), self.smoothing, weights.sum(keepdims=True), smooth)
-            for margin in every
-        ]
+        every = Margin.each(levels, self.smoothing, context)
+        pooled = Margin.counted([_pooled(margin.counts) for margin in every], self.smoothing, smooth)
         tables, arcs, strengths = [], [], []
         for j, name in enumerate(names):
             with_class = None in self._parents.get(name, ())
@@ -159,7 +156,7 @@ class Networked(Discrete):
             if not counts.size and parents:  # a column whose levels have all been forgotten
                 counts, parents = every[j].counts, ()
             found = self._conditional(counts if with_class else _pooled(counts), margins[j], with_class)
-            table = found.logs(margins[j], [margins[p] for p in parents])
+            (table,) = Conditional.logs([found], [margins[j]], [[margins[p] for p in parents]])
             tables.append(np.broadcast_to(table, (*table.shape[:-1], len(weights))))
             arcs.append(parents)
             strengths.append(found.strength)
@@ -167,10 +164,10 @@ class Networked(Discrete):
         of_class = statistic["class"].table(0).rounded()
         if of_class.ndim > 1 and of_class.size:
             parents = tuple(place[p] for p in self._members(None, names))
-            own = Margin.counted(weights[None], self.smoothing, weights.sum(keepdims=True), False)
+            (own,) = Margin.counted([weights[None]], self.smoothing, False)
             found = self._conditional(np.moveaxis(of_class, 0, -1)[None], own, False)
-            table = found.logs(own, [pooled[p] for p in parents])[..., FRONT:, 0]
-            said = np.expand_dims(table, -2)  # the one level of "the class is as it is"
+            (table,) = Conditional.logs([found], [own], [[pooled[p] for p in parents]])
+            said = np.expand_dims(table[..., FRONT:, 0], -2)  # the one level of "the class is as it is"
             tables.append(np.concatenate([np.zeros((*said.shape[:-2], FRONT, len(weights))), said], axis=-2))
             arcs.append(parents)
             sizes.append(1)

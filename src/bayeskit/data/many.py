@@ -1,8 +1,8 @@
-"""Texts: level codes of columns of text, looked up for all of them at once."""
+"""Many: level codes of many columns, those of text and of integers looked up for all of them at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import pyarrow.types as pt
 
 from bayeskit import _core
 from bayeskit.arrays import Code
-from bayeskit.data.coding import codes_of, joined
-from bayeskit.data.levels import MISSING, TEXT, Levels
+from bayeskit.data.coding import SAMPLE, codes_of, integer_codes, joined
+from bayeskit.data.levels import TEXT, Levels
 from bayeskit.data.schema import Column
 
 FEW = 64  # levels for which a table is made however few the rows are
@@ -24,10 +24,20 @@ def any_codes(
     """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
     known = list(levels)
     together = [j for j, v in enumerate(values) if _suits(v, columns[j], known[j], grow)]
-    for j in sorted({*range(len(values))} - {*together}):
+    whole = [j for j, v in enumerate(values) if isinstance(v, pa.Array) and pt.is_int64(v.type) and not v.null_count]
+    for j in sorted({*range(len(values))} - {*together, *whole}):
         out[j], known[j] = codes_of(values[j], known[j], grow, columns[j])
+    if whole:
+        matrix = np.stack([values[j].to_numpy() for j in whole]).T
+        codes = out if len(whole) == len(out) else np.empty((len(whole), out.shape[1]), dtype=np.int32)
+        found = integer_codes(matrix, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
+        for place, (j, some) in enumerate(zip(whole, found, strict=True)):
+            out[j], known[j] = codes[place], some
+    if grow and out.shape[1] > 4 * SAMPLE and (new := [j for j in together if not known[j]]):
+        some = {j: values[j].slice(0, SAMPLE) for j in new}  # most levels show in a few rows, and come in order then
+        _look_up(new, some, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
     if together:
-        _look_up(together, values, columns, known, grow, out)
+        _look_up(together, dict(enumerate(values)), columns, known, grow, out)
     return known
 
 
@@ -42,7 +52,7 @@ def _suits(values: Any, column: Column, levels: Levels, grow: bool) -> bool:
 
 def _look_up(
     which: Sequence[int],
-    values: Sequence[Any],
+    values: Mapping[int, Any],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,
@@ -57,7 +67,7 @@ def _look_up(
     whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
     for j, rows in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if rows:
-            new = Levels(tuple((TEXT, v) for v in values[j].take(pa.array(rows)).to_pylist()))
+            new = Levels(tuple((TEXT, values[j][row].as_py()) for row in rows))
             known[j], moved = joined(known[j], new, columns[j])
             if moved is not None:
                 out[j] = moved[out[j]]
