@@ -22,8 +22,9 @@ TURNINGS = 8  # times an equivalent graph is tried from a peak
 class Exploration:
     """A search by name: "hill-climb", "tabu", "k2" (in the order of the nodes) or "chow-liu" (from the first node on).
 
-    From a peak, hill climbing and tabu search climb on from equivalent graphs; each of ``restarts`` climbs again from
-    the start, with ties between equivalent steps broken at random.
+    From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
+    ties between equivalent steps broken at random. Tabu search does the same, and goes on from the highest peak, also
+    downhill, without undoing its last steps.
     """
 
     search: str = "hill-climb"
@@ -44,11 +45,10 @@ class Exploration:
         if self.search == "chow-liu":
             return chow_liu(scores), []
         scores.pairs()
-        patience, memory = (PATIENCE, MEMORY) if self.search == "tabu" else (0, 0)
         rng = np.random.default_rng(self.random_state)
 
-        def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
-            arcs = climb.climb(patience, memory)
+        def climbed(climb: Climb, patience: int = 0) -> tuple[float, Bool, list[Step]]:
+            arcs = climb.climb(patience, MEMORY)
             return graph_score(scores, arcs), arcs, climb.path
 
         top, best, path = -np.inf, limits.required, list[Step]()
@@ -63,6 +63,10 @@ class Exploration:
                     here, left = (score, arcs, here[2] + steps), TURNINGS
             if here[0] > top:
                 top, best, path = here
+        if self.search == "tabu":
+            score, arcs, steps = climbed(climb.moved(best.copy()), PATIENCE)
+            if score > top:
+                best, path = arcs, path + steps
         return best, path
 
 

@@ -9,7 +9,7 @@ from math import prod
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
@@ -35,7 +35,9 @@ def likelihood(counts: Float, start: Int) -> Float:
     array([-2.7726])
     """
     rows = counts.sum(axis=1)
-    out: Float = np.add.reduceat(xlogy(counts, counts).sum(axis=1) - xlogy(rows, rows), start)
+    told = np.einsum("ij,ij->i", counts, np.log(np.maximum(counts, 1e-300)))
+    told -= rows * np.log(np.maximum(rows, 1e-300))
+    out: Float = np.add.reduceat(told, start)
     return out
 
 
