@@ -16,10 +16,10 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import codes_of, integer_codes
 from bayeskit.data.domain import Domain
 from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
+from bayeskit.data.many import any_codes
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.sparse import Sparse
-from bayeskit.data.many import any_codes
 from bayeskit.errors import InputError, KindError
 
 LABEL, WEIGHT, FOLD = ":label:", ":weight:", ":fold:"
@@ -69,8 +69,11 @@ def encode(
     levels = dict(domain.levels)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
     known = [levels.get(name, Levels()) for name in schema.coded]
-    code = integer_codes if isinstance(values, np.ndarray) else any_codes
-    levels |= zip(schema.coded, code(values, schema.coded_columns, known, grow, codes), strict=True)
+    if isinstance(values, np.ndarray):
+        known = integer_codes(values, schema.coded_columns, known, grow, codes)
+    else:
+        known = any_codes(values, schema.coded_columns, known, grow, codes)
+    levels |= zip(schema.coded, known, strict=True)
     _finite(numeric, schema, guarded)
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)

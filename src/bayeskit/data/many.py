@@ -34,8 +34,8 @@ def any_codes(
         for place, (j, some) in enumerate(zip(whole, found, strict=True)):
             out[j], known[j] = codes[place], some
     if grow and out.shape[1] > 4 * SAMPLE and (new := [j for j in together if not known[j]]):
-        some = {j: values[j].slice(0, SAMPLE) for j in new}  # most levels show in a few rows, and come in order then
-        _look_up(new, some, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
+        start = {j: values[j].slice(0, SAMPLE) for j in new}  # most levels show in a few rows, and come in order then
+        _look_up(new, start, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
     if together:
         _look_up(together, dict(enumerate(values)), columns, known, grow, out)
     return known

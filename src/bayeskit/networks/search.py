@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.errors import NetworkError
-from bayeskit.networks.score import Scores, likelihood
+from bayeskit.networks.score import Scores
 
 TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
 MOVES = ADD, DROP, TURN = "add", "drop", "turn"
@@ -184,11 +184,8 @@ def in_order(scores: Scores, limits: Limits) -> Bool:
 
 def chow_liu(scores: Scores) -> Bool:
     """The tree of largest likelihood, away from the first node."""
-    plain = replace(scores, rule=likelihood, known={})
-    plain.pairs()
-    d = len(scores.sizes)
-    alone = np.array([plain(node, ()) for node in range(d)])
-    told = np.array([[plain(c, (p,)) - alone[c] if c != p else -np.inf for p in range(d)] for c in range(d)])
+    told = scores.information()
+    d = len(told)
     arcs = np.zeros((d, d), dtype=bool)
     reached, source = told[:, 0].copy(), np.zeros(d, dtype=np.int64)
     outside = np.arange(d) > 0

@@ -18,7 +18,6 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 
-
 LEVELS = "levels"  # the name of tables of every column by itself, where there are any
 
 

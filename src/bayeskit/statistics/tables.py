@@ -99,7 +99,9 @@ class Tables:
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
         named = tuple(tuple(t) for t in tables)
         members = Members(named)
-        return cls(Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named))))
+        return cls(
+            Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named)))
+        )
 
     @property
     def groups(self) -> int:

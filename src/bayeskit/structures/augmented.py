@@ -95,7 +95,9 @@ class Augmented(Discrete):
         offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
         sizes = tuple(margin.counts.shape[1] for margin in every)
         whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
-        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(found.strength for found in chosen))
+        return AugmentedDensity(
+            statistic.slices, tuple(arcs), sizes, offset, whole, tuple(found.strength for found in chosen)
+        )
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Margin:
     def each(cls, levels: Tables, smoothing: float, context: Context) -> list[Margin]:
         """Of the columns whose tables these are."""
         whole, offset = levels.cells.rounded(), levels.layout.offset.tolist()
-        found = [whole[:, a:b] for a, b in zip(offset[:-1], offset[1:], strict=True)]
+        found = [whole[:, a:b] for a, b in pairwise(offset)]
         return cls.counted(found, smoothing, context.unseen == "smooth")
 
     @classmethod

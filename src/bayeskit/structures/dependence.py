@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.statistics.tables import Tables
 
 NOTHING = 1e-12  # nats of a row that are only rounding
@@ -88,13 +88,13 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
     counts = pairs.cells.rounded()
     largest = max(float(counts.max(initial=0.0)), 5e-324)
     shares = counts / largest  # weights may be near the largest double
-    told = np.bincount(table, times_log(shares).sum(axis=0), minlength=len(every))
+    told = added(table, times_log(shares).sum(axis=0), len(every))
     weight = np.zeros(len(every))
     for mass in shares:
         for margin, of in margins:
-            sums = np.bincount(margin, mass, minlength=len(of))
-            told -= np.bincount(of, times_log(sums), minlength=len(every))
-        rows = np.bincount(of, sums, minlength=len(every))
+            sums = added(margin, mass, len(of))
+            told -= added(of, times_log(sums), len(every))
+        rows = added(of, sums, len(every))
         told += times_log(rows)
         weight += rows
     told = told / np.maximum(weight, 5e-324)
@@ -107,15 +107,16 @@ def relevance(levels: Tables) -> Float:
     counts = levels.cells.rounded()
     largest = max(float(counts.max(initial=0.0)), 5e-324)
 
-    def by_table(cells: Float) -> Float:
-        out: Float = np.bincount(table, cells, minlength=len(levels.tables))
-        return out
-
-    share = counts / largest
-    told = by_table(times_log(share).sum(axis=0) - times_log(share.sum(axis=0)))
-    groups = np.array([by_table(row) for row in share]).reshape(len(share), len(levels.tables))
+    share, d = counts / largest, len(levels.tables)
+    told = added(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
+    groups = np.array([added(table, row, d) for row in share]).reshape(len(share), d)
     told += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
     return np.maximum(told, 0.0) * largest
+
+
+def added(place: Int, terms: Float, places: int) -> Float:
+    """Sums of the terms of each place: (places,)."""
+    return np.bincount(place, terms, minlength=places).astype(np.float64, copy=False)
 
 
 def times_log(x: Float) -> Float:

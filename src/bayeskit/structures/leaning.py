@@ -35,8 +35,9 @@ class Filled:
         there = np.flatnonzero(whole)
         ends = np.cumsum(classes * lines * levels)
         table = np.searchsorted(ends, there, side="right")
-        line, level = np.divmod(there - (ends - classes * lines * levels)[table], levels[table])
-        group, state = np.divmod(line, lines[table])
+        place = there - (ends - classes * lines * levels)[table]
+        line, level = place // levels[table], place % levels[table]
+        group, state = line // lines[table], line % lines[table]
         return cls(
             whole[there],
             table,
@@ -48,7 +49,8 @@ class Filled:
 
     def pooled(self) -> Filled:
         """The same tables with all classes together."""
-        total = np.bincount(self.shared, self.weight, minlength=int(self.shapes[:, 1:].prod(axis=1).sum()))
+        cells = int(self.shapes[:, 1:].prod(axis=1).sum())
+        total = np.bincount(self.shared, self.weight, minlength=cells).astype(np.float64, copy=False)
         classes, lines, levels = self.shapes.T
         table = np.repeat(np.arange(len(levels)), lines * levels)
         place = np.arange(len(table)) - _before(lines * levels)[table]
