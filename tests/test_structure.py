@@ -55,6 +55,23 @@ def test_scores_are_the_formulas(score):
     assert scores.beside(2, (0,), [1, 3]) == pytest.approx([scores(2, (0, 1)), scores(2, (0, 3))], rel=1e-12)
 
 
+def test_loo_foretells_every_row_by_the_others():
+    table = collider(60)
+    codes, sizes = coded(table)
+    for node, parents in ((2, ()), (2, (0, 1)), (3, (2,))):
+        x, given = codes[node], [tuple(row) for row in codes[list(parents)].T] or [()] * len(table)
+        share = (np.bincount(x, minlength=sizes[node]) + 1) / (len(x) + sizes[node])
+        tried = []
+        for s in (0.25, 1, 4, 16, 64, 256):
+            told = 0.0
+            for i in range(len(x)):
+                others = [x[j] for j in range(len(x)) if j != i and given[j] == given[i]]
+                told += math.log((others.count(x[i]) + s * share[x[i]]) / (len(others) + s))
+            tried.append(told)
+        price = math.log(len(x)) * math.log2(math.prod(sizes[p] for p in parents))
+        assert Scores(codes, sizes, score_rule("loo"))(node, parents) == pytest.approx(max(tried) - price, rel=1e-11)
+
+
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 def test_equivalent_graphs_have_the_same_score(score):
     codes, sizes = coded(collider(500))

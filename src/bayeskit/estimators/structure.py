@@ -47,12 +47,12 @@ def learn_network(
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
-    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
-    best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the highest peak without undoing
-    recent steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of most likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
-    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
-    every step. The network's ``search_`` tells score and path.
+    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``), "k2" or "loo" (rows foretold by others).
+    ``search`` is "hill-climb" (the best arc added, dropped or turned, until none helps), "tabu" (the same, and on past
+    the highest peak without undoing recent steps), "k2" (parents among the columns before, in their order) or
+    "chow-liu" (the tree of largest likelihood). ``required`` and ``forbidden`` are (parent, child) pairs. From a peak
+    both climb on from equivalent graphs; each of ``restarts`` climbs again from the start, with ties between equivalent
+    steps broken at random. ``callback`` is told every step. The network's ``search_`` tells score and path.
 
     Missing values: structural EM. In turns the holes are filled by draws from what the network found so far holds
     likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the score is

@@ -16,6 +16,7 @@ from bayeskit.arrays import Code, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
+LEANING = (0.25, 1.0, 4.0, 16.0, 64.0, 256.0)  # pseudo-rows tried
 CELLS = 1 << 22  # the largest table of a family
 Family = tuple[int, tuple[int, ...]]  # a node and its parents, ascending
 
@@ -68,6 +69,25 @@ class BDeu:
         return _dirichlet(counts, start, np.repeat(self.ess / (lines * counts.shape[1]), lines))
 
 
+def loo(counts: Float, start: Int) -> Float:
+    """The log-likelihood of each row foretold by the others, less log(n) for every doubling of the parents' states.
+
+    p = (n - 1 + s b) / (N - 1 + s): s pseudo-rows, as many as foretell best, lean on the shares b of the node alone. So
+    are tables of classifiers made, and a table of many empty lines costs no more than it loses in foretelling.
+    """
+    lines, rows = _lines(counts, start), counts.sum(axis=1, keepdims=True)
+    alone = np.add.reduceat(counts, start, axis=0) + 1.0
+    base = np.repeat(alone / alone.sum(axis=1, keepdims=True), lines, axis=0)
+    others, beside = np.maximum(counts - 1, 0), np.maximum(rows - 1, 0)
+    best = np.full(len(start), -np.inf)
+    for s in LEANING:
+        told = np.einsum("ij,ij->i", counts, np.log((others + s * base) / (beside + s)))
+        best = np.maximum(best, np.add.reduceat(told, start))
+    n = np.add.reduceat(rows[:, 0], start)
+    out: Float = best - np.log(np.maximum(n, 1.0)) * np.log2(np.maximum(lines, 1))
+    return out
+
+
 def _lines(counts: Float, start: Int) -> Int:
     return np.diff(np.append(start, len(counts)))
 
@@ -87,7 +107,7 @@ def _dirichlet(counts: Float, start: Int, alpha: Float) -> Float:
 
 def score_rule(name: str, ess: float = 1.0) -> Rule:
     """The score of a name."""
-    known: dict[str, Rule] = {"bic": bic, "aic": aic, "bdeu": BDeu(ess), "k2": k2}
+    known: dict[str, Rule] = {"bic": bic, "aic": aic, "bdeu": BDeu(ess), "k2": k2, "loo": loo}
     if name not in known:
         raise InputError(f"score={name!r}: choose one of {', '.join(known)}")
     if not 0 < ess < np.inf:

@@ -35,13 +35,14 @@ class Networked(Discrete):
     """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
-    searched by their score. A hole is a level there: scored on complete rows alone, families with many holes would be
-    preferred for having little to explain. Then what the arcs call for is counted, and the arcs are held for rows
-    learned later. Tables lean as in ``Conditional``, with all their parents.
+    searched by their score, from the class to every column on if ``augmented``. A hole is a level there: scored on
+    complete rows alone, families with many holes would be preferred for having little to explain. Then what the arcs
+    call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with all their
+    parents.
     """
 
     given: Families | None = None
-    score: str = "bdeu"
+    score: str = "loo"
     search: str = "hill-climb"
     max_parents: int | None = None
     ess: float = 1.0
@@ -49,6 +50,7 @@ class Networked(Discrete):
     random_state: int | None = 0
     strength: float | None = None
     backoff: str = BOTH
+    augmented: bool = True  # whether every column of a searched network has the class as a parent
     found: Families | None = field(default=None, repr=False)  # once the tables to count are known
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -121,7 +123,9 @@ class Networked(Discrete):
             score_rule(self.score, self.ess),
             None if (weights == 1).all() else weights,
         )
-        arcs, _ = self._exploration.found(scores, Limits(none, none, most))
+        required = none.copy()
+        required[1:, 0] = self.augmented
+        arcs, _ = self._exploration.found(scores, Limits(required, none, most))
         nodes = (None, *slices.columns)
         return tuple(
             (node, tuple(nodes[p] for p in np.flatnonzero(row).tolist()))
