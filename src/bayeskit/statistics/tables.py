@@ -13,10 +13,11 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.errors import ForgetError
+from bayeskit.errors import ForgetError, InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
 PAIRS_AT_ONCE = 8
+MOST_CELLS = 1 << 28  # of all tables and groups together: 2 GB
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,17 @@ class Layout:
     def levels(self) -> Code:  # (columns,)
         return np.array(list(self.sizes.values()), dtype=np.int32)
 
+    def check(self, groups: int) -> None:
+        """Refuse tables that memory should not be spent on."""
+        if self.offset[-1] * max(groups, 1) <= MOST_CELLS:
+            return
+        widest = self.tables[int(np.argmax(np.diff(self.offset)))]
+        about = " x ".join(f"{name!r} ({self.sizes[name]:,} levels)" for name in widest)
+        raise InputError(
+            f"the counts of {about} and others would have {int(self.offset[-1]) * groups:,} cells, more than "
+            f"{MOST_CELLS:,}; leave out columns that name their rows, or join levels"
+        )
+
     @property
     def spans(self) -> Iterator[tuple[tuple[str, ...], int, int]]:
         """Each table with the first and the last + 1 of its cells."""
@@ -136,6 +148,7 @@ class Tables:
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
         layout = Layout(self.layout.members, sizes)
+        layout.check(n_groups)
         same = all(
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
