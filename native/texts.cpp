@@ -4,6 +4,8 @@
 
 namespace {
 
+constexpr uint64_t MIX = 0x9E3779B97F4A7C15u;
+
 // Texts one after the other in Arrow's layout: text i is data[offset[i] .. offset[i + 1]); the bit from + i of `valid`
 // says whether it is there.
 template <typename Offset> struct Texts {
@@ -20,7 +22,7 @@ template <typename Offset> struct Texts {
 };
 
 // Up to eight bytes are their own word; a longer text has a hash, and is compared as a whole.
-uint64_t word_of(const char *text, int64_t length, const char *end) {
+inline uint64_t word_of(const char *text, int64_t length, const char *end) {
     uint64_t word = 0;
     if (length <= 8) {
         if (end - text >= 8) {
@@ -34,7 +36,7 @@ uint64_t word_of(const char *text, int64_t length, const char *end) {
     for (int64_t i = 0; i < length; i += 8) {
         uint64_t part;
         std::memcpy(&part, text + (i + 8 <= length ? i : length - 8), 8);
-        hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ part) * MIX;
         hash ^= hash >> 32;
     }
     return hash;
@@ -54,7 +56,7 @@ class Index {
     int shift = 60;
 
     size_t place(uint64_t word, int64_t length) const {
-        return size_t(((word ^ uint64_t(length)) * 0x9E3779B97F4A7C15u) >> shift);
+        return size_t(((word ^ uint64_t(length)) * MIX) >> shift);
     }
 
     void put(const Slot &slot) {
@@ -85,15 +87,26 @@ class Index {
         }
     }
 
-    int32_t find(const char *text, int64_t length, const char *end, int64_t row) {
-        uint64_t word = word_of(text, length, end);
-        for (size_t at = place(word, length);; at = (at + 1) & (slots.size() - 1)) {
-            const Slot &slot = slots[at];
-            if (slot.length < 0) break;
+    // What a loop over texts looks at.
+    struct View {
+        const Slot *slots;
+        size_t mask;
+        int shift;
+    };
+    View view() const { return {slots.data(), slots.size() - 1, shift}; }
+
+    // The code of a text, -2 if it is not there.
+    static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
+        for (size_t at = size_t(((word ^ uint64_t(length)) * MIX) >> v.shift);; at = (at + 1) & v.mask) {
+            const Slot &slot = v.slots[at];
+            if (slot.length < 0) return -2;
             if (slot.word == word && slot.length == length && (length <= 8 || !std::memcmp(slot.text, text, size_t(length))))
                 return slot.code;
         }
-        if (next < 0) return -2;
+    }
+
+    // A text that is not there gets the next code.
+    int32_t add(uint64_t word, const char *text, int64_t length, int64_t row) {
         make_room(++used);
         put({word, length, text, next});
         rows.push_back(row);
@@ -104,14 +117,24 @@ class Index {
 // False if an offset leaves the texts.
 template <typename Offset> bool look_up(Texts<Offset> t, Index &index, int64_t rows, int32_t missing, int32_t *out) {
     int64_t here = rows ? t.at(0) : 0;
+    const char *end = t.data + t.bytes;
+    Index::View view = index.view();
     for (int64_t i = 0; i < rows; ++i) {
-        int64_t next = t.at(i + 1);
-        if (t.missing(i))
+        int64_t next = t.at(i + 1), length = next - here;
+        const char *text = t.data + here;
+        if (t.missing(i)) {
             out[i] = missing;
-        else if (here < 0 || next < here || next > t.bytes)
+        } else if ((here | length) < 0 || next > t.bytes) {
             return false;
-        else
-            out[i] = index.find(t.data + here, next - here, t.data + t.bytes, i);
+        } else {
+            uint64_t word = word_of(text, length, end);
+            int32_t code = Index::find(view, word, text, length);
+            if (code == -2 && index.next >= 0) {
+                code = index.add(word, text, length, i);
+                view = index.view();
+            }
+            out[i] = code;
+        }
         here = next;
     }
     return true;

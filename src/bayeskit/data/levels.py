@@ -20,6 +20,8 @@ Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
 DENSE_RANGE = 1 << 16
 
+NO_TEXTS = b"", np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+
 MISSING: Key = (MARK, "missing")
 PRESENT: Key = (MARK, "present")
 EVERYTHING: Key = (MARK, "everything")  # the one group of rows without labels
@@ -95,6 +97,8 @@ class Levels:
     @cached_property
     def texts(self) -> tuple[bytes, Int, Code]:
         """The levels that are text, one after the other in UTF-8: the bytes, where each begins, and its code."""
+        if not self.keys:
+            return NO_TEXTS
         known = [str(v).encode("utf-8", "surrogatepass") for f, v in self.keys if f == TEXT]
         codes = [c for c, (f, _) in enumerate(self.keys) if f == TEXT]
         start = list(accumulate(map(len, known), initial=0))[:-1]

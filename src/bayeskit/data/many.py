@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,12 @@ def any_codes(
         found = integer_codes(matrix, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
         for place, (j, some) in enumerate(zip(whole, found, strict=True)):
             out[j], known[j] = codes[place], some
-    if grow and out.shape[1] > 4 * SAMPLE and (new := [j for j in together if not known[j]]):
-        start = {j: values[j].slice(0, SAMPLE) for j in new}  # most levels show in a few rows, and come in order then
-        _look_up(new, start, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
     if together:
-        _look_up(together, dict(enumerate(values)), columns, known, grow, out)
+        places = [_layout(values[j]) for j in together]
+        if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
+            # most levels show in a few rows, and come in order then
+            _look_up(together, places, values, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
+        _look_up(together, places, values, columns, known, grow, out)
     return known
 
 
@@ -52,23 +53,27 @@ def _suits(values: Any, column: Column, levels: Levels, grow: bool) -> bool:
 
 def _look_up(
     which: Sequence[int],
-    values: Mapping[int, Any],
+    places: Sequence[tuple[int, ...]],
+    values: Sequence[Any],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,
     out: Code,
 ) -> None:
-    """Fill in the codes of some columns, and put their new levels with the known ones."""
+    """Fill in the codes of the first rows of some columns, and put their new levels with the known ones."""
     texts = [known[j].texts for j in which]
-    about = np.array([(*_layout(values[j]), -1, len(known[j]) if grow else -2, j) for j in which], dtype=np.int64)
+    new = [len(known[j]) if grow else -2 for j in which]
+    about = np.array([(*place, -1, n, j) for j, place, n in zip(which, places, new, strict=True)], dtype=np.int64)
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
     for j, rows in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if rows:
-            new = Levels(tuple((TEXT, values[j][row].as_py()) for row in rows))
-            known[j], moved = joined(known[j], new, columns[j])
+            more = [(TEXT, values[j][row].as_py()) for row in rows]
+            if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for
+                more.sort()
+            known[j], moved = joined(known[j], Levels(tuple(more)), columns[j])
             if moved is not None:
                 out[j] = moved[out[j]]
 

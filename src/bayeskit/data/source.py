@@ -123,7 +123,9 @@ def _pandas(X: Any) -> pa.Table:
 
 
 def _held(column: Any) -> Any:
-    """What a column of a frame keeps its values in, where that is Arrow's already."""
+    """What a column of a frame keeps its values in, where that is Arrow's already or NumPy's."""
+    if getattr(column.dtype, "kind", "O") in "biuf" and isinstance(column.dtype, np.dtype):
+        return column.to_numpy()
     return column.array if hasattr(column.array, "__arrow_array__") else column
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Self
 
@@ -28,7 +29,7 @@ class Members:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for t in self.tables for name in t))
+        return tuple(dict.fromkeys(chain.from_iterable(self.tables)))
 
     @cached_property
     def start(self) -> Int:  # (tables + 1,) where each table's columns begin in ``used``
@@ -37,7 +38,7 @@ class Members:
     @cached_property
     def used(self) -> Int:  # the columns of all tables, as positions in ``columns``
         place = {name: j for j, name in enumerate(self.columns)}
-        return np.array([place[n] for t in self.tables for n in t], dtype=np.int64)
+        return np.array([place[n] for n in chain.from_iterable(self.tables)], dtype=np.int64)
 
     @cached_property
     def padded(self) -> Int:  # (tables, most columns of a table), in front filled up with a column of one level
@@ -50,7 +51,7 @@ class Members:
 
     @cached_property
     def only_pairs(self) -> bool:
-        return len(self.tables) >= PAIRS_AT_ONCE and all(len(t) == 2 for t in self.tables)
+        return len(self.tables) >= PAIRS_AT_ONCE and bool((np.diff(self.start) == 2).all())
 
 
 @dataclass(frozen=True)

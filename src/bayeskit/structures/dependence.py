@@ -75,28 +75,22 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
 
     n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
     """
-    every = np.arange(len(pairs.tables))
-    if not len(every):
-        return np.empty(0), np.empty(0)
-    table, place = pairs.layout.cells
-    height, width = (pairs.layout.levels[pairs.layout.members.padded[:, i]].astype(np.int64) for i in range(2))
-    row, column = np.divmod(place, width[table])
-    margins = [  # of each cell its margin, and of each margin its table
-        (np.cumsum(height)[table] - height[table] + row, np.repeat(every, height)),
-        (np.cumsum(width)[table] - width[table] + column, np.repeat(every, width)),
-    ]
-    counts = pairs.cells.rounded()
-    largest = max(float(counts.max(initial=0.0)), 5e-324)
-    shares = counts / largest  # weights may be near the largest double
-    told = added(table, times_log(shares).sum(axis=0), len(every))
-    weight = np.zeros(len(every))
-    for mass in shares:
-        for margin, of in margins:
-            sums = added(margin, mass, len(of))
-            told -= added(of, times_log(sums), len(every))
-        rows = added(of, sums, len(every))
-        told += times_log(rows)
-        weight += rows
+    height, width = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
+    counts, begin = pairs.cells.rounded(), pairs.layout.offset[:-1]
+    largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
+    told, weight = np.zeros(len(begin)), np.zeros(len(begin))
+    shapes, which = np.unique(height << 32 | width, return_inverse=True)
+    for shape in range(len(shapes)):  # those of equal shape together, side by side
+        some = np.flatnonzero(which == shape)
+        h, w = int(height[some[0]]), int(width[some[0]])
+        place = begin[some] + np.arange(h * w)[:, None]
+        for mass in counts:
+            share = mass[place].reshape(h, w, len(some)) / largest
+            rows, columns = share.sum(axis=1), share.sum(axis=0)
+            group = rows.sum(axis=0)
+            told[some] += times_log(share).sum(axis=(0, 1)) + times_log(group)
+            told[some] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
+            weight[some] += group
     told = told / np.maximum(weight, 5e-324)
     return np.where(told > NOTHING, told, 0.0), weight * largest
 

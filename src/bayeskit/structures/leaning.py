@@ -81,8 +81,8 @@ class Filled:
         return np.unique(self.table, return_index=True)
 
     def scored(self, foretold: Float) -> Float:
-        """Sums of the logarithms of what was foretold of the rows, (..., cells): (..., tables)."""
-        logs = np.maximum(foretold, TINY)
+        """Sums of the logarithms of what was foretold of the rows, (..., cells), overwritten here: (..., tables)."""
+        logs = np.maximum(foretold, TINY, out=foretold)
         np.log(logs, out=logs)
         logs *= self.weight
         tables, begin = self._first
