@@ -97,7 +97,7 @@ class NetworkBayes(Dependent):
             self.backoff,
             self.augmented,
         )
-        return self._together(likelihood, schema, "columns depend on each other")
+        return self._as_levels(likelihood, schema)
 
     def _given(self, schema: Schema) -> Families | None:
         """The arcs of the structure in the order of the columns, the class before them."""
