@@ -115,11 +115,8 @@ def _once(names: list[str]) -> list[str]:
 
 def _pandas(X: Any) -> pa.Table:
     names = _once([str(name) for name in X.columns])
-    try:
-        columns = [pa.array(_held(column), from_pandas=True) for _, column in X.items()]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
-        raise KindError(f"a column mixes types: {error}; convert it to one type, text for instance") from error
-    return pa.table(columns, names=names)
+    columns = (column for _, column in X.items())
+    return pa.table([_objects(_held(c), f"column {n!r}") for n, c in zip(names, columns, strict=True)], names=names)
 
 
 def _held(column: Any) -> Any:
@@ -163,10 +160,10 @@ def _native(x: Array) -> Array:
 
 
 def _objects(values: Any, where: str) -> pa.Array:
-    """Python values of one type, or missing, as an Arrow array."""
+    """Values of one type, or missing, as an Arrow array."""
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
 
