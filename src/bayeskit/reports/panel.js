@@ -5,6 +5,10 @@
   if (!source) return;
   const program = JSON.parse(source.textContent);
   const panel = document.getElementById("panel");
+  if (typeof DecompressionStream === "undefined") {
+    panel.textContent = "The panel needs a browser that can unpack numbers (any of 2023 or later).";
+    return;
+  }
   const { classes, questions } = program;
   const K = classes.length, FEW = 20, STEPS = 10, MANY = 12;
   const { values, prior, parts, terms, posterior, evidence } = modelOf(program, await unpack(program.numbers));
