@@ -42,6 +42,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "gauss.inl"
 #include "leave.inl"
 #include "selection.inl"
+#include "gram.inl"
 #include "integers.inl"
 #include "propagate.inl"
 
@@ -52,4 +53,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
-                                       softmax, integers, mixture, around, gauss, curves, propagate, selection};
+                                       softmax, integers, mixture, around, gauss, curves, propagate, selection,
+                                       gram};

@@ -133,4 +133,6 @@ struct Kernels {
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
                         int64_t others, const double *truth, const double *weights, const int64_t *candidates,
                         int64_t count, double *out);
+    Status (*gram)(Columns, const int64_t *row, int64_t n, const double *weights, const int64_t *exponent,
+                   int64_t weight_exponent, int64_t slices, int64_t heavy, Sums to, int64_t group, bool *lost);
 };
