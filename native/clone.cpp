@@ -43,6 +43,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "leave.inl"
 #include "selection.inl"
 #include "gram.inl"
+#include "whiten.inl"
 #include "integers.inl"
 #include "propagate.inl"
 
@@ -54,4 +55,4 @@ inline double number_at(uint64_t address, int64_t offset) {
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax, integers, mixture, around, gauss, curves, propagate, selection,
-                                       gram};
+                                       gram, whiten};

@@ -66,6 +66,12 @@ struct Leaving {
     double most;
 };
 
+// How numbers are read: x * scale * again - origin, at most `far` from 0; by column.
+struct Units {
+    const double *scale, *again, *origin;
+    double far;
+};
+
 // A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
 //   INDICATE  out, column (-1 none), states, likelihood (-1 none)
 //   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
@@ -135,4 +141,6 @@ struct Kernels {
                         int64_t count, double *out);
     Status (*gram)(Columns, const int64_t *row, int64_t n, const double *weights, const int64_t *exponent,
                    int64_t weight_exponent, int64_t slices, int64_t heavy, Sums to, int64_t group, bool *lost);
+    Status (*whiten)(Columns, const int64_t *row, int64_t n, Units, const double *matrix, const double *start,
+                     int64_t classes, const double *shifts, const int64_t *place, double *out);
 };
