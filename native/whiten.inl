@@ -8,41 +8,57 @@ constexpr int64_t BLOCK = 4;
 constexpr int WHITE_ROWS = LANES == 8 ? 4 : 2;  // vectors of rows at once
 static_assert(TILE % (WHITE_ROWS * LANES) == 0, "a tile is worked on in whole vectors");
 
-// Four rows of a class's matrix by columns, as far as they are not zero, one block after the other.
+// Adds |W z - start - shift|^2 of BLOCK rows of W, by columns, to the totals of V vectors of rows; shift may be null.
+// By itself, so that the compiler keeps all sums in registers.
+template <int V>
+SEPARATE void add_block(const double *w, const double *z, int64_t length, const double *start, const double *shift,
+                        double *total) {
+    Real sum[BLOCK][V];
+    for (int b = 0; b < BLOCK; ++b)
+        for (int v = 0; v < V; ++v) {
+            sum[b][v] = splat(-start[b]);
+            if (shift) sum[b][v] -= load(shift + b * TILE + v * LANES);
+        }
+    for (int64_t j = 0; j < length; ++j, w += BLOCK, z += TILE) {
+        Real x[V];
+        for (int v = 0; v < V; ++v) x[v] = load(z + v * LANES);
+        for (int b = 0; b < BLOCK; ++b) {
+            Real y = splat(w[b]);
+            for (int v = 0; v < V; ++v) sum[b][v] = multiply_add(y, x[v], sum[b][v]);
+        }
+    }
+    for (int v = 0; v < V; ++v) {
+        Real t = load(total + v * LANES);
+        for (int b = 0; b < BLOCK; ++b) t = multiply_add(sum[b][v], sum[b][v], t);
+        store(total + v * LANES, t);
+    }
+}
+
+// A class: BLOCK rows of its matrix by columns, as far as they are not zero, one block after the other; then its start.
 struct Triangle {
-    const double *packed, *start;
+    double *packed;
     int64_t size;
 
-    static int64_t cells(int64_t size) { return (size + BLOCK) * (size + 2 * BLOCK) / 2 + BLOCK * size; }
-    static int64_t length(int64_t size, int64_t i) { return least(i + BLOCK, size); }
+    static int64_t filled(int64_t size) { return (size + BLOCK - 1) / BLOCK * BLOCK; }
+    static int64_t cells(int64_t size) { return (filled(size) * (filled(size) + BLOCK) / 2 + filled(size) + 7) / 8 * 8; }
+    double *start() const { return packed + filled(size) * (filled(size) + BLOCK) / 2; }
+    int64_t length(int64_t i) const { return least(i + BLOCK, size); }
 
-    static void pack(const double *matrix, int64_t size, double *to) {
+    void pack(const double *matrix, const double *from) const {
+        double *to = packed;
         for (int64_t i = 0; i < size; i += BLOCK)
-            for (int64_t j = 0; j < length(size, i); ++j)
+            for (int64_t j = 0; j < length(i); ++j)
                 for (int64_t b = 0; b < BLOCK; ++b) *to++ = i + b < size && j <= i + b ? matrix[(i + b) * size + j] : 0.0;
+        for (int64_t i = 0; i < filled(size); ++i) start()[i] = i < size ? from[i] : 0.0;
     }
-    // Squares of the rows [from, from + WHITE_ROWS * LANES) of a tile, columns TILE apart; shift as z, or null.
-    inline void squares(const double *z, const double *shift, int64_t from, double *out) const {
-        Real total[WHITE_ROWS];
-        for (int v = 0; v < WHITE_ROWS; ++v) total[v] = splat(0.0);
-        const double *w = packed;
-        for (int64_t i = 0; i < size; i += BLOCK) {
-            Real sum[BLOCK][WHITE_ROWS];
-            for (int b = 0; b < BLOCK; ++b)
-                for (int v = 0; v < WHITE_ROWS; ++v) {
-                    sum[b][v] = splat(i + b < size ? -start[i + b] : 0.0);
-                    if (shift && i + b < size) sum[b][v] -= load(shift + (i + b) * TILE + from + v * LANES);
-                }
-            for (int64_t j = 0; j < length(size, i); ++j, w += BLOCK) {
-                Real x[WHITE_ROWS];
-                for (int v = 0; v < WHITE_ROWS; ++v) x[v] = load(z + j * TILE + from + v * LANES);
-                for (int b = 0; b < BLOCK; ++b)
-                    for (int v = 0; v < WHITE_ROWS; ++v) sum[b][v] = multiply_add(splat(w[b]), x[v], sum[b][v]);
-            }
-            for (int b = 0; b < BLOCK; ++b)
-                for (int v = 0; v < WHITE_ROWS; ++v) total[v] = multiply_add(sum[b][v], sum[b][v], total[v]);
+    // Squares of the first rows of a tile, columns TILE apart.
+    void squares(const double *z, const double *shift, int64_t rows, double *out) const {
+        for (int64_t r = 0; r < rows; r += WHITE_ROWS * LANES) {
+            for (int64_t i = 0; i < WHITE_ROWS * LANES; ++i) out[r + i] = 0;
+            const double *w = packed;
+            for (int64_t i = 0; i < size; w += BLOCK * length(i), i += BLOCK)
+                add_block<WHITE_ROWS>(w, z + r, length(i), start() + i, shift ? shift + i * TILE + r : nullptr, out + r);
         }
-        for (int v = 0; v < WHITE_ROWS; ++v) store(out + from + v * LANES, total[v]);
     }
 };
 
@@ -69,13 +85,13 @@ inline void read_tile(Columns c, const int64_t *row, int64_t at, int64_t rows, c
 // (shifts, columns) is taken away for a row in a class, -1 none; it may be null.
 Status whiten(Columns c, const int64_t *row, int64_t n, Units units, const double *matrix, const double *start,
               int64_t classes, const double *shifts, const int64_t *place, double *out) {
-    int64_t size = c.count, cells = Triangle::cells(size);
-    Scratch scratch(8 * (classes * cells + 2 * size * TILE + TILE));
+    int64_t size = c.count, filled = Triangle::filled(size), cells = Triangle::cells(size);
+    Scratch scratch(8 * (classes * cells + (size + filled) * TILE));
     if (!scratch.data) return Status::memory;
-    double *packed = scratch.as<double>(), *z = packed + (classes * cells + 7) / 8 * 8, *shift = z + size * TILE;
-    double square[TILE];
-    for (int64_t k = 0; k < classes; ++k) Triangle::pack(matrix + k * size * size, size, packed + k * cells);
-    for (int64_t i = 0; i < size * TILE; ++i) z[i] = 0;
+    double *packed = scratch.as<double>(), *z = packed + classes * cells, *shift = z + size * TILE, square[TILE];
+    auto of = [&](int64_t k) { return Triangle{packed + k * cells, size}; };
+    for (int64_t k = 0; k < classes; ++k) of(k).pack(matrix + k * size * size, start + k * size);
+    for (int64_t i = 0; i < (size + filled) * TILE; ++i) z[i] = 0;
     for (int64_t at = 0; at < n; at += TILE) {
         int64_t rows = least(TILE, n - at);
         read_tile(c, row, at, rows, units, z);
@@ -84,8 +100,7 @@ Status whiten(Columns c, const int64_t *row, int64_t n, Units units, const doubl
                 int64_t p = r < rows ? place[(at + r) * classes + k] : -1;
                 for (int64_t j = 0; j < size; ++j) shift[j * TILE + r] = p < 0 ? 0.0 : shifts[p * size + j];
             }
-            Triangle t = {packed + k * cells, start + k * size, size};
-            for (int64_t r = 0; r < rows; r += WHITE_ROWS * LANES) t.squares(z, place ? shift : nullptr, r, square);
+            of(k).squares(z, place ? shift : nullptr, rows, square);
             for (int64_t r = 0; r < rows; ++r) out[(at + r) * classes + k] = square[r];
         }
     }
