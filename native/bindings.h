@@ -20,6 +20,7 @@ template <typename T, int N> using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>
 template <typename T, int N> using Input = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <typename T, int N> using Output = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 using Anywhere = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // a matrix in any layout
+using Spaced = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;    // the same of three axes
 using Weights = std::optional<Input<double, 1>>;
 
 // The clone in use: the one piece of global state.

@@ -41,6 +41,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "around.inl"
 #include "gauss.inl"
 #include "leave.inl"
+#include "alone.inl"
 #include "selection.inl"
 #include "gram.inl"
 #include "whiten.inl"
@@ -55,4 +56,4 @@ inline double number_at(uint64_t address, int64_t offset) {
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax, integers, mixture, around, gauss, curves, propagate, selection,
-                                       gram, whiten};
+                                       selection_step, selection_factors, selection_quick, odds, leave_odds, gram, whiten};

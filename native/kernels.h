@@ -139,6 +139,17 @@ struct Kernels {
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
                         int64_t others, const double *truth, const double *weights, const int64_t *candidates,
                         int64_t count, double *out);
+    void (*selection_step)(double *there, const double *term, double sign, int64_t rows, int64_t others,
+                           const double *truth, const double *weights, double *odds, double *reach, double *out);
+    void (*selection_factors)(const double *terms, double sign, int64_t rows, int64_t columns, int64_t others,
+                              float *factor, double *reach);
+    Status (*selection_quick)(const double *there, const double *terms, double sign, int64_t rows, int64_t columns,
+                              int64_t others, const double *truth, const double *weights, const double *odds, const double *reach,
+                              const float *factor, const double *reaches, const int64_t *candidates, int64_t count,
+                              double *out);
+    void (*odds)(Grid terms, const int32_t *groups, int64_t rows, int64_t classes, double floor, double *out, int64_t step);
+    Status (*leave_odds)(Columns, const int32_t *groups, const double *weights, Leaving, int64_t classes, double floor,
+                         double *out, int64_t by_column, int64_t by_class, bool *doubt);
     Status (*gram)(Columns, const int64_t *row, int64_t n, const double *weights, const int64_t *exponent,
                    int64_t weight_exponent, int64_t slices, int64_t heavy, Sums to, int64_t group, bool *lost);
     Status (*whiten)(Columns, const int64_t *row, int64_t n, Units, const double *matrix, const double *start,

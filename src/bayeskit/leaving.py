@@ -64,3 +64,17 @@ class Leaving:
             *(self.by_class, self.delicate, self.by_column, self.most, out),
         )
         return doubt
+
+    def odds(self, columns: Columns, block: Block, floor: float, out: Float) -> list[Int]:
+        """Add the log-odds of the other classes against each row's own, by column alone: out (d, K - 1, n).
+
+        Log densities count as -floor at least. The rows of each column that exact sums must decide about are left and
+        named.
+        """
+        if not self.plain:
+            return [np.arange(block.rows)] * len(columns)
+        doubt = _core.leave_odds(
+            *(columns.address, columns.stride, columns.rows, block.groups, block.weights),
+            *(self.by_class, self.delicate, self.by_column, self.most, floor, out),
+        )
+        return [np.flatnonzero(some) for some in doubt]

@@ -128,10 +128,10 @@ class Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):
             return Columns(self.arrays.at(rows), len(rows), self.pick)
-        matrix = np.empty((len(rows), len(self)))
+        matrix = np.empty((len(self), len(rows)))
         for j in range(len(self)):
-            matrix[:, j] = self.column(j)[rows]
-        return Columns(matrix, len(rows))
+            matrix[j] = self.column(j)[rows]
+        return Columns(matrix.T, len(rows))
 
 
 @dataclass(frozen=True)
