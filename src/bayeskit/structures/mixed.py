@@ -32,10 +32,11 @@ def mixed(joint: Joint, normals: Normals, points: Points, codes: Int, own: Own |
 def _mixture(joint: Joint, normals: Normals, points: Points, codes: Int, may_be: Bool) -> Float:
     """For rows that know the same part of their cell."""
     which, classes = np.flatnonzero(may_be), range(len(normals.cells))
-    known, spare = joint.rounded[which], joint.spare(joint.cells[which])  # (M', K)
-    together = joint.spare(codes[:1])[0]  # (K,) what smoothing puts on all cells they may be
+    known, whole = joint.rounded[which], joint.weight.rounded()
+    spare = joint.spare(joint.cells[which], whole)  # (M', K)
+    together = joint.spare(codes[:1], whole)[0]  # (K,) what smoothing puts on all cells they may be
     nothing = np.zeros((1, len(classes)))
-    unit = joint.probability(nothing + 1, joint.weight.rounded() + nothing, nothing - np.inf, codes[:1])[
+    unit = joint.probability(nothing + 1, whole + nothing, nothing - np.inf, codes[:1])[
         0
     ]  # -log of all
     out = np.empty((len(points), len(classes)))
