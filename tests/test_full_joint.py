@@ -123,7 +123,7 @@ def test_twenty_columns_of_ten_levels():
     for k in range(2):
         mine, other = X[:1500][y[:1500] == k], X[1500]
         shares = [((mine[:, j] == other[j]).sum() + 1) / (len(mine) + levels[j]) for j in range(20)]
-        wanted = sum(map(log, shares)) - log(len(mine) + 1)
+        wanted = sum(map(log, shares)) + log(len(mine) + 1) - log(2 * len(mine) + 1)
         assert log_densities(model, X[1500:1501])[0, k] == pytest.approx(wanted, rel=1e-12)
 
 
