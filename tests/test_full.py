@@ -304,3 +304,9 @@ def test_settings_out_of_range_are_refused(settings, says):
     X, y, _ = data()
     with pytest.raises(InputError, match=says):
         bk.FullBayes(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [1.0, np.nan])
+def test_columns_that_all_say_nothing_leave_the_prior(value):
+    model = bk.FullBayes().fit(np.full((6, 2), value), list("aaaabb"))
+    assert model.predict_proba(np.ones((2, 2))) == pytest.approx(np.tile([2 / 3, 1 / 3], (2, 1)))

@@ -202,3 +202,14 @@ def test_terms_of_mixed_columns_add_up():
     assert shown.terms.sum(axis=1) == pytest.approx(log_densities(model, frame[:5]), rel=1e-10)
     hidden = frame[:5].assign(c=None, z=np.nan, d=None)
     assert shown.terms[:, 0] == pytest.approx(log_densities(model, hidden), rel=1e-10)
+
+
+@pytest.mark.parametrize("smoothing", [0, 1, "auto"])
+def test_two_columns_never_there_together(smoothing):
+    """No row is complete, so the table of cells is empty: what smoothing says is left, and it is finite."""
+    frame = pd.DataFrame({"c": ["u", "v", None, None], "d": [None, None, "u", "v"], "x": [0.0, 1.0, 2.0, 4.0]})
+    asked = pd.DataFrame({"c": ["u", None], "d": ["v", None], "x": [0.5, 0.5]})
+    for names in (["c", "d"], ["c", "d", "x"]):
+        found = bk.FullBayes(smoothing=smoothing).fit(frame[names], list("pqpq")).predict_proba(asked[names])
+        assert np.isfinite(found).all()
+        assert found.sum(axis=1) == pytest.approx([1, 1])
