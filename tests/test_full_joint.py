@@ -65,7 +65,7 @@ def test_auto_spreads_as_many_rows_and_one_by_the_product_of_the_margins():
 
 
 def test_cells_never_seen_leave_the_prior_in_force():
-    """Every cell of a factorial design occurs once: what is asked about was never seen, and columns decide one by one."""
+    """Every cell of a factorial design occurs once: what is asked about was never seen; columns decide one by one."""
     levels = np.array([(a, b, c) for a in "abcd" for b in "abcd" for c in "abcd"])
     y = np.where(np.arange(64) % 7 < 6, "often", "rarely")
     held = np.arange(64) == 40

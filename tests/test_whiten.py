@@ -18,7 +18,8 @@ def test_squares_are_those_of_a_matrix_product(clone, d):
     n, classes = 203, 3
     x = rng.normal(size=(n, d))
     units = np.array([np.full(d, 2.0), np.full(d, 0.25), rng.normal(size=d)])
-    matrix, start, shifts = np.tril(rng.normal(size=(classes, d, d))), rng.normal(size=(classes, d)), rng.normal(size=(5, d))
+    matrix, start = np.tril(rng.normal(size=(classes, d, d))), rng.normal(size=(classes, d))
+    shifts = rng.normal(size=(5, d))
     place, rows = rng.integers(-1, 5, (n, classes)), rng.permutation(n)[:77]
     z = x / 2 - units[2]
     plain = np.einsum("kij,nj->nki", matrix, z) - start

@@ -55,12 +55,10 @@ class Leaving:
 
     def add(self, columns: Columns, block: Block, out: Float) -> Int:
         """Add what changes to out (n, K); the rows that exact sums must decide about are left and named."""
-        if block.groups is None:
-            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         if not self.plain:
             return np.arange(block.rows)
         doubt: Int = _core.leave(
-            *(columns.address, columns.stride, columns.rows, block.groups, block.weights),
+            *(columns.address, columns.stride, columns.rows, block.classes, block.weights),
             *(self.by_class, self.delicate, self.by_column, self.most, out),
         )
         return doubt
@@ -73,8 +71,6 @@ class Leaving:
         """
         if not self.plain:
             return [np.arange(block.rows)] * len(columns)
-        doubt = _core.leave_odds(
-            *(columns.address, columns.stride, columns.rows, block.groups, block.weights),
-            *(self.by_class, self.delicate, self.by_column, self.most, floor, out),
-        )
+        rows = columns.address, columns.stride, columns.rows, block.classes, block.weights
+        doubt = _core.leave_odds(*rows, self.by_class, self.delicate, self.by_column, self.most, floor, out)
         return [np.flatnonzero(some) for some in doubt]

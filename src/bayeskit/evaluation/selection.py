@@ -62,7 +62,7 @@ class Odds:
             once = None if (mass >= 1).all() else np.minimum(mass[order], 1.0)
             alone = replace(block.at(row[order]), weights=once)
             before = np.array(np.broadcast_to(model.log_prior(own=alone), (len(row), others + 1)))
-            _core.odds(before, alone.groups, FLOOR, prior[:, span])
+            _core.odds(before, alone.classes, FLOOR, prior[:, span])
             model.density.odds(alone, FLOOR, terms[:, :, span])
             truth[span], weights[span] = group[order], mass[order]
         plain = bool((weights[:rows] == 1).all())
@@ -130,7 +130,9 @@ class Trail:
             if len(able) == 1:
                 return int(able[0])
         scores = _core.selection(*rows, left[able])
-        goodness = scores[:, 0] if criterion == "log_score" else -scores[:, 1] + 1e-9 * scores[:, 0]  # ties by log score
+        goodness = (
+            scores[:, 0] if criterion == "log_score" else -scores[:, 1] + 1e-9 * scores[:, 0]
+        )  # ties by log score
         return int(able[np.argmax(goodness)])
 
 

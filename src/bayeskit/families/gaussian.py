@@ -164,9 +164,9 @@ class GaussianDensity(Located):
             room = np.zeros((len(live), *out.shape[1:]))
         for i, rows in enumerate(self._leaving.odds(columns, block, floor, room)):
             if len(rows):
-                some = block.at(rows)
-                term, apart = self._own(i, int(live[i]), some.columns(self.guards), some), np.zeros((len(out[0]), len(rows)))
-                _core.odds(term, some.groups, floor, apart)
+                some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
+                term = self._own(i, int(live[i]), some.columns(self.guards), some)
+                _core.odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room

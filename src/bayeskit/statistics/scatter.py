@@ -105,7 +105,14 @@ class Scatter:
         return Columns((one, *numbers, *there), block.rows), lowest, highest
 
     def _fast(
-        self, factors: Columns, highest: Float, groups: Array, rows: Int, weights: Float | None, heavy: float, sums: ExactSum
+        self,
+        factors: Columns,
+        highest: Float,
+        groups: Array,
+        rows: Int,
+        weights: Float | None,
+        heavy: float,
+        sums: ExactSum,
     ) -> Iterator[Int]:
         """Adds what can be cut into slices; yields the rows left to be added one by one."""
         exponent, weight_exponent = np.frexp(highest)[1].astype(np.int64), max(int(np.frexp(heavy)[1]), -LARGE)

@@ -69,7 +69,7 @@ def _sizes(variance: Float) -> Float:
 
 
 def _filled(p: Pattern, mean: Float, covariance: Float, size: Float, shared: Float) -> tuple[Float, Float]:
-    """Mean and second moment about it that the rows of a pattern are expected to have in full; shared is correlation."""
+    """Mean and second moment about it that the rows of a pattern are expected to have in full; shared: correlations."""
     if p.there.all():
         return p.mean, p.covariance
     o, m = np.flatnonzero(p.there), np.flatnonzero(~p.there)

@@ -110,7 +110,11 @@ class Joint:
     def log(self, codes: Int, own: Own | None = None) -> Float:
         """log p of what is known of each row's cell, in every class: (n, K)."""
         cell, counts = self.find(codes), self.rounded
-        mass = np.where((cell >= 0)[:, None], counts[cell], 0.0) if len(counts) else np.zeros((len(codes), counts.shape[1]))
+        mass = (
+            np.where((cell >= 0)[:, None], counts[cell], 0.0)
+            if len(counts)
+            else np.zeros((len(codes), counts.shape[1]))
+        )
         for rows, may_be in self.partial(codes):
             mass[rows] = counts[may_be].sum(axis=0)
         whole = np.broadcast_to(self.weight.rounded(), mass.shape)

@@ -36,9 +36,7 @@ def _mixture(joint: Joint, normals: Normals, points: Points, codes: Int, may_be:
     spare = joint.spare(joint.cells[which], whole)  # (M', K)
     together = joint.spare(codes[:1], whole)[0]  # (K,) what smoothing puts on all cells they may be
     nothing = np.zeros((1, len(classes)))
-    unit = joint.probability(nothing + 1, whole + nothing, nothing - np.inf, codes[:1])[
-        0
-    ]  # -log of all
+    unit = joint.probability(nothing + 1, whole + nothing, nothing - np.inf, codes[:1])[0]  # -log of all
     out = np.empty((len(points), len(classes)))
     for there, held_by in points.patterns():
         rows = np.arange(len(points)) if held_by is None else held_by

@@ -175,11 +175,10 @@ class NaiveDensity:
         return whole
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
-        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own, by part without the row.
+        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own, without the row.
 
         Log densities count as -floor at least; every row has a class.
         """
-        assert block.groups is not None
         for density, mine in self._mine(np.arange(len(self.parts))):
             if hasattr(density, "odds") and density.parts == self.parts:
                 density.odds(block, floor, out)
@@ -187,7 +186,7 @@ class NaiveDensity:
             terms = density.terms(block, own=True)
             for place in np.flatnonzero(mine >= 0).tolist():
                 term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
-                _core.odds(np.array(term), block.groups, floor, out[place])
+                _core.odds(np.array(term), block.classes, floor, out[place])
 
     def factors(self, block: Block) -> Float:
         """The pieces that weights multiply, one for each column: (n, columns, K).

@@ -72,7 +72,8 @@ class Factor:
     @cached_property
     def start(self) -> Float:
         """L^-1 mean: (K, o)."""
-        return np.einsum("kij,kj->ki", self.inverse, self.mean)
+        out: Float = np.einsum("kij,kj->ki", self.inverse, self.mean)
+        return out
 
     def whiten(self, z: Float) -> Float:
         """L^-1 (z - mean) in every class: (n, K, o)."""

@@ -169,10 +169,11 @@ class Points:
     @cached_property
     def z(self) -> Float:  # (n, d)
         with np.errstate(over="ignore", invalid="ignore"):
-            out = self.columns.matrix() * self.units[0]
+            out: Float = self.columns.matrix() * self.units[0]
             out *= self.units[1]
             out -= self.units[2]
-        return np.clip(out, -FARTHEST, FARTHEST, out=out)
+            np.clip(out, -FARTHEST, FARTHEST, out=out)
+        return out
 
     def at(self, rows: Int | slice) -> Points:
         """Some of the rows."""
