@@ -47,6 +47,8 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "whiten.inl"
 #include "integers.inl"
 #include "propagate.inl"
+#include "cells.inl"
+#include "nearest.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -56,4 +58,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax, integers, mixture, around, gauss, curves, propagate, selection,
-                                       selection_step, selection_factors, selection_quick, odds, leave_odds, gram, whiten};
+                                       cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
+                                       gram, whiten, apart};

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import logsumexp
 
+from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
@@ -39,10 +39,14 @@ class Evidence:
         base = self.base[rows] if self.base.ndim == 2 else self.base
         return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
 
+    def hearing(self, pieces: Array) -> Evidence:
+        """That of some pieces."""
+        return Evidence(np.ascontiguousarray(self.terms[:, :, pieces]), self.base, self.label, self.mass)
+
     def log_posterior(self, weight: Float, bias: Float) -> Float:
         """(n, K)"""
-        score = self.terms @ weight + self.base + bias
-        out: Float = score - logsumexp(score, axis=1, keepdims=True)
+        out: Float = self.terms @ weight + self.base + bias
+        _core.softmax(out, True)
         return out
 
     def loss(self, weight: Float, bias: Float) -> float:
@@ -53,13 +57,13 @@ class Evidence:
         """The loss and its gradient by weight and by bias."""
         n, k, j = self.terms.shape
         flat = self.terms.reshape(n * k, j)
-        score = (flat @ weight).reshape(n, k) + self.base + bias
-        row = np.arange(n)
-        log_p = score - logsumexp(score, axis=1, keepdims=True)
-        rest = np.exp(log_p)
+        rest = (flat @ weight).reshape(n, k) + self.base + bias
+        row, total = np.arange(n), np.empty(n)
+        given = rest[row, self.label]
+        _core.softmax(rest, False, total)
         rest[row, self.label] -= 1.0
         rest *= self.mass[:, None]
-        return -float(self.mass @ log_p[row, self.label]), flat.T @ rest.ravel(), rest.sum(axis=0)
+        return float(self.mass @ (total - given)), flat.T @ rest.ravel(), rest.sum(axis=0)
 
     def temperature(self) -> float:
         """The one weight for all pieces with the least loss."""
@@ -109,10 +113,11 @@ class Evidence:
         return out
 
 
-def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -> Float:
+def mixture_weights(log_p: Float, mass: Float | None = None, before: Float | float = 0.0, steps: int = 200) -> Float:
     """Shares v of candidates with the largest sum of log sum over m of v_m p_m, by EM: (M,).
 
-    ``log_p`` is what each candidate gave the label of each row: (n, M).
+    ``log_p`` is what each candidate gave the label of each row: (n, M). ``before`` is how many rows each is taken to
+    have foretold best beforehand: (M,) or one number.
 
     >>> mixture_weights(np.log([[0.9, 0.5], [0.1, 0.5], [0.9, 0.5], [0.8, 0.5]])).round(2)
     array([0.59, 0.41])
@@ -122,7 +127,8 @@ def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -
     share = np.full(p.shape[1], 1 / p.shape[1])
     for _ in range(steps):
         part = p * share
-        new = mass @ (part / part.sum(axis=1, keepdims=True)) / mass.sum()
+        new = mass @ (part / part.sum(axis=1, keepdims=True)) + before
+        new = new / new.sum()
         if np.abs(new - share).max() < 1e-7:
             return np.asarray(new)
         share = new
