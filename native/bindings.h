@@ -23,6 +23,8 @@ using Anywhere = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // a matrix
 using Spaced = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;    // the same of three axes
 using Weights = std::optional<Input<double, 1>>;
 
+constexpr double LOG_ROOT_2PI = 0.91893853320467274178;  // log(sqrt(2 pi))
+
 // The clone in use: the one piece of global state.
 extern const Kernels *kernels;
 
