@@ -119,9 +119,13 @@ void selection_step(double *there, const double *term, double sign, int64_t rows
 #if !defined(SCALAR)
 typedef float Single __attribute__((vector_size(4 * LANES)));
 inline Real widened(const float *p) {
+#if defined(__AVX512F__)
+    return (Real) _mm512_maskz_cvtps_pd(255, _mm256_loadu_ps(p));  // some compilers take the vector apart
+#else
     Single v;
     __builtin_memcpy(&v, p, sizeof v);
     return __builtin_convertvector(v, Real);
+#endif
 }
 inline void narrow(float *p, Real x) {
     Single v = __builtin_convertvector(x, Single);
