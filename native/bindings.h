@@ -20,6 +20,7 @@ template <typename T, int N> using Array = nb::ndarray<T, nb::numpy, nb::ndim<N>
 template <typename T, int N> using Input = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <typename T, int N> using Output = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 using Anywhere = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // a matrix in any layout
+using Spaced = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;    // the same of three axes
 using Weights = std::optional<Input<double, 1>>;
 
 constexpr double LOG_ROOT_2PI = 0.91893853320467274178;  // log(sqrt(2 pi))
@@ -93,3 +94,4 @@ void bind_networks(nb::module_ &);
 void bind_products(nb::module_ &);
 void bind_selection(nb::module_ &);
 void bind_texts(nb::module_ &);
+void bind_whiten(nb::module_ &);

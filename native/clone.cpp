@@ -41,10 +41,14 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "around.inl"
 #include "gauss.inl"
 #include "leave.inl"
+#include "alone.inl"
 #include "selection.inl"
+#include "gram.inl"
+#include "whiten.inl"
 #include "integers.inl"
 #include "propagate.inl"
 #include "cells.inl"
+#include "nearest.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -54,4 +58,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax, integers, mixture, around, gauss, curves, propagate, selection,
-                                       cells};
+                                       cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
+                                       gram, whiten, apart};

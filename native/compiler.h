@@ -2,7 +2,10 @@
 #pragma once
 #include <stdint.h>
 
-#if !defined(__GNUC__)
+#if defined(__GNUC__)
+#define SEPARATE __attribute__((noinline))
+#else
+#define SEPARATE
 #include <intrin.h>
 #include <math.h>
 #include <string.h>

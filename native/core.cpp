@@ -76,4 +76,5 @@ NB_MODULE(_core, m) {
     bind_products(m);
     bind_selection(m);
     bind_texts(m);
+    bind_whiten(m);
 }

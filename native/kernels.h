@@ -75,6 +75,20 @@ struct CellGrid {
 constexpr int32_t NOT_COUNTED = -1, UNKNOWN = -2;
 constexpr int64_t CELL_TILE = 256;  // rows
 
+// Points to be compared with: numbers (columns, count) and level codes (coded, count), with the weights of their columns.
+struct Points {
+    const double *number, *weight;
+    const int32_t *code;
+    const double *code_weight;
+    int64_t columns, coded, count;
+};
+
+// How numbers are read: x * scale * again - origin, at most `far` from 0; by column.
+struct Units {
+    const double *scale, *again, *origin;
+    double far;
+};
+
 // A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
 //   INDICATE  out, column (-1 none), states, likelihood (-1 none)
 //   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
@@ -144,4 +158,21 @@ struct Kernels {
                         int64_t count, double *out);
     int64_t (*cells)(uint64_t address, int64_t stride, int64_t rows, const int32_t *groups, const double *weights,
                      CellGrid, int32_t *code);
+    void (*selection_step)(double *there, const double *term, double sign, int64_t rows, int64_t others,
+                           const double *truth, const double *weights, double *odds, double *reach, double *out);
+    void (*selection_factors)(const double *terms, double sign, int64_t rows, int64_t columns, int64_t others,
+                              float *factor, double *reach);
+    Status (*selection_quick)(const double *there, const double *terms, double sign, int64_t rows, int64_t columns,
+                              int64_t others, const double *truth, const double *weights, const double *odds,
+                              const double *reach, const float *factor, const double *reaches, const int64_t *candidates, int64_t count,
+                              double *out);
+    void (*odds)(Grid terms, const int32_t *groups, int64_t rows, int64_t classes, double floor, double *out, int64_t step);
+    Status (*leave_odds)(Columns, const int32_t *groups, const double *weights, Leaving, int64_t classes, double floor,
+                         double *out, int64_t by_column, int64_t by_class, bool *doubt);
+    Status (*gram)(Columns, const int64_t *row, int64_t n, const double *weights, const int64_t *exponent,
+                   int64_t weight_exponent, int64_t slices, int64_t heavy, Sums to, int64_t group, bool *lost);
+    Status (*whiten)(Columns, const int64_t *row, int64_t n, Units, const double *matrix, const double *start,
+                     int64_t classes, const double *shifts, const int64_t *place, double *out);
+    void (*apart)(const double *asked, const int32_t *asked_codes, int64_t rows, Points, bool square, double *sum,
+                  double *mass);
 };

@@ -6,21 +6,26 @@
 
 namespace {
 
-Array<int64_t, 1> leave(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
-                        Weights weights, Input<double, 3> by_class, Input<bool, 2> delicate, Input<double, 2> by_column,
-                        double most, Anywhere out) {
-    Columns c = columns_of(address, stride, rows);
-    size_t classes = out.shape(1), d = size_t(c.count);
-    require(int64_t(groups.shape(0)) == rows && int64_t(out.shape(0)) == rows, "groups or out differ from rows");
-    const double *w = weights_of(weights, rows);
+Leaving leaving_of(const Input<double, 3> &by_class, const Input<bool, 2> &delicate, const Input<double, 2> &by_column,
+                   double most, size_t classes, size_t d) {
     require(by_class.shape(0) == 7 && by_class.shape(1) == classes && by_class.shape(2) == d,
             "by_class must be (7, classes, columns)");
     require(delicate.shape(0) == classes && delicate.shape(1) == d, "delicate must be (classes, columns)");
     require(by_column.shape(0) == 7 && by_column.shape(1) == d, "by_column must be (7, columns)");
     const double *k = by_class.data(), *j = by_column.data();
     size_t n = classes * d;
-    Leaving p = {k,     k + n, k + 2 * n, k + 3 * n, k + 4 * n, k + 5 * n, k + 6 * n, delicate.data(),
-                 j,     j + d, j + 2 * d, j + 3 * d, j + 4 * d, j + 5 * d, j + 6 * d, most};
+    return {k, k + n, k + 2 * n, k + 3 * n, k + 4 * n, k + 5 * n, k + 6 * n, delicate.data(),
+            j, j + d, j + 2 * d, j + 3 * d, j + 4 * d, j + 5 * d, j + 6 * d, most};
+}
+
+Array<int64_t, 1> leave(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
+                        Weights weights, Input<double, 3> by_class, Input<bool, 2> delicate, Input<double, 2> by_column,
+                        double most, Anywhere out) {
+    Columns c = columns_of(address, stride, rows);
+    size_t classes = out.shape(1);
+    require(int64_t(groups.shape(0)) == rows && int64_t(out.shape(0)) == rows, "groups or out differ from rows");
+    const double *w = weights_of(weights, rows);
+    Leaving p = leaving_of(by_class, delicate, by_column, most, classes, size_t(c.count));
     std::vector<int64_t> doubtful(size_t(rows) + 1);
     int64_t found = 0;
     Status status;
@@ -32,6 +37,26 @@ Array<int64_t, 1> leave(Input<uint64_t, 1> address, Input<int64_t, 1> stride, in
     Owned<int64_t, 1> named({size_t(found)});
     std::copy(doubtful.begin(), doubtful.begin() + found, named.data);
     return named.array;
+}
+
+Array<bool, 2> leave_odds(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
+                          Weights weights, Input<double, 3> by_class, Input<bool, 2> delicate, Input<double, 2> by_column,
+                          double most, double floor, Spaced out) {
+    Columns c = columns_of(address, stride, rows);
+    size_t d = size_t(c.count), classes = out.shape(1) + 1;
+    require(int64_t(groups.shape(0)) == rows && int64_t(out.shape(2)) == rows && out.shape(0) == d && out.stride(2) == 1,
+            "groups or out differ from rows");
+    const double *w = weights_of(weights, rows);
+    Leaving p = leaving_of(by_class, delicate, by_column, most, classes, d);
+    Owned<bool, 2> doubt({d, size_t(rows)});
+    Status status;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->leave_odds(c, groups.data(), w, p, int64_t(classes), floor, out.data(), out.stride(0),
+                                     out.stride(1), doubt.data);
+    }
+    check(status);
+    return doubt.array;
 }
 
 // a * 2^ea - b * 2^eb for magnitudes; exact words over the lower of the two limbs.
@@ -108,6 +133,12 @@ void bind_leave(nb::module_ &m) {
           "most"_a, "out"_a.noconvert(),
           "Adds to out (rows, classes) what log densities of normal columns change by without the row's own values; "
           "returns the rows it cannot be sure of, which it leaves as they are.");
+    m.def("leave_odds", &leave_odds, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+          "weights"_a.noconvert().none(), "by_class"_a.noconvert(), "delicate"_a.noconvert(), "by_column"_a.noconvert(),
+          "most"_a, "floor"_a, "out"_a.noconvert(),
+          "Adds to out (columns, classes - 1, rows) the log-odds of the other classes against a row's own, by each normal "
+          "column alone and without the row, log densities being -floor at least; says (columns, rows) where it cannot be "
+          "sure, and leaves out as it is there.");
     m.def("remainders", &remainders, "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
           "shift"_a.noconvert(), "mean"_a.noconvert(), "What the rounding of the means of exact sums lost.");
 }

@@ -1,31 +1,7 @@
 // Nearest rows: distances over the columns that two rows share, and the smallest of many numbers.
-#include <cmath>
-#include <limits>
 #include "bindings.h"
 
 namespace {
-
-// For a query and all points, in tiles of points that stay in the cache: sum of w_j |x_j - y_j|^power over the number
-// columns both have, plus w_j for each level that differs; and the weight of the columns both have.
-constexpr size_t TILE = 1024;
-
-template <bool SQUARE>
-void numbers_apart(double x, double w, const double *y, size_t n, double *sum, double *mass) {
-    for (size_t t = 0; t < n; ++t) {
-        double d = x - y[t], gap = SQUARE ? d * d : std::fabs(d);
-        bool there = d == d;
-        sum[t] += there ? w * gap : 0.0;
-        mass[t] += there ? w : 0.0;
-    }
-}
-
-void levels_apart(int32_t x, double w, const int32_t *y, size_t n, double *sum, double *mass) {
-    for (size_t t = 0; t < n; ++t) {
-        double here = y[t] >= 0 ? w : 0.0;
-        sum[t] += y[t] == x ? 0.0 : here;
-        mass[t] += here;
-    }
-}
 
 void apart(Input<double, 2> asked, Input<double, 2> points, Input<double, 1> weight, bool square,
            Input<int32_t, 2> asked_codes, Input<int32_t, 2> codes, Input<double, 1> code_weight, Output<double, 2> sum,
@@ -36,26 +12,9 @@ void apart(Input<double, 2> asked, Input<double, 2> points, Input<double, 1> wei
     require(asked_codes.shape(0) == rows && asked_codes.shape(1) == c && codes.shape(0) == c && codes.shape(1) == n,
             "codes do not fit");
     require(mass.shape(0) == rows && mass.shape(1) == n, "mass does not fit sum");
+    Points all = {points.data(), weight.data(), codes.data(), code_weight.data(), int64_t(d), int64_t(c), int64_t(n)};
     nb::gil_scoped_release free;
-    std::fill(sum.data(), sum.data() + rows * n, 0.0);
-    std::fill(mass.data(), mass.data() + rows * n, 0.0);
-    for (size_t from = 0; from < n; from += TILE) {
-        size_t size = n - from < TILE ? n - from : TILE;
-        for (size_t i = 0; i < rows; ++i) {
-            double *s = sum.data() + i * n + from, *m = mass.data() + i * n + from;
-            for (size_t j = 0; j < d; ++j) {
-                double x = asked.data()[i * d + j], w = weight.data()[j];
-                const double *y = points.data() + j * n + from;
-                if (x != x) continue;
-                if (square) numbers_apart<true>(x, w, y, size, s, m);
-                else numbers_apart<false>(x, w, y, size, s, m);
-            }
-            for (size_t j = 0; j < c; ++j) {
-                int32_t x = asked_codes.data()[i * c + j];
-                if (x != -1) levels_apart(x, code_weight.data()[j], codes.data() + j * n + from, size, s, m);
-            }
-        }
-    }
+    kernels->apart(asked.data(), asked_codes.data(), int64_t(rows), all, square, sum.data(), mass.data());
 }
 
 // Keeps the smallest values of each row seen so far, ascending, with their numbers; the first of equal ones.

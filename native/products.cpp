@@ -1,17 +1,9 @@
-// Exact sums of w x_i x_j by group for all pairs of columns, and the covariances in them.
-//
-// The fast way lets BLAS multiply. Let |x| < 2^E for the values of a column. A number is cut into k slices, integers of
-// at most BITS = 22 bits: x = 2^E * sum over s of slice_s * 2^(-22 (s + 1)). A product of two slices has at most 44
-// bits, so sums of 2^9 of them are integers below 2^53, exact in doubles in whatever order they are added. Rows with a
-// number that k slices do not hold are left out (as zeros) and added one by one.
+// Exact sums of w x_i x_j by group for all pairs of columns, in slices (gram.inl) or one by one, and the covariances in them.
 #include <algorithm>
 #include "bindings.h"
 #include "words.h"
 
 namespace {
-
-constexpr int BITS = 22, ROWS = 512, MOST = 8;
-constexpr double ROUND = 6755399441055744.0;  // 1.5 * 2^52: adding it and taking it away rounds to an integer
 
 inline double value_at(const Columns &c, int64_t column, int64_t row) {
     double x;
@@ -23,90 +15,32 @@ void check_rows(const Columns &c, const int64_t *row, size_t n) {
     for (size_t i = 0; i < n; ++i) require(row[i] >= 0 && row[i] < c.rows, "a row is not in the columns");
 }
 
-// y = x 2^(22 - E) of one row, cut into k slices of m numbers each; false, and zeros, if they do not hold the row.
-bool cut(const Columns &c, int64_t row, const double *half, const double *other, double *y, int64_t k, double *out) {
-    size_t m = size_t(c.count);
-    bool bad = false;
-    for (size_t j = 0; j < m; ++j) {
-        double x = value_at(c, int64_t(j), row);
-        x = x == x ? x : 0.0;
-        y[j] = x * half[j] * other[j];
-        bad |= x != 0 && std::fabs(y[j]) < 0x1p-800;  // bits may be lost below
-    }
-    double *to = out;
-    for (int64_t s = 0; s < k; ++s, to += m)
-        for (size_t j = 0; j < m; ++j) {
-            double h = (y[j] + ROUND) - ROUND;
-            to[j] = h;
-            y[j] = (y[j] - h) * double(1 << BITS);
-        }
-    for (size_t j = 0; j < m; ++j) bad |= y[j] != 0;
-    if (bad) std::fill(out, to, 0.0);
-    return !bad;
-}
-
 // The upper triangle of m columns, row by row.
 inline int64_t pair_at(int64_t i, int64_t j, int64_t m) { return i * m - i * (i - 1) / 2 + (j - i); }
 
 int64_t pairs_of(size_t m) { return int64_t(m * (m + 1) / 2); }
 
-// The products of slices, lower triangle by columns, added to the sums of a group.
-bool fold(const double *product, const int64_t *exponent, int64_t m, int64_t k, Sums to, int64_t group) {
-    bool good = true;
-    int64_t wide = m * k, pairs = pairs_of(size_t(m));
-    auto at = [&](int64_t a, int64_t b) { return int64_t(a < b ? product[a * wide + b] : product[b * wide + a]); };
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = i; j < m; ++j) {
-            int64_t cell = group * pairs + pair_at(i, j, m), e = exponent[i] + exponent[j];
-            for (int64_t u = 0; u < 2 * k - 1; ++u) {
-                int64_t sum = 0;
-                for (int64_t s = std::max<int64_t>(0, u - k + 1); s <= std::min(u, k - 1); ++s)
-                    sum += at(s * m + i, (u - s) * m + j);
-                if (sum) good &= add(to, cell, sum, e - BITS * (u + 2));
-            }
-        }
-    return good;
-}
-
-using Syrk = void (*)(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
-                      const double *, double *, const int *);
-
-// Adds the rows of one group, ROWS at a time; says which are left to be added: all, if half of the first do not fit.
 Array<bool, 1> gram(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> row,
-                    Input<int64_t, 1> exponent, int64_t k, uint64_t syrk, Output<int64_t, 3> limbs, int64_t low,
-                    int64_t group) {
+                    Weights weights, Input<int64_t, 1> exponent, int64_t weight_exponent, int64_t slices, int64_t heavy,
+                    Output<int64_t, 3> limbs, int64_t low, int64_t group) {
     Columns c = columns_of(address, stride, rows);
     Sums to = sums_of(limbs, low);
-    size_t n = row.shape(0), m = size_t(c.count), wide = m * size_t(k);
-    require(k >= 1 && k <= MOST && exponent.shape(0) == m, "1 to 8 slices, one exponent for each column");
-    require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs_of(m) && syrk,
+    const double *w = weights_of(weights, rows);
+    size_t n = row.shape(0), m = size_t(c.count);
+    require(slices >= 1 && slices <= 16 && heavy >= 1 && heavy <= 16 && exponent.shape(0) == m && m,
+            "1 to 16 slices, one exponent for each column");
+    require(weight_exponent >= -1000 && weight_exponent <= 1000, "weights are too far from 1");
+    require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs_of(m),
             "sums have no such group, or other pairs");
     check_rows(c, row.data(), n);
     Owned<bool, 1> lost({n});
-    bool good = true;
+    Status status;
     {
         nb::gil_scoped_release free;
-        std::vector<double> half(m), other(m), y(m), slice(ROWS * wide), product(wide * wide);
-        for (size_t j = 0; j < m; ++j) {  // 2^(22 - E) may be no double, but is the product of two
-            int64_t by = BITS - std::clamp<int64_t>(exponent.data()[j], -1100, 1100);
-            half[j] = std::ldexp(1.0, int(by / 2));
-            other[j] = std::ldexp(1.0, int(by - by / 2));
-        }
-        for (size_t from = 0; from < n; from += ROWS) {
-            int now = int(std::min<size_t>(ROWS, n - from)), size = int(wide);
-            for (size_t i = 0; i < size_t(now); ++i)
-                lost.data[from + i] =
-                    !cut(c, row.data()[from + i], half.data(), other.data(), y.data(), k, slice.data() + i * wide);
-            if (from == 0 && 2 * std::count(lost.data, lost.data + now, true) > now) {  // more slices are needed
-                std::fill(lost.data, lost.data + n, true);
-                break;
-            }
-            double one = 1, zero = 0;
-            ((Syrk) syrk)("L", "N", &size, &now, &one, slice.data(), &size, &zero, product.data(), &size);
-            good &= fold(product.data(), exponent.data(), int64_t(m), k, to, group);
-        }
+        status = kernels->gram(c, row.data(), int64_t(n), w, exponent.data(), weight_exponent, slices, heavy, to, group,
+                               lost.data);
     }
-    require(good, "a product does not fit the limbs; widen them (see window)");
+    check(status);
     return lost.array;
 }
 
@@ -276,9 +210,11 @@ Array<double, 1> mean(Input<int64_t, 2> weight, Input<int64_t, 2> sum, int64_t l
 
 void bind_products(nb::module_ &m) {
     m.def("gram", &gram, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
-          "exponent"_a.noconvert(), "k"_a, "syrk"_a, "limbs"_a.noconvert(), "low"_a, "group"_a,
-          "Adds x_i x_j of some rows, numbers below 2^exponent cut into k slices, to the sums of a group: (G, pairs, "
-          "limbs). ``syrk`` is the address of BLAS's dsyrk. Rows the slices do not hold are left out and reported.");
+          "weights"_a.noconvert().none(), "exponent"_a.noconvert(), "weight_exponent"_a, "slices"_a, "heavy"_a,
+          "limbs"_a.noconvert(), "low"_a, "group"_a,
+          "Adds w x_i x_j of some rows to the sums of a group, (G, pairs, limbs): numbers below 2^exponent cut into "
+          "slices, and with weights below 2^weight_exponent w x into heavy ones. Rows the slices do not hold are left "
+          "out and reported.");
     m.def("products", &products, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.none(), "limbs"_a.noconvert(), "low"_a,
           "Adds w x_i x_j of some rows to the sums of their groups, one by one; a hole counts as zero.");

@@ -310,3 +310,9 @@ def test_columns_that_all_are_constant_say_nothing():
     """Also where a fold has learned a single row."""
     found = bk.evaluate(bk.FullBayes(prior="uniform"), [[1.0], [2.0]], ["a", "b"], bk.CrossValidation(2))
     assert found.proba.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize("value", [1.0, np.nan])
+def test_columns_that_all_say_nothing_leave_the_prior(value):
+    model = bk.FullBayes().fit(np.full((6, 2), value), list("aaaabb"))
+    assert model.predict_proba(np.ones((2, 2))) == pytest.approx(np.tile([2 / 3, 1 / 3], (2, 1)))

@@ -46,11 +46,11 @@ def test_a_cell_has_its_share_of_the_rows_and_a_pseudo_count(alpha):
         assert np.exp(log_densities(model, CELLS))[:, k] == pytest.approx(wanted, rel=1e-12)
 
 
-def test_auto_spreads_one_row_by_the_product_of_the_margins():
+def test_auto_spreads_as_many_rows_and_one_by_the_product_of_the_margins():
     frame, y, w = data(20)
     model = bk.FullBayes(kinds=KINDS, smoothing="auto").fit(frame, y, sample_weight=w)
     count = counted(frame, y, w)
-    for k, label in enumerate("pq"):
+    for column, label in enumerate("pq"):
         mine = y == label
         whole = w[mine].sum()
 
@@ -58,9 +58,24 @@ def test_auto_spreads_one_row_by_the_product_of_the_margins():
             return (w[mine & (frame[name] == level)].sum() + 1) / (whole + len(LEVELS[name]))
 
         cells = list(CELLS.itertuples(index=False, name=None))
-        wanted = [(count.get((label, (c, d)), 0) + margin("c", c) * margin("d", d)) / (whole + 1) for c, d in cells]
-        assert np.exp(log_densities(model, CELLS))[:, k] == pytest.approx(wanted, rel=1e-12)
+        spread = [(1 + whole) * margin("c", c) * margin("d", d) for c, d in cells]
+        wanted = [(count.get((label, k), 0) + more) / (1 + 2 * whole) for k, more in zip(cells, spread, strict=True)]
+        assert np.exp(log_densities(model, CELLS))[:, column] == pytest.approx(wanted, rel=1e-12)
         assert sum(wanted) == pytest.approx(1)
+
+
+def test_cells_never_seen_leave_the_prior_in_force():
+    """Every cell of a factorial design occurs once: what is asked about was never seen; columns decide one by one."""
+    levels = np.array([(a, b, c) for a in "abcd" for b in "abcd" for c in "abcd"])
+    y = np.where(np.arange(64) % 7 < 6, "often", "rarely")
+    held = np.arange(64) == 40
+    model = bk.FullBayes().fit(levels[~held], y[~held])
+    joint = model.predict_joint_log_proba(levels[held])[0]
+    for k, label in enumerate(model.classes_):
+        mine = levels[~held & (y == label)]
+        shares = [((mine[:, j] == levels[40, j]).sum() + 1) / (len(mine) + 4) for j in range(3)]
+        wanted = log(len(mine) / 63) + sum(map(log, shares)) + log(len(mine) + 1) - log(2 * len(mine) + 1)
+        assert joint[k] == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("smoothing", [0, 1, "auto"])
@@ -108,7 +123,7 @@ def test_twenty_columns_of_ten_levels():
     for k in range(2):
         mine, other = X[:1500][y[:1500] == k], X[1500]
         shares = [((mine[:, j] == other[j]).sum() + 1) / (len(mine) + levels[j]) for j in range(20)]
-        wanted = sum(map(log, shares)) - log(len(mine) + 1)
+        wanted = sum(map(log, shares)) + log(len(mine) + 1) - log(2 * len(mine) + 1)
         assert log_densities(model, X[1500:1501])[0, k] == pytest.approx(wanted, rel=1e-12)
 
 
@@ -187,3 +202,14 @@ def test_terms_of_mixed_columns_add_up():
     assert shown.terms.sum(axis=1) == pytest.approx(log_densities(model, frame[:5]), rel=1e-10)
     hidden = frame[:5].assign(c=None, z=np.nan, d=None)
     assert shown.terms[:, 0] == pytest.approx(log_densities(model, hidden), rel=1e-10)
+
+
+@pytest.mark.parametrize("smoothing", [0, 1, "auto"])
+def test_two_columns_never_there_together(smoothing):
+    """No row is complete, so the table of cells is empty: what smoothing says is left, and it is finite."""
+    frame = pd.DataFrame({"c": ["u", "v", None, None], "d": [None, None, "u", "v"], "x": [0.0, 1.0, 2.0, 4.0]})
+    asked = pd.DataFrame({"c": ["u", None], "d": ["v", None], "x": [0.5, 0.5]})
+    for names in (["c", "d"], ["c", "d", "x"]):
+        found = bk.FullBayes(smoothing=smoothing).fit(frame[names], list("pqpq")).predict_proba(asked[names])
+        assert np.isfinite(found).all()
+        assert found.sum(axis=1) == pytest.approx([1, 1])

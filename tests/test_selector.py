@@ -170,6 +170,39 @@ def test_the_core_scores_what_a_softmax_does():
     assert len(bits) == 1
 
 
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("size", [1.0, 40.0, 400.0], ids="odds of {}".format)
+def test_columns_tried_quickly_are_scored_to_the_digits_of_floats(classes, size):
+    """Also where e^odds is no float, or no double; a row counts 690 nats at most. The same bits from every clone."""
+    rng = np.random.default_rng(1)
+    n, columns = 1288, 4
+    there, terms = size * rng.normal(size=(classes - 1, n)), size * rng.normal(size=(columns, classes - 1, n))
+    truth, w = np.zeros(n), rng.random(n)
+    every, in_use, bits = np.arange(columns), _core.clone(), set()
+    for sign, weight in ((1.0, None), (-1.0, w)):
+        mass = np.ones(n) if weight is None else weight
+        odds = np.clip(there + sign * terms, -690, 690)
+        wanted = -(np.logaddexp(0.0, logsumexp(odds, axis=1)) * mass).sum(axis=1)
+        for clone in _core.clones():
+            factors, reaches = np.empty((3, columns, classes - 1, 512), dtype=np.float32), np.empty((3, columns))
+            powers, reach, copy = np.empty_like(there), np.empty(3), there.copy()
+            try:
+                _core.use(clone)
+                _core.selection_factors(terms, sign, factors, reaches)
+                log_score, _ = _core.selection_step(copy, None, sign, truth, weight, powers, reach)
+                rows = copy, terms, sign, truth, weight
+                found = _core.selection_quick(*rows, powers, reach, factors, reaches, every)
+                _core.selection_step(copy, terms[2], sign, truth, weight, powers, reach)
+            finally:
+                _core.use(in_use)
+            assert np.abs(found - wanted).max() < 2**-23 * mass.sum()
+            alone = np.logaddexp(0.0, logsumexp(np.clip(there, -690, 690), axis=0))
+            assert log_score == pytest.approx(-(alone @ mass), rel=1e-12)
+            assert np.array_equal(copy, there + sign * terms[2])
+            bits.add((sign, found.tobytes(), powers.tobytes()))
+    assert len(bits) == 2
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"method": "best"}, {"criterion": "auc"}, {"n_features": 0}, {"n_features": 9}, {"n_features": 1.5}],

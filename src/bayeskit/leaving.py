@@ -55,12 +55,22 @@ class Leaving:
 
     def add(self, columns: Columns, block: Block, out: Float) -> Int:
         """Add what changes to out (n, K); the rows that exact sums must decide about are left and named."""
-        if block.groups is None:
-            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         if not self.plain:
             return np.arange(block.rows)
         doubt: Int = _core.leave(
-            *(columns.address, columns.stride, columns.rows, block.groups, block.weights),
+            *(columns.address, columns.stride, columns.rows, block.classes, block.weights),
             *(self.by_class, self.delicate, self.by_column, self.most, out),
         )
         return doubt
+
+    def odds(self, columns: Columns, block: Block, floor: float, out: Float) -> list[Int]:
+        """Add the log-odds of the other classes against each row's own, by column alone: out (d, K - 1, n).
+
+        Log densities count as -floor at least. The rows of each column that exact sums must decide about are left and
+        named.
+        """
+        if not self.plain:
+            return [np.arange(block.rows)] * len(columns)
+        rows = columns.address, columns.stride, columns.rows, block.classes, block.weights
+        doubt = _core.leave_odds(*rows, self.by_class, self.delicate, self.by_column, self.most, floor, out)
+        return [np.flatnonzero(some) for some in doubt]

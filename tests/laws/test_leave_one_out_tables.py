@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,23 @@ def test_every_clone_leaves_the_same_bits(clone: str) -> None:
         assert run() == known
     finally:
         _core.use(chosen)
+
+
+@pytest.mark.parametrize("sort", list(WEIGHTS))
+def test_odds_by_column_alone_are_those_of_the_terms(sort: str) -> None:
+    """What attribute choice asks for, in one pass over all columns, beside the terms of one column after the other."""
+    rows = table(11, sort)
+    names = [n for n in rows.schema.names if n not in ("w", "class", "colour", "town")]
+    model = model_of(rows, Gaussian(), names)
+    block = model.counted.learned(rows, Roles("class", "w"))
+    row, group, mass = block.own()
+    some, classes = replace(block.at(row), weights=None if sort == "no weights" else mass), len(model.classes)
+    found, floor = np.zeros((len(names), classes - 1, len(row))), 1e5
+    model.density.odds(some, floor, found)
+    terms = np.maximum(model.terms(some, own=True), -floor)
+    others = np.arange(classes - 1)[:, None] + (np.arange(classes - 1)[:, None] >= group)
+    at = np.arange(len(row))
+    for j in range(len(names)):
+        wanted = terms[at, j, others] - terms[at, j, group]
+        size = np.abs(terms[:, j]).max(axis=1)
+        assert (np.abs(found[j] - wanted) <= 1e-10 * (1 + size)).all(), names[j]

@@ -8,24 +8,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bayeskit import _core
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
 from bayeskit.data.levels import Levels
+from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.scatter import Scatter
 
 NAMES = ("p", "q", "r")
+MANY = tuple(f"x{j}" for j in range(13))  # so many that rows are added in slices, not one by one
 
 
-def columns(sort: str, rows: int = 700) -> np.ndarray:
+def columns(sort: str, rows: int = 700, width: int = 3) -> np.ndarray:
     """Numbers that need one slice, three, six, or none that would hold them."""
     rng = np.random.default_rng(3)
-    x = rng.normal(size=(rows, 3)) @ [[1.0, 0.3, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]]
+    x = rng.normal(size=(rows, width)) @ (np.eye(width) + np.diag(np.linspace(0.3, 0.5, width - 1), 1))
     made = {
         "whole": np.round(x * 9),
         "ordinary": x,
-        "far from zero": x + np.array([1e8, -3e7, 0]),
+        "far from zero": x + np.resize([1e8, -3e7, 0], width),
         "wide": np.exp(12 * x),
         "extreme": x * rng.choice([1e-300, 1.0, 1e300], (rows, 1)),
         "with holes": np.where(rng.random(x.shape) < 0.2, np.nan, x),
@@ -38,33 +41,78 @@ every_sort = pytest.mark.parametrize("sort", SORTS)
 
 
 def block(x: np.ndarray, weights: np.ndarray | None = None) -> Block:
-    table = {**dict(zip(NAMES, map(pa.array, x.T), strict=True)), "class": pa.array(["a", "b"] * (len(x) // 2))}
+    names = NAMES if x.shape[1] == 3 else MANY
+    table = {**dict(zip(names, map(pa.array, x.T), strict=True)), "class": pa.array(["a", "b"] * (len(x) // 2))}
     if weights is not None:
         table["w"] = pa.array(weights)
     batch = pa.RecordBatch.from_pydict(table)
-    schema = infer(batch.schema.empty_table().select(NAMES).schema)
+    schema = infer(batch.schema.empty_table().select(names).schema)
     return encode(batch, schema, Domain(Levels.of(["a", "b"])), Roles("class", None if weights is None else "w"))[0]
+
+
+def whole(x: np.ndarray) -> np.ndarray:
+    """Numbers times 2^1074, as Python's integers; holes are zero."""
+    return np.array([int(Fraction(v) * 2**1074) for v in np.nan_to_num(x).ravel().tolist()], object).reshape(x.shape)
 
 
 def exact(x: np.ndarray, weights: np.ndarray) -> list[list[Fraction]]:
     """The sum of w a_i a_j of some rows, a = (1, x)."""
-    rows = [[Fraction(1), *(Fraction(0) if np.isnan(v) else Fraction(v) for v in row)] for row in x.tolist()]
-    mass = [Fraction(w) for w in weights.tolist()]
-    return [[sum(w * r[i] * r[j] for w, r in zip(mass, rows, strict=True)) for j in range(4)] for i in range(4)]
+    a = whole(np.column_stack([np.ones(len(x)), x]))
+    sums = (a * whole(weights)[:, None]).T @ a
+    return [[Fraction(v, 2**3222) for v in row] for row in sums.tolist()]
 
 
-@every_sort
-@pytest.mark.parametrize("weighted", [False, True])
-def test_every_sum_of_products_is_exact(sort: str, weighted: bool) -> None:
-    x = columns(sort)
-    weights = np.random.default_rng(1).random(len(x)) if weighted else None
-    found = Scatter.empty(NAMES, 2).update(block(x, weights))
-    mass = np.ones(len(x)) if weights is None else weights
-    row, column = np.triu_indices(4)
+def assert_exact(found: Scatter, x: np.ndarray, mass: np.ndarray) -> None:
+    row, column = np.triu_indices(1 + x.shape[1])
     for g in range(2):
         wanted = exact(x[g::2], mass[g::2])
         for cell, (i, j) in enumerate(zip(row.tolist(), column.tolist(), strict=True)):
             assert found.sums.fraction(g, cell) == wanted[i][j]
+
+
+def weights_of(sort: str, rows: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    made = {"none": np.ones(rows), "whole": rng.integers(1, 9, rows).astype(float), "fractions": rng.random(rows)}
+    return {**made, "wide": np.exp(30 * rng.normal(size=rows)), "huge": 1e306 * (1 + rng.random(rows))}[sort]
+
+
+@every_sort
+@pytest.mark.parametrize("weighted", ["none", "fractions"])
+def test_every_sum_of_products_is_exact(sort: str, weighted: str) -> None:
+    x, mass = columns(sort), weights_of(weighted, 700)
+    assert_exact(Scatter.empty(NAMES, 2).update(block(x, None if weighted == "none" else mass)), x, mass)
+
+
+@pytest.mark.parametrize("weighted", ["none", "whole", "fractions", "wide", "huge"])
+@pytest.mark.parametrize("sort", [s for s in SORTS if s != "extreme"])
+def test_sums_of_products_in_slices_are_exact(sort: str, weighted: str) -> None:
+    """With 260 rows of a class two tiles are full, and one is not."""
+    x, mass = columns(sort, 520, len(MANY)), weights_of(weighted, 520)
+    assert_exact(Scatter.empty(MANY, 2).update(block(x, None if weighted == "none" else mass)), x, mass)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 50, 200])
+def test_every_clone_sums_the_same(width: int) -> None:
+    """Whatever the number of columns in the last panel is, and however they lie in memory."""
+    rng, chosen = np.random.default_rng(5), _core.clone()
+    x = rng.normal(size=(300, width))
+    both = [np.ascontiguousarray(x), np.asfortranarray(x)]
+    exponent, rows = np.full(width, 3, dtype=np.int64), np.arange(299, -1, -1)
+    totals = []
+    for clone in _core.clones():
+        for y in both:
+            sums = ExactSum.zeros((1, width * (width + 1) // 2)).room(*_core.window(1e-9, 8.0, 2, 1.0, 1.0))
+            address, stride = y.ctypes.data + y.strides[1] * np.arange(width), np.full(width, y.strides[0])
+            try:
+                _core.use(clone)
+                place = (address.astype(np.uint64), stride, 300, rows)
+                lost = _core.gram(*place, None, exponent, 0, 3, 1, sums.limbs, sums.low, 0)
+            finally:
+                _core.use(chosen)
+            totals.append((lost.tobytes(), sums.carried().limbs.tobytes()))
+            kept = x[rows][~lost]
+    assert len(set(totals)) == 1
+    assert np.allclose(sums.rounded()[0], (kept.T @ kept)[np.triu_indices(width)], rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("sort", ["whole", "ordinary", "far from zero", "wide"])

@@ -128,10 +128,10 @@ class Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):
             return Columns(self.arrays.at(rows), len(rows), self.pick)
-        matrix = np.empty((len(rows), len(self)))
+        matrix = np.empty((len(self), len(rows)))
         for j in range(len(self)):
-            matrix[:, j] = self.column(j)[rows]
-        return Columns(matrix, len(rows))
+            matrix[j] = self.column(j)[rows]
+        return Columns(matrix.T, len(rows))
 
 
 @dataclass(frozen=True)
@@ -179,13 +179,18 @@ class Block:
         index = self.schema.coded_index
         return np.array([index[n] for n in names], dtype=np.int32)
 
-    def own(self) -> tuple[Int, Int, Float]:
-        """The rows that were counted with some weight: their positions, groups and weights."""
+    @property
+    def classes(self) -> Code:
+        """The groups, of a block that has them."""
         if self.groups is None:
             raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+        return self.groups
+
+    def own(self) -> tuple[Int, Int, Float]:
+        """The rows that were counted with some weight: their positions, groups and weights."""
         mass = np.ones(self.rows) if self.weights is None else self.weights
-        row = np.flatnonzero((self.groups >= 0) & (mass > 0))
-        return row, self.groups[row].astype(np.int64), mass[row]
+        row = np.flatnonzero((self.classes >= 0) & (mass > 0))
+        return row, self.classes[row].astype(np.int64), mass[row]
 
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""

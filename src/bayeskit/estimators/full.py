@@ -20,8 +20,9 @@ class FullBayes(BayesClassifier):
 
     ``covariance`` is "full", "tied" (one for all classes: linear discriminant analysis), "diagonal" or "spherical";
     ``shrinkage`` draws it toward the pooled diagonal: "auto", a number between 0 and 1, or None. ``smoothing`` is the
-    pseudo-count of every cell of categories; "auto", and 1 where there are more than 10,000 cells, is one pseudo-row
-    spread by the product of the margins. A hole is integrated or summed out in predicting, and in fitting means and
+    pseudo-count of every cell of categories; "auto", and 1 where there are more cells than rows or than 10,000, is half
+    of what the columns say one by one: 1 + n pseudo-rows for the n of a class, spread by the product of the margins.
+    A hole is integrated or summed out in predicting, and in fitting means and
     covariances are the likeliest ones (EM); with ``missing="available"`` those of the rows that hold both columns.
     The other arguments are those of ``NaiveBayes``.
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.model import Model
 
+TILE = 512  # rows that the core looks at together
+CLOSE = 2.0**-21  # nats: single precision may be wrong by a quarter of that
 SLOTS = 8  # rows are filled up to a multiple of this, for the core
 WORST = 690.0  # nats: more, a row does not count
 FLOOR = 1e5  # nats: what a term counts at least
@@ -44,55 +46,94 @@ class Odds:
 
     @classmethod
     def of(cls, model: Model, blocks: list[Block]) -> Odds:
-        """From blocks of learned rows."""
+        """From blocks of learned rows; those of a class stand together, which the core likes."""
         rows = sum(len(block.own()[0]) for block in blocks)
         columns, others, size = len(model.schema.names), len(model.weights) - 1, rows + -rows % SLOTS
-        prior, terms = np.full((others, size), -2 * WORST), np.zeros((columns, others, size))
+        prior, terms = np.zeros((others, size)), np.zeros((columns, others, size))
+        prior[:, rows:] = -2 * WORST
         truth, weights = np.zeros(size), np.zeros(size)
         start = 0
         for block in blocks:
             row, group, mass = block.own()
+            order = np.argsort(group, kind="stable")
             span = slice(start, start + len(row))
             start += len(row)
             # one row is left out at a time, also where it stands for several
-            alone = replace(block.at(row), weights=np.minimum(mass, 1.0))
-            prior[:, span] = _apart(np.broadcast_to(model.log_prior(own=alone), (len(row), others + 1)), group)
-            for j, column in enumerate(np.moveaxis(model.terms(alone, own=True), 1, 0)):
-                terms[j, :, span] = _apart(column, group)
-            truth[span], weights[span] = group, mass
+            once = None if (mass >= 1).all() else np.minimum(mass[order], 1.0)
+            alone = replace(block.at(row[order]), weights=once)
+            before = np.array(np.broadcast_to(model.log_prior(own=alone), (len(row), others + 1)))
+            _core.odds(before, alone.classes, FLOOR, prior[:, span])
+            model.density.odds(alone, FLOOR, terms[:, :, span])
+            truth[span], weights[span] = group[order], mass[order]
         plain = bool((weights[:rows] == 1).all())
         return cls(prior, terms, truth, None if plain else weights, float(weights.sum()))
-
-    def tried(self, there: Float, candidates: Int, sign: float) -> Float:
-        """Mean log P(true class) and share of errors with each candidate added, or taken away: (candidates, 2)."""
-        sums = _core.selection(there, self.terms, sign, self.truth, self.weights, candidates)
-        shares: Float = sums / self.weight
-        return shares
-
-    def _scored(self, there: Float) -> tuple[float, float]:
-        nothing = _core.selection(there, self.terms[:1], 0.0, self.truth, self.weights, np.zeros(1, dtype=np.int64))
-        log_score, error = (nothing[0] / self.weight).tolist()
-        return log_score, error
 
     def path(self, forward: bool, criterion: str, steps: int) -> tuple[Step, ...]:
         """Greedy: in each step the column that serves best; the first of equal ones."""
         left = np.arange(len(self.terms))
         chosen: set[int] = set() if forward else set(left.tolist())
-        there = self.prior.copy() if forward else self.prior + self.terms.sum(axis=0)
-        sign = 1.0 if forward else -1.0
-        found = [Step(-1, tuple(sorted(chosen)), *self._scored(there))]
+        trail = Trail.of(self, forward)
+        found = [Step(-1, tuple(sorted(chosen)), *trail.scored)]
         for _ in range(steps):
-            scores = self.tried(there, left, sign)
-            goodness = (
-                scores[:, 0] if criterion == "log_score" else -scores[:, 1] + 1e-9 * scores[:, 0]
-            )  # ties by log score
-            best = int(np.argmax(goodness))
+            best = trail.best(left, criterion)
             column = int(left[best])
-            there += sign * self.terms[column]
+            trail.take(column)
             chosen ^= {column}
             left = np.delete(left, best)
-            found.append(Step(column, tuple(sorted(chosen)), *scores[best].tolist()))
+            found.append(Step(column, tuple(sorted(chosen)), *trail.scored))
         return tuple(found)
+
+
+@dataclass
+class Trail:
+    """A path under way: what is there, and how well it serves.
+
+    e^d of what is there times e^d of a column is e^d of both: a trial needs no exponential, only products of what is
+    known, in single precision. The columns that could be best by that are tried again in full.
+    """
+
+    odds: Odds
+    sign: float
+    there: Float  # (K - 1, n) log-odds
+    powers: Float  # (K - 1, n) e^there
+    reach: Float  # (tiles,) the largest |there|
+    factors: tuple[Array, Float]  # (tiles, columns, K - 1, TILE) e^(sign * terms), (tiles, columns) the largest |terms|
+    scored: tuple[float, float]  # mean log P(true class) and share of errors
+
+    @classmethod
+    def of(cls, odds: Odds, forward: bool) -> Trail:
+        """From no column, or from all."""
+        there = odds.prior.copy() if forward else odds.prior + odds.terms.sum(axis=0)
+        sign = 1.0 if forward else -1.0
+        columns, others, rows = odds.terms.shape
+        tiles = -(-rows // TILE)
+        factors = np.empty((tiles, columns, others, TILE), dtype=np.float32), np.empty((tiles, columns))
+        _core.selection_factors(odds.terms, sign, *factors)
+        new = cls(odds, sign, there, np.empty_like(there), np.empty(tiles), factors, (0.0, 0.0))
+        new.take(None)
+        return new
+
+    def take(self, column: int | None) -> None:
+        """Go one step."""
+        term = None if column is None else self.odds.terms[column]
+        rows = self.odds.truth, self.odds.weights
+        sums = _core.selection_step(self.there, term, self.sign, *rows, self.powers, self.reach)
+        self.scored = sums[0] / self.odds.weight, sums[1] / self.odds.weight
+
+    def best(self, left: Int, criterion: str) -> int:
+        """The place among the columns left of the one that serves best."""
+        rows = self.there, self.odds.terms, self.sign, self.odds.truth, self.odds.weights
+        able = np.arange(len(left))
+        if criterion == "log_score":
+            quick = _core.selection_quick(*rows, self.powers, self.reach, *self.factors, left)
+            able = np.flatnonzero(quick >= quick.max() - CLOSE * self.odds.weight)
+            if len(able) == 1:
+                return int(able[0])
+        scores = _core.selection(*rows, left[able])
+        goodness = (
+            scores[:, 0] if criterion == "log_score" else -scores[:, 1] + 1e-9 * scores[:, 0]
+        )  # ties by log score
+        return int(able[np.argmax(goodness)])
 
 
 def best(path: Sequence[Step], criterion: str) -> Step:
@@ -102,13 +143,3 @@ def best(path: Sequence[Step], criterion: str) -> Step:
         return round(step.log_score if criterion == "log_score" else -step.error, 12), -len(step.columns)
 
     return max(path, key=worth)
-
-
-def _apart(logs: Float, group: Int) -> Float:
-    """Log-odds of the other classes, in order, against the true one: (K - 1, n)."""
-    bounded = np.maximum(logs, -FLOOR)
-    own = bounded[np.arange(len(group)), group]
-    classes = np.arange(logs.shape[1] - 1)[:, None]
-    others = classes + (classes >= group)
-    odds: Float = bounded[np.arange(len(group)), others] - own
-    return odds

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
-from bayeskit.data.block import Block
+from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.foretold import Foretold
 from bayeskit.leaving import Leaving
@@ -142,15 +142,34 @@ class GaussianDensity(Located):
             return self._exact(block, own)
         out, columns = self._zeros(block), block.columns(self.guards)
         for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
-            column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
-            doubt = self._leaving.at(i).add(column, block, term)
-            scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
-            _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
-            if len(doubt):
-                x, some = column.column(0)[doubt], block.at(doubt)
-                term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
-            out[:, j] = term
+            out[:, j] = self._own(i, j, columns, block)
         return out
+
+    def _own(self, i: int, j: int, columns: Columns, block: Block) -> Float:
+        """The term of column j, the i-th of those that vary, without each row's own value: (n, K)."""
+        column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
+        doubt = self._leaving.at(i).add(column, block, term)
+        scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
+        _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+        if len(doubt):
+            x, some = column.column(0)[doubt], block.at(doubt)
+            term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
+        return term
+
+    def odds(self, block: Block, floor: float, out: Float) -> None:
+        """As ``NaiveDensity.odds``, all columns at once; where the core cannot decide, by ``terms``."""
+        live = np.flatnonzero(self.sums.varying)
+        columns, room = block.columns(self.guards), out
+        if len(live) < len(self.parts):
+            room = np.zeros((len(live), *out.shape[1:]))
+        for i, rows in enumerate(self._leaving.odds(columns, block, floor, room)):
+            if len(rows):
+                some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
+                term = self._own(i, int(live[i]), some.columns(self.guards), some)
+                _core.odds(term, some.classes, floor, apart)
+                room[i][:, rows] += apart
+        if room is not out:
+            out[live] += room
 
     def _exact(self, block: Block, own: bool) -> Float:
         out = self._zeros(block)

@@ -33,7 +33,8 @@ class Cells:
 
     @classmethod
     def of_joint(cls, joint: Joint, density: FullDensity, questions: Sequence[int], codings: Sequence[Coding]) -> Cells:
-        spare, known = joint.spare(joint.cells), joint.rounded
+        weight, known = joint.weight.rounded(), joint.rounded
+        spare = joint.spare(joint.cells, weight)
         classes = range(known.shape[1])
         held = [cells.cell for cells in density.normals.cells]
         if not density.normals.numbers.columns:
@@ -43,12 +44,12 @@ class Cells:
         with np.errstate(divide="ignore"):
             mass = [np.logaddexp(np.log(known[h, k]), spare[h, k]) for k, h in zip(classes, held, strict=True)]
             hidden = np.full((1, len(joint.columns)), -1, dtype=np.int64)
-            whole = np.logaddexp(np.log(joint.weight.rounded()), joint.all_spare(hidden)[0])
+            whole = np.logaddexp(np.log(weight), joint.all_spare(hidden, weight[None])[0])
         margins = []
         for j, size in enumerate(joint.sizes.tolist()):
             some = np.repeat(hidden, size + FRONT, axis=0)
             some[FRONT:, j] = np.arange(size)
-            margins.append(joint.spare(some) - joint.spare(hidden))
+            margins.append(joint.spare(some, weight) - joint.spare(hidden, weight))
         return cls(
             tuple(questions),
             tuple(codings),
@@ -57,7 +58,7 @@ class Cells:
             tuple(spare[h, k] for k, h in zip(classes, held, strict=True)),
             tuple(offset),
             tuple(margins),
-            joint.spare(hidden)[0],
+            joint.spare(hidden, weight)[0],
             whole,
         )
 

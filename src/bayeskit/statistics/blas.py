@@ -1,15 +1,13 @@
-"""BLAS for the core, and on the caller's thread only: engines share rows out, BLAS must not start threads as well."""
+"""BLAS on the caller's thread only: engines share rows out, BLAS must not start threads as well."""
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from scipy.linalg import cython_blas
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
@@ -20,16 +18,6 @@ _limited: Any = None
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
-
-
-@cache
-def syrk() -> int:
-    """The address of dsyrk in the BLAS that SciPy brings, for the core to call."""
-    capsule = cython_blas.__pyx_capi__["dsyrk"]
-    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name.restype, pointer.restype = ctypes.c_char_p, ctypes.c_void_p
-    name.argtypes, pointer.argtypes = (ctypes.py_object,), (ctypes.py_object, ctypes.c_char_p)
-    return int(pointer(capsule, name(capsule)))
 
 
 @contextmanager

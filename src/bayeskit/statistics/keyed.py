@@ -158,7 +158,7 @@ def _no_keys(columns: int) -> Int:
     return np.empty((0, 1 + columns), dtype=np.int64)
 
 
-def distinct(keys: Int) -> tuple[Int, Int]:
+def distinct(keys: Int | Bool) -> tuple[Int, Int]:
     """The different rows in order, and which of them each row is."""
     place = np.zeros(len(keys), dtype=np.int64)
     for column in keys.T:  # numbers of the beginnings, one column longer at a time: they never outgrow the rows

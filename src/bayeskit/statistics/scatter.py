@@ -13,11 +13,11 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.errors import ForgetError
-from bayeskit.statistics.blas import alone, syrk
 from bayeskit.statistics.exact import ExactSum, weight_range
 from bayeskit.statistics.moments import Moments
 
-SLICES = (1, 3, 6)  # tried in turn: whole numbers need one, most others three
+SLICES = ((1, 2), (3, 6), (6, 9))  # of x, and of w x: tried in turn; whole numbers need one, most others three
+LARGE = 1000  # binary digits before or behind the point that a weight may have to be cut
 _ONE = np.ones(1)
 
 
@@ -87,8 +87,7 @@ class Scatter:
         sums = self.sums.room(*_core.window(float(lowest.min()), float(highest.max()), 2, light, heavy))
         if weights is not None and (weights[rows] == 1).all():
             weights = None
-        with alone():
-            slow = [rows] if weights is not None else list(self._fast(factors, highest, groups, rows, sums))
+        slow = list(self._fast(factors, highest, groups, rows, weights, heavy, sums))
         if slow:
             one_by_one = np.ascontiguousarray(np.concatenate(slow))
             _core.products(
@@ -105,10 +104,22 @@ class Scatter:
         lowest, highest = (np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1]))
         return Columns((one, *numbers, *there), block.rows), lowest, highest
 
-    def _fast(self, factors: Columns, highest: Float, groups: Array, rows: Int, sums: ExactSum) -> Iterator[Int]:
-        """Adds what BLAS can multiply exactly, in slices; yields the rows left to be added one by one."""
-        exponent = np.frexp(highest)[1].astype(np.int64)
-        for slices in SLICES:
+    def _fast(
+        self,
+        factors: Columns,
+        highest: Float,
+        groups: Array,
+        rows: Int,
+        weights: Float | None,
+        heavy: float,
+        sums: ExactSum,
+    ) -> Iterator[Int]:
+        """Adds what can be cut into slices; yields the rows left to be added one by one."""
+        exponent, weight_exponent = np.frexp(highest)[1].astype(np.int64), max(int(np.frexp(heavy)[1]), -LARGE)
+        if weight_exponent > LARGE:
+            yield rows
+            return
+        for slices, heavy_slices in SLICES:
             few, left = 4 + slices + 12000 / self.width**2, []
             starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
             for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
@@ -116,8 +127,8 @@ class Scatter:
                 if len(some) < few:
                     yield some
                     continue
-                place = (factors.address, factors.stride, factors.rows, some, exponent, slices, syrk())
-                lost = _core.gram(*place, sums.limbs, sums.low, int(groups[some[0]]))
+                numbers = (factors.address, factors.stride, factors.rows, some, weights, exponent, weight_exponent)
+                lost = _core.gram(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[some[0]]))
                 left.append(some[lost])
             rows = np.concatenate(left) if left else rows[:0]
             if not len(rows):

@@ -23,7 +23,7 @@ from bayeskit.structures.covariance import SHAPES, refuse_singular
 from bayeskit.structures.joint import Joint, Own
 from bayeskit.structures.mixed import mixed
 from bayeskit.structures.normals import LOG_2, LOG_2PI, Cells, Factor, Normals
-from bayeskit.structures.numbers import Numbers, present
+from bayeskit.structures.numbers import Numbers, Points
 
 TINY = 2.0**-900
 
@@ -158,52 +158,52 @@ class FullDensity:
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        z, codes = self._read(block)
-        out += self._log(z, codes, self._own(block, z, codes) if own else None)
+        points, codes = self._read(block)
+        out += self._log(points, codes, self._own(block, points, codes) if own else None)
 
     def distances(self, block: Block) -> Float:
         """Mahalanobis distance of the numbers to the mean of every class, or of the row's cell in it: (n, K)."""
-        z, codes = self._read(block)
-        squares, _ = self.normals.squares(z, self.joint.find(codes) if self.joint.columns else None)
+        points, codes = self._read(block)
+        squares, _ = self.normals.squares(points, self.joint.find(codes) if self.joint.columns else None)
         return np.sqrt(squares)
 
-    def _read(self, block: Block) -> tuple[Float, Int]:
+    def _read(self, block: Block) -> tuple[Points, Int]:
         """Numbers (n, d) and codes (n, q) of the columns that say something."""
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    def _own(self, block: Block, z: Float, codes: Int) -> Own:
+    def _own(self, block: Block, points: Points, codes: Int) -> Own:
         if not self.removable:
             raise InputError(
                 "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
             )
-        return Own(*block.own(), codes, z)
+        return Own(*block.own(), codes, points.z)
 
-    def _log(self, z: Float, codes: Int, own: Own | None) -> Float:
+    def _log(self, points: Points, codes: Int, own: Own | None) -> Float:
         if not self.normals.numbers.columns:
-            return self.joint.log(codes, own) if self.joint.columns else np.zeros((len(z), self.classes))
+            return self.joint.log(codes, own)
         if not self.joint.columns:
-            return self._numbers(z, None, own)
-        return mixed(self.joint, self.normals, z, codes, own)
+            return self._numbers(points, None, own)
+        return mixed(self.joint, self.normals, points, codes, own)
 
-    def _numbers(self, z: Float, cell: Int | None, own: Own | None) -> Float:
+    def _numbers(self, points: Points, cell: Int | None, own: Own | None) -> Float:
         if own is None:
-            squares, constant = self.normals.squares(z, cell)
+            squares, constant = self.normals.squares(points, cell)
         elif self.normals.downdated:
-            squares, constant = self.normals.own(z, own.z, own.row, own.group, own.mass)
+            squares, constant = self.normals.own(points, own.z, own.row, own.group, own.mass)
         else:
-            squares, constant = self.normals.squares(z, cell)
+            squares, constant = self.normals.squares(points, cell)
             for i, k, w in zip(own.row.tolist(), own.group.tolist(), own.mass.tolist(), strict=True):
                 less = self.normals.without(k, own.z[i], w, -1)
-                squares[i], constant[i] = (part[0] for part in less.squares(z[i : i + 1], None))
+                squares[i], constant[i] = (part[0] for part in less.squares(points.at(slice(i, i + 1)), None))
         return constant - 0.5 * squares
 
     def terms(self, block: Block, own: bool = False) -> Float:
         """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
-        z, codes = self._read(block)
-        mine = self._own(block, z, codes) if own else None
+        points, codes = self._read(block)
+        z, mine = points.z, self._own(block, points, codes) if own else None
         if mine is None and not self.joint.columns:
-            return self._chained(z, block.schema.names)
+            return self._chained(points, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
         coded = {name: j for j, name in enumerate(self.joint.columns)}
         seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
@@ -217,13 +217,13 @@ class FullDensity:
                 seen_z[:, numeric[name]] = z[:, numeric[name]]
             if name in coded:
                 seen_codes[:, coded[name]] = codes[:, coded[name]]
-            after = self._log(seen_z, seen_codes, mine)
+            after = self._log(Points.of(seen_z), seen_codes, mine)
             with np.errstate(invalid="ignore"):
                 out[:, place[name]] = np.where(np.isneginf(after), -np.inf, after - before)
             before = after
         return out
 
-    def _chained(self, z: Float, names: Sequence[str]) -> Float:
+    def _chained(self, points: Points, names: Sequence[str]) -> Float:
         """The same of numbers alone: one factor in the order of revealing holds all conditional densities.
 
         With x = mean + L u, log p(x_j | those before, c) = -u_j^2 / 2 - log L_jj, and a constant.
@@ -231,13 +231,14 @@ class FullDensity:
         columns = self.normals.numbers.columns
         order = np.array([columns.index(name) for name in names if name in columns], dtype=np.int64)
         place = [self.parts.index(columns[j]) for j in order.tolist()]
-        out = np.zeros((len(z), len(self.parts), self.classes))
-        for there, rows in present(z):
+        out = np.zeros((len(points), len(self.parts), self.classes))
+        for there, chosen in points.patterns():
+            rows = np.arange(len(points)) if chosen is None else chosen
             some = order[there[order]]
             if len(some):
                 matrix, numbers = self.normals.covariance.matrix, self.normals.numbers
                 factor = Factor.of(some, matrix, numbers.mean, numbers.shift)
-                white = factor.whiten(z[rows])  # (n, K, o)
+                white = factor.whiten(points.z[rows])  # (n, K, o)
                 size = np.log(np.diagonal(factor.inverse, axis1=1, axis2=2))  # (K, o) -log L_jj
                 log = size - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[some] * LOG_2
                 which = np.array(place)[there[order]]

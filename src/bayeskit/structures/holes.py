@@ -9,6 +9,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float
 
 STEPS, CLOSE = 2000, 1e-11
+RIDGE = 1e-13  # of a variance: what keeps combinations without any from being divided by
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,9 @@ def likeliest(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[
     if len(patterns) == 1 and patterns[0].there.all():
         return patterns[0].mean, patterns[0].covariance
     variance = np.diag(covariance)
-    ridge = np.diag(variance) * 1e-13
     for _ in range(STEPS):
-        new_mean, new = _step(patterns, mean, covariance, ridge)
-        size = np.sqrt(np.maximum(np.diag(new), 1e-9 * variance))
+        new_mean, new = _step(patterns, mean, covariance)
+        size = _sizes(np.maximum(np.diag(new), 1e-9 * variance))
         far = max(np.abs((new_mean - mean) / size).max(), np.abs((new - covariance) / np.outer(size, size)).max())
         mean, covariance = new_mean, new
         if far < CLOSE:
@@ -50,9 +50,11 @@ def likeliest(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[
     return mean, covariance
 
 
-def _step(patterns: list[Pattern], mean: Float, covariance: Float, ridge: Float) -> tuple[Float, Float]:
+def _step(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[Float, Float]:
     total = sum(p.weight for p in patterns)
-    filled = [_filled(p, mean, covariance, ridge) for p in patterns]
+    size = _sizes(np.diag(covariance))
+    shared = covariance / np.outer(size, size) + RIDGE * np.eye(len(size))
+    filled = [_filled(p, mean, covariance, size, shared) for p in patterns]
     middle: Float = sum((p.weight / total * f[0] for p, f in zip(patterns, filled, strict=True)), np.zeros_like(mean))
     spread = np.zeros_like(covariance)
     for p, (centre, around) in zip(patterns, filled, strict=True):
@@ -61,12 +63,17 @@ def _step(patterns: list[Pattern], mean: Float, covariance: Float, ridge: Float)
     return middle, spread
 
 
-def _filled(p: Pattern, mean: Float, covariance: Float, ridge: Float) -> tuple[Float, Float]:
-    """Mean and second moment about it that the rows of a pattern are expected to have in full."""
+def _sizes(variance: Float) -> Float:
+    """Deviations; 1 of a column that is too small for its unit, and then tells nothing of the others."""
+    return np.where(variance > 0, np.sqrt(variance), 1.0)
+
+
+def _filled(p: Pattern, mean: Float, covariance: Float, size: Float, shared: Float) -> tuple[Float, Float]:
+    """Mean and second moment about it that the rows of a pattern are expected to have in full; shared: correlations."""
     if p.there.all():
         return p.mean, p.covariance
     o, m = np.flatnonzero(p.there), np.flatnonzero(~p.there)
-    beta = np.linalg.solve((covariance + ridge)[np.ix_(o, o)], covariance[np.ix_(o, m)]).T
+    beta = np.linalg.solve(shared[np.ix_(o, o)], shared[np.ix_(o, m)]).T * np.divide.outer(size[m], size[o])
     centre = p.mean.copy()
     centre[m] = mean[m] + beta @ (p.mean[o] - mean[o])
     around = np.zeros_like(covariance)

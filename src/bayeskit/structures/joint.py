@@ -12,7 +12,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 
-MANY = 10_000  # cells above which a pseudo-count for each would drown the data
+MANY = 10_000  # cells above which, also with more rows than that, a pseudo-count for each would drown the data
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Own:
 class Joint:
     """p(cell | c) = (n_c(cell) + a) / (n_c + a m), m the product of the numbers of levels, n_c the complete rows.
 
-    With a=None a single pseudo-row is spread over all cells by the product of the smoothed margins.
+    With a=None one pseudo-row more than the class has complete rows is spread over all cells by the product q of the
+    smoothed margins: p = (n_c(cell) + (1 + n_c) q) / (1 + 2 n_c), half of it what the columns say one by one. A weight
+    that did not grow with the class would make cells never seen forget the prior.
     """
 
     columns: tuple[str, ...]  # with a level at least
@@ -54,10 +56,10 @@ class Joint:
         cells, each = distinct(codes[whole])
         place_of = np.full(len(codes), -1, dtype=np.int64)
         place_of[whole] = each
-        many = float(np.log(sizes).sum()) > np.log(MANY)
+        counts = _table(weight, place_of, groups, len(cells), n)
+        many = float(np.log(sizes).sum()) > np.log(min(MANY, max(counts.rounded().sum(), 1.0)))
         auto = smoothing == "auto" or (many and smoothing == 1.0)
         alpha = None if auto else float(smoothing)
-        counts = _table(weight, place_of, groups, len(cells), n)
         return cls(tuple(names), sizes, alpha, unseen == "smooth" and alpha != 0, cells, counts, margins)
 
     @cached_property
@@ -108,13 +110,17 @@ class Joint:
     def log(self, codes: Int, own: Own | None = None) -> Float:
         """log p of what is known of each row's cell, in every class: (n, K)."""
         cell, counts = self.find(codes), self.rounded
-        mass = np.where((cell >= 0)[:, None], counts[cell] if len(counts) else 0.0, 0.0)
+        mass = (
+            np.where((cell >= 0)[:, None], counts[cell], 0.0)
+            if len(counts)
+            else np.zeros((len(codes), counts.shape[1]))
+        )
         for rows, may_be in self.partial(codes):
             mass[rows] = counts[may_be].sum(axis=0)
         whole = np.broadcast_to(self.weight.rounded(), mass.shape)
         if own is not None and len(own.row):
             mass, whole = self._without(mass, whole.copy(), cell, own)
-        return self.probability(mass, whole, self.spare(codes, own), codes)
+        return self.probability(mass, whole, self.spare(codes, whole, own), codes)
 
     def _without(self, mass: Float, whole: Float, cell: Int, own: Own) -> tuple[Float, Float]:
         """Masses and weights without each row's own, where it was complete."""
@@ -128,14 +134,17 @@ class Joint:
         mass[row[~here], group[~here]] -= weight[~here]  # one of several cells: never the last of them
         return np.maximum(mass, 0.0), whole
 
-    def spare(self, codes: Int, own: Own | None = None) -> Float:
-        """log of the mass that smoothing puts on what is known of each row's cell: (n, K), -inf for none."""
+    def spare(self, codes: Int, whole: Float, own: Own | None = None) -> Float:
+        """log of the mass that smoothing puts on what is known of each row's cell: (n, K), -inf for none.
+
+        ``whole`` is the weight of the complete rows: (n, K), or (K,).
+        """
         hidden = self.hidden(codes)
         if self.alpha is not None:
             with np.errstate(divide="ignore"):
                 one = np.log(self.alpha) + (np.log(self.sizes) * hidden).sum(axis=1)
             return np.repeat(one[:, None], self.counts.shape[1], axis=1)
-        out = np.zeros((len(codes), self.counts.shape[1]))
+        out = np.zeros((len(codes), self.counts.shape[1])) + np.log1p(whole)
         for j, (table, size) in enumerate(zip(self.margins, self.sizes.tolist(), strict=True)):
             level, seen = codes[:, j], codes[:, j] >= 0
             known = table.rounded()
@@ -155,15 +164,15 @@ class Joint:
     def probability(self, mass: Float, whole: Float, spare: Float, codes: Int) -> Float:
         """log of (mass + spare) / (whole + all spare); uniform in a class without rows if smoothing has no mass."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            below = np.logaddexp(np.log(whole), self.all_spare(codes))
+            below = np.logaddexp(np.log(whole), self.all_spare(codes, whole))
             known = np.logaddexp(np.log(mass), spare) - below
         uniform = np.where(self.hidden(codes), 0.0, -np.log(self.sizes)).sum(axis=1, keepdims=True)
         return np.where(np.isneginf(below), uniform, known)
 
-    def all_spare(self, codes: Int) -> Float:
-        """log of the mass that smoothing puts on all cells, those of new levels included: (n, 1)."""
+    def all_spare(self, codes: Int, whole: Float) -> Float:
+        """log of the mass that smoothing puts on all cells, those of new levels included: (n, 1) or like ``whole``."""
         if self.alpha is None:
-            return np.zeros((len(codes), 1))
+            return np.log1p(whole)
         levels = self.sizes + (codes == -2) * self.smooth_unseen
         with np.errstate(divide="ignore"):
             out: Float = np.log(self.alpha) + np.log(levels).sum(axis=1, keepdims=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
@@ -177,6 +178,20 @@ class NaiveDensity:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
         return whole
+
+    def odds(self, block: Block, floor: float, out: Float) -> None:
+        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own, without the row.
+
+        Log densities count as -floor at least; every row has a class.
+        """
+        for density, mine in self._mine(np.arange(len(self.parts))):
+            if hasattr(density, "odds") and density.parts == self.parts:
+                density.odds(block, floor, out)
+                continue
+            terms = density.terms(block, own=True)
+            for place in np.flatnonzero(mine >= 0).tolist():
+                term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
+                _core.odds(np.array(term), block.classes, floor, out[place])
 
     def factors(self, block: Block) -> Float:
         """The pieces that weights multiply, one for each column: (n, columns, K).

@@ -18,6 +18,7 @@ from bayeskit.likelihood import Context, Limit
 from bayeskit.metric import METRICS, SCALES, Metric
 from bayeskit.search import Asked, Near, Search, near
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
 
 WEIGHTINGS = ("uniform", "epanechnikov")
@@ -127,9 +128,9 @@ class NeighbourDensity:
             codes = np.maximum(codes, -1)
         asked, d = self.metric.read(numbers, codes), len(self.metric.scale)
         patterns = np.hstack([~np.isnan(asked.numbers), asked.codes != -1]) & self.metric.used
-        distinct, member = np.unique(patterns, axis=0, return_inverse=True)
-        for g, pattern in enumerate(distinct):
-            rows = np.flatnonzero(member.ravel() == g)
+        different, member = distinct(patterns)
+        for g, pattern in enumerate(different.astype(bool)):
+            rows = np.flatnonzero(member == g)
             if not pattern.any():
                 continue
             space, mine = self._space(pattern), asked.at(rows)

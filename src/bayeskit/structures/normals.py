@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.statistics.blas import alone
 from bayeskit.structures.covariance import Covariance
-from bayeskit.structures.numbers import Numbers, present
+from bayeskit.structures.numbers import FARTHEST, Numbers, Points
 
-ROWS = 2048
 PULL = 5.0  # rows of the class that the mean of a cell is drawn toward
 LOG_2PI, LOG_2 = float(np.log(2 * np.pi)), float(np.log(2))
 
@@ -69,15 +69,37 @@ class Factor:
         log = -np.log(diagonal).sum(axis=1) - len(columns) / 2 * LOG_2PI + shift[columns].sum() * LOG_2
         return cls(columns, inverse.reshape(lower.shape), log, mean[:, columns])
 
+    @cached_property
+    def start(self) -> Float:
+        """L^-1 mean: (K, o)."""
+        out: Float = np.einsum("kij,kj->ki", self.inverse, self.mean)
+        return out
+
     def whiten(self, z: Float) -> Float:
         """L^-1 (z - mean) in every class: (n, K, o)."""
         k, o = self.mean.shape
         wide = self.inverse.transpose(2, 0, 1).reshape(o, k * o)
-        start = np.einsum("kij,kj->ki", self.inverse, self.mean).ravel()
         with alone():
             out: Float = z[:, self.columns] @ wide
-        out -= start
+        out -= self.start.ravel()
         return out.reshape(len(z), k, o)
+
+    def squares(self, points: Points, rows: Int | None, cells: tuple[Cells, ...], cell: Int | None) -> Float:
+        """|L^-1 (z - mean)|^2 of some rows in every class, about the mean of their cell where it has one: (n, K)."""
+        whole = len(self.columns) == len(points.columns)
+        columns, units = points.columns, points.units
+        if not whole:
+            columns, units = columns.take(self.columns), np.ascontiguousarray(units[:, self.columns])
+        shifts, place = np.zeros((0, len(self.columns))), None
+        if cell is not None:
+            wanted = cell if rows is None else cell[rows]
+            before = np.cumsum([0, *(len(c.cell) for c in cells)])
+            found = [_place(c.cell, wanted) for c in cells]
+            place = np.column_stack([np.where(at >= 0, at + b, -1) for at, b in zip(found, before[:-1], strict=True)])
+            away = [c.offset[:, self.columns] @ i.T for c, i in zip(cells, self.inverse, strict=True)]
+            shifts = np.ascontiguousarray(np.concatenate(away))
+        where = (columns.address, columns.stride, columns.rows, rows)
+        return _core.whiten(*where, units, FARTHEST, self.inverse, self.start, shifts, place)
 
 
 @dataclass(frozen=True)
@@ -116,23 +138,13 @@ class Normals:
             self._factors[key] = Factor.of(np.flatnonzero(there), matrix, self.numbers.mean, shift)
         return self._factors[key]
 
-    def squares(self, z: Float, cell: Int | None) -> tuple[Float, Float]:
+    def squares(self, points: Points, cell: Int | None) -> tuple[Float, Float]:
         """Squared distance to the mean of each class, and log density at it: (n, K) both."""
-        out = np.zeros((len(z), len(self.numbers.weight)))
-        constant = np.zeros_like(out)
-        for there, rows in present(z):
-            if not there.any():
-                continue
-            factor = self.factor(there)
-            constant[rows] = factor.constant
-            shifts = [c.offset[:, factor.columns] @ i.T for c, i in zip(self.cells, factor.inverse, strict=True)]
-            for some in np.array_split(rows, len(rows) // ROWS + 1):
-                white = factor.whiten(z[some])
-                if cell is not None:
-                    for k, (cells, shift) in enumerate(zip(self.cells, shifts, strict=True)):
-                        at = _place(cells.cell, cell[some])
-                        white[at >= 0, k] -= shift[at[at >= 0]]
-                out[some] = np.einsum("nki,nki->nk", white, white)
+        out, constant = np.zeros((2, len(points), len(self.numbers.weight)))
+        for there, rows in points.patterns():
+            if there.any():
+                factor, which = self.factor(there), slice(None) if rows is None else rows
+                out[which], constant[which] = factor.squares(points, rows, self.cells, cell), factor.constant
         return out, constant
 
     def without(self, k: int, z: Float, mass: float, cell: int) -> Normals:
@@ -157,13 +169,13 @@ class Normals:
         plain = self.covariance.shape in ("full", "tied") and not any(len(c.cell) for c in self.cells)
         return plain and not self.numbers.holes
 
-    def own(self, z: Float, whole: Float, row: Int, group: Int, mass: Float) -> tuple[Float, Float]:
+    def own(self, points: Points, whole: Float, row: Int, group: Int, mass: Float) -> tuple[Float, Float]:
         """As ``squares`` without each row's own mass, by a rank-one step: (n, K) both.
 
         With u = x - mean and B = (1 - rho) W/(W - w) S + rho D: S' = B - b u u', so that by Sherman and Morrison
         r' S'^-1 r = r' B^-1 r + b (r' B^-1 u)^2 / (1 - b u' B^-1 u) and |S'| = |B| (1 - b u' B^-1 u).
         """
-        squares, constant = self.squares(z, None)
+        squares, constant = self.squares(points, None)
         held, numbers = self.covariance, self.numbers
         tied = held.shape == "tied"
         raw = held.pooled if tied else held.raw
@@ -176,14 +188,15 @@ class Normals:
                 if left <= 1e-12 * numbers.weight[k]:
                     for i in rows.tolist():
                         alone_ = self.without(k, whole[i], w, -1)
-                        squares[i], constant[i] = (part[0] for part in alone_.squares(z[i : i + 1], None))
+                        squares[i], constant[i] = (part[0] for part in alone_.squares(points.at(slice(i, i + 1)), None))
                     continue
                 rho = held.share[k]
                 base = (1 - rho) * total / rest * raw[k] + rho * np.diag(held.target)
                 beta = (1 - rho) * w * numbers.weight[k] / left / rest
-                for there, at in present(z[rows]):
+                for there, at in points.at(rows).patterns():
                     if there.any():
-                        self._step(z, rows[at], there, k, base, beta, numbers.weight[k] / left, squares, constant)
+                        these = rows if at is None else rows[at]
+                        self._step(points.z, these, there, k, base, beta, numbers.weight[k] / left, squares, constant)
         return squares, constant
 
     def _step(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.data.block import Block, Columns
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
@@ -89,16 +90,12 @@ class Numbers:
             return 0.0, mean, np.zeros_like(self.covariance[k])
         return weight, *likeliest(left, self.mean[k], self.covariance[k])
 
-    def read(self, block: Block) -> Float:
-        """The columns of a block in these units from the origin, NaN in the holes: (n, d)."""
-        columns, _ = block.numbers(self.columns)
-        out = columns.matrix()
-        start = np.ldexp(self.origin, self.shift)
-        with np.errstate(over="ignore", invalid="ignore"):
-            plain = (np.abs(self.shift) < 1000).all()
-            out = np.multiply(out, np.ldexp(1.0, self.shift)) if plain else np.ldexp(out, self.shift)
-            out -= start
-        return np.clip(out, -FARTHEST, FARTHEST, out=out)
+    def read(self, block: Block) -> Points:
+        """The columns of a block, in these units from the origin."""
+        columns, span = block.numbers(self.columns)
+        half = self.shift // 2  # 2^shift may be no double, but is the product of two
+        units = np.array([np.ldexp(1.0, half), np.ldexp(1.0, self.shift - half), np.ldexp(self.origin, self.shift)])
+        return Points(columns, units, bool(span[2].any()))
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
@@ -153,12 +150,40 @@ def _possible(covariance: Float) -> Float:
     return fixed
 
 
-def present(z: Float) -> list[tuple[Bool, Int]]:
-    """The rows by which columns they hold: the columns (d,) and the rows of each pattern."""
-    there = ~np.isnan(z)
-    if there.all():
-        return [(np.ones(z.shape[1], dtype=bool), np.arange(len(z)))]
-    some, each = distinct(there)
-    order = np.argsort(each, kind="stable")
-    groups = np.split(order, np.cumsum(np.bincount(each))[:-1])
-    return [(held.astype(bool), rows) for held, rows in zip(some, groups, strict=True)]
+@dataclass(frozen=True)
+class Points:
+    """Rows as numbers from an origin: z = x * units[0] * units[1] - units[2], NaN in the holes."""
+
+    columns: Columns  # (n, d) x
+    units: Float  # (3, d)
+    holes: bool
+
+    @classmethod
+    def of(cls, z: Float) -> Points:
+        d = z.shape[1]
+        return cls(Columns(z, len(z)), np.repeat([[1.0], [1.0], [0.0]], d, axis=1), bool(np.isnan(z).any()))
+
+    def __len__(self) -> int:
+        return self.columns.rows
+
+    @cached_property
+    def z(self) -> Float:  # (n, d)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out: Float = self.columns.matrix() * self.units[0]
+            out *= self.units[1]
+            out -= self.units[2]
+            np.clip(out, -FARTHEST, FARTHEST, out=out)
+        return out
+
+    def at(self, rows: Int | slice) -> Points:
+        """Some of the rows."""
+        return Points.of(self.z[rows])
+
+    def patterns(self) -> list[tuple[Bool, Int | None]]:
+        """The rows by which columns they hold: the columns (d,) and the rows of each pattern, None for all."""
+        if not self.holes:
+            return [(np.ones(len(self.columns), dtype=bool), None)]
+        some, each = distinct(~np.isnan(self.z))
+        order = np.argsort(each, kind="stable")
+        groups = np.split(order, np.cumsum(np.bincount(each))[:-1])
+        return [(held.astype(bool), rows) for held, rows in zip(some, groups, strict=True)]
