@@ -23,6 +23,8 @@ from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, candidates, voices
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.frames import predicted_frame
+from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Roll
 from bayeskit.estimators.sample import Sample, names_in, taken, without
@@ -252,6 +254,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             score = score + weight * self._said(member, X)
         out: Float = log_softmax(score + self._base(prior), axis=1)
         return out
+
+    def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
+        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
+
+        ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
+        """
+        check_is_fitted(self, "encoder_")
+        asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
+        return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
     def _said(self, member: Member, X: Any) -> Float:
         """What a member adds to the prior: (n, K)."""
