@@ -80,6 +80,34 @@ def progress(title: str, say: Saying, source: Any) -> Iterator[Callable[[int], o
         yield more
 
 
+@contextmanager
+def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Which candidate of which fit is tried, and the time left, likewise; AutoBayes calls it."""
+    if say.silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    shown = Progress(
+        TextColumn("fit {task.fields[fit]} of {task.fields[fits]}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("trying {task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with shown:
+        task = shown.add_task("", total=fits, fit=0, fits=fits)
+
+        def now(done: int, of: int, name: str) -> None:
+            fit = shown.tasks[0].fields["fit"] + (done == 0)
+            shown.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
+
+        yield now
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON has it; numbers it does not have are null."""
     if hasattr(value, "tolist"):
