@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,14 @@ import typer
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes
-from bayeskit.cli.places import Rows, opened
+from bayeskit.cli.places import Cluster, Rows, opened
 from bayeskit.errors import InputError
 
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="A .parquet or .csv file; CSV on standard output unless given."),
+    str | None,
+    typer.Option(
+        "--output", "-o", help="A .parquet or .csv file, on Spark a folder; CSV on standard output unless given."
+    ),
 ]
 
 
@@ -58,6 +61,7 @@ class Asker:
 def predict(
     file: ModelFile,
     rows: Rows,
+    cluster: Cluster,
     say: Saying,
     output: Output = None,
     keep: Annotated[list[str] | None, typer.Option(help="Columns to carry through: id, or all.")] = None,
@@ -69,16 +73,31 @@ def predict(
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
-    from bayeskit.estimators.frames import predicted_file
+    from bayeskit.engines.spark import saved
+    from bayeskit.estimators.frames import predicted_file, predicted_frame
 
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
     kept = "all" if listed(keep) == ("all",) else listed(keep)
-    with notes(say) as told, opened(rows, say, "predicting") as source:
-        done = predicted_file(asker.about(source, kept, jobs), output or sys.stdout.buffer, kept, given, **wanted)
+    if cluster.engine == "spark":
+        _check_folder(output)
+    with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
+        asked = asker.about(source, kept, jobs)
+        if cluster.engine == "spark":
+            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+        else:
+            done = predicted_file(asked, output or sys.stdout.buffer, kept, given, **wanted)
     if output is not None:
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
+
+
+def _check_folder(output: str | None) -> None:
+    """Refuse what executors cannot write to, before they are called."""
+    if output is None:
+        raise InputError("on Spark the executors write the answers: name a folder for them (--output)")
+    if "://" not in output and os.path.lexists(output):
+        raise InputError(f"{output}: it is there already, and Spark writes a folder; remove it, or choose another name")
 
 
 def explain(
