@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
+from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.cli.app import main
 from bayeskit.cli.example import clinic
+from bayeskit.estimators.gathering import gathered
 
 VISITS = clinic(600).append_column("id", pa.array([f"{i:04d}" for i in range(600)]))
 FEATURES = VISITS.drop_columns(["id"])
@@ -62,6 +65,13 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
 def model(here: Path) -> str:
     bk.NaiveBayes().fit(HALF, "diagnosis").save(here / "m.bayes")
     return "m.bayes"
+
+
+@pytest.fixture
+def pool(here: Path) -> str:
+    csv.write_csv(FEATURES.slice(0, 120), "few.csv")
+    bk.AutoBayes(max_candidates=4).fit(FEATURES.slice(0, 120), "diagnosis").save(here / "auto.bayes")
+    return "auto.bayes"
 
 
 def digest(*parts: pa.Table) -> str:
@@ -184,16 +194,43 @@ def test_models_are_found_by_name(run: Any, name: str, public: str) -> None:
     assert pq.read_metadata("out.parquet").num_rows == 600
 
 
-def test_pooled_models_are_learned_saved_and_asked(run: Any) -> None:
-    csv.write_csv(FEATURES.slice(0, 120), "few.csv")
-    assert run("fit", "few.csv", "-t", "diagnosis", "-m", "auto", "-o", "auto.bayes", "-q") == (0, "", "")
-    assert run("predict", "auto.bayes", "all.parquet", "--keep", "id", "-o", "out.parquet", "-q") == (0, "", "")
+def test_pooled_models_are_learned_saved_and_asked(run: Any, pool: str) -> None:
+    assert run("predict", pool, "all.parquet", "--keep", "id", "--reasons", "2", "-o", "out.parquet", "-q")[0] == 0
     found = pq.read_table("out.parquet")
-    expected = bk.load("auto.bayes").predict_proba(FEATURES.drop_columns(["diagnosis"]))
+    expected = bk.load(pool).predict_proba(FEATURES.drop_columns(["diagnosis"]))
     assert found["P(flu)"].to_pylist() == pytest.approx(expected[:, 1].tolist())
-    assert run("predict", "auto.bayes", "few.csv", "--reasons", "2")[0] == 3
-    assert run("explain", "auto.bayes", "few.csv", "--row", "2")[1].startswith("row 2\n")
-    assert run("inspect", "auto.bayes")[0] == 0
+    shares = bk.load(pool).explain(FEATURES.slice(0, 1)).evidence(0)[1:]
+    assert found["reasons"][0].as_py().split()[1].rstrip(",") == f"{max(shares):+.2f}"
+    assert run("explain", pool, "few.csv", "--row", "2")[1].startswith("row 2\n")
+    code, _, err = run("predict", pool, "few.csv", "--evidence")
+    assert (code, "has no density of rows" in err) == (3, True)
+
+
+def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str) -> None:
+    """What the members have counted is what it was, and the journal says what was done."""
+    before = bk.load(pool)
+    assert "learned 300 rows; the model has 420 rows" in run("update", pool, "second.csv", "--ignore", "id")[1]
+    assert run("forget", pool, "second.csv", "--ignore", "id", "-q") == (0, "", "")
+    after = bk.load(pool)
+    assert after.encoder_.model_.digest == before.encoder_.model_.digest
+    digests = [[m.classifier.model_.digest for m in model.members_] for model in (before, after)]
+    assert digests[0] == digests[1]
+    told = json.loads(run("inspect", pool, "--json")[1])
+    assert [(line["operation"], line["rows"]) for line in told["journal"]] == [("update", 300), ("forget", 300)]
+    assert told["candidates"][0]["weight"] > 0
+    assert "forget  300 rows" in run("inspect", pool)[1]
+    Path("never.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,barking,true,cold\n")
+    held = Path(pool).read_bytes()
+    assert (run("forget", pool, "never.csv")[0], Path(pool).read_bytes()) == (3, held)
+
+
+def test_pooled_models_are_merged_if_they_see_rows_alike(run: Any, pool: str) -> None:
+    assert run("merge", pool, pool, "-o", "twice.bayes", "-q") == (0, "", "")
+    assert bk.load("twice.bayes").encoder_.model_.counted.weight == 240
+    csv.write_csv(FEATURES.slice(300, 120), "others.csv")
+    run("fit", "others.csv", "-t", "diagnosis", "-m", "auto", "-o", "other.bayes", "-q")
+    code, _, err = run("merge", pool, "other.bayes", "-o", "both.bayes")
+    assert (code, "fit one and let it learn the other rows" in err) == (3, True)
 
 
 def test_weights_count(run: Any) -> None:
@@ -297,14 +334,71 @@ def test_inspect_shows_the_journal(run: Any, model: str) -> None:
 
 
 def test_report_writes_a_page(run: Any, here: Path) -> None:
-    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "-o", "page.html")
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--folds", "3", "-o", "p.html")
     code, out, _ = run(*words, "--title", "Visits", "--json")
-    page = (here / "page.html").read_text(encoding="utf-8")
+    page = (here / "p.html").read_text(encoding="utf-8")
     alone = json.loads(run("evaluate", *words[1:-2], "--json")[1])
     assert code == 0
     assert json.loads(out)["measures"] == alone["measures"]
     assert "<h1>Visits</h1>" in page
     assert 'id="program"' in page
+
+
+def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> None:
+    words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "--set", "max_candidates=2")
+    told = json.loads(run(*words, "--method", "holdout", "--sample", "150", "--json")[1])
+    assert told["model"] == "AutoBayes"
+    assert "150 of 600 rows were drawn at random" in told["notes"][0]
+    assert sum(sum(row.values()) for row in told["confusion"].values()) == 50
+    assert (here / "report.html").stat().st_size > 10_000
+
+
+def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the smallest hashes, in their order; another seed draws others."""
+    found, rows = gathered(here / "all.parquet", most=50)
+    monkeypatch.setattr("bayeskit.engines.duckdb.ROWS", 64)
+    assert gathered(here / "all.parquet", most=50)[0].equals(found)
+    ids = found["id"].to_pylist()
+    assert (rows, len(set(ids)), ids) == (600, 50, sorted(ids))
+    assert gathered(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
+    assert gathered(here / "all.parquet")[0].num_rows == 600
+
+
+def test_a_sample_is_drawn_from_everywhere(here: Path) -> None:
+    """Each row about as often as another: 40 samples of 150 in 600 rows, 10 times each on average, deviation 2.7."""
+    times = Counter(
+        i for seed in range(40) for i in gathered(here / "all.parquet", most=150, seed=seed)[0]["id"].to_pylist()
+    )
+    assert sum(times.values()) == 6000
+    assert len(times) >= 598
+    assert max(times.values()) <= 25
+
+
+@pytest.mark.parametrize("unpacked", [8, 10**9], ids=["in memory", "in passes"])
+def test_a_model_file_is_judged_by_new_rows(
+    run: Any, model: str, unpacked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: every row of the second half asked, and compared with the truth."""
+    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", unpacked)
+    told = json.loads(run("evaluate", model, "second.csv", "--ignore", "id", "--json")[1])
+    second = FEATURES.slice(300)
+    truth, fitted = second["diagnosis"].to_pylist(), bk.load(model)
+    right = sum(a == b for a, b in zip(fitted.predict(second), truth, strict=True))
+    found = {m["measure"]: m["value"] for m in told["measures"]}
+    assert found["accuracy"] == pytest.approx(right / 300)
+    assert found["log_loss"] == pytest.approx(log_loss(truth, fitted.predict_proba(second)))
+    area = roc_auc_score(truth, fitted.predict_proba(second), multi_class="ovr")
+    assert found["auc"] == pytest.approx(area, abs=1e-3)
+
+
+def test_a_model_file_is_judged_by_classes_it_never_learned(run: Any, model: str) -> None:
+    """A class without probability is a wrong answer; texts that look like numbers stay what the model learned."""
+    Path("new.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,7,true,cold\n40,39,80,,,plague\n")
+    told = json.loads(run("evaluate", model, "new.csv", "--json")[1])
+    assert sum(told["confusion"]["plague"].values()) == 1
+    assert told["confusion"]["plague"]["plague"] == 0
+    for words in (["--folds", "3"], ["-m", "tan"], ["--smoothing", "0"]):
+        assert "judged as it is" in run("evaluate", model, "new.csv", *words)[2]
 
 
 def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
@@ -422,6 +516,15 @@ WRONG = {
         "--folds",
     ),
     "an arc that is none": (["network", "learn", "first.csv", "-o", "n.bif", "--required", "ab"], 3, "parent>child"),
+    "a target for a table": (["evaluate", "first.csv"], 2, "--target"),
+    "two tables": (["evaluate", "first.csv", "second.csv", "-t", "diagnosis"], 3, "no model file"),
+    "a pool on a cluster": (["fit", "lake", "-t", "x", "-m", "auto", "--engine", "spark"], 3, "not learned on Spark"),
+    "answers of a cluster without a place": (["predict", "m.bayes", "lake", "--engine", "spark"], 3, "--output"),
+    "answers of a cluster in a file": (
+        ["predict", "m.bayes", "lake", "--engine", "spark", "-o", "first.csv"],
+        3,
+        "there already",
+    ),
     "an engine that is none": (["fit", "first.csv", "-t", "diagnosis", "--engine", "flink"], 3, "auto or spark"),
 }
 
