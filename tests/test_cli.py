@@ -260,7 +260,7 @@ def test_bad_lines_left_out_are_told(run: Any) -> None:
     Path("bad.csv").write_text("v,class\n1,a\n2,a,x\n2,a\n7,b\n")
     assert run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "-q") == (0, "", "")
     out = run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "--json")[1]
-    assert "1 bad lines" in json.loads(out)["notes"][0]
+    assert "1 bad line was left out" in json.loads(out)["notes"][0]
     assert "line 3" in run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip")[2]
     assert run("fit", "bad.csv", "-t", "class")[0] == 3
 

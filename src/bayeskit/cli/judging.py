@@ -24,7 +24,7 @@ from bayeskit.cli.options import (
     Weight,
     listed,
 )
-from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.output import Saying, check_place, notes, trying
 from bayeskit.cli.places import Rows, at_hand, brought, opened
 from bayeskit.errors import InputError
 
@@ -136,6 +136,7 @@ def report(
     The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
     there are more (--sample). Models with statistics, as --model naive, read files of any size.
     """
+    check_place(output)
     with notes(say) as told:
         found = _evaluated(model, target, rows, judging, settings, say, lambda found: bk.report(found, output, title))
     say.answer(f"{found}\n\nwritten to {output}", {**_measures(found), "path": str(output), "notes": told})

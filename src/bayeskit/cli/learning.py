@@ -10,7 +10,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import ModelFile, ModelName, OtherTarget, Sample, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.output import Saying, check_place, notes, trying
 from bayeskit.cli.places import Cluster, Rows, brought, opened
 from bayeskit.errors import InputError
 
@@ -42,6 +42,7 @@ def fit(
 ) -> None:
     """Learn a model from a table and save it."""
     classifier, path = settings.classifier(model), output or _beside(rows.place)
+    check_place(path)
     pooled = model == "auto"  # which looks at rows again and again
     if pooled and cluster.engine == "spark":
         raise InputError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -75,9 +76,11 @@ def _learner(path: Any) -> Learner:
 def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> Learner:
     with _alone(path):
         model = _learner(path)
-        before = core(model).model_.counted.weight
+        before, known = core(model).model_.counted.weight, model.classes_.tolist()
         change = model.partial_fit if operation == "update" else model.forget
         change(X, _target(core(model), y), sample_weight=weight)
+        if new := [str(label) for label in model.classes_.tolist() if label not in known]:
+            warnings.warn(f"the model has learned classes that are new to it: {', '.join(new)}", stacklevel=3)
         _note(model, Entry.now(operation, abs(core(model).model_.counted.weight - before)))
         model.save(path)
     return model

@@ -145,7 +145,8 @@ class Intake:
 
 def no_rows(schema: Schema) -> InputError:
     """The refusal of a table without rows."""
-    return InputError(f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required")
+    shape = f"(0, {len(schema.names)})"
+    return InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: it has no rows")
 
 
 def check_rows(counted: Counted) -> None:
