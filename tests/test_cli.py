@@ -283,6 +283,13 @@ def test_predict_gives_the_answers_of_the_model(run: Any, model: str) -> None:
     assert found["log_evidence"].to_pylist() == bk.load(model).log_evidence(FEATURES).tolist()
 
 
+def test_answers_on_standard_output_may_be_json(run: Any, model: str) -> None:
+    found = json.loads(run("predict", model, "all.parquet", "--keep", "id,pulse", "--json")[1])
+    assert [row["id"] for row in found] == VISITS["id"].to_pylist()
+    assert [row["pulse"] for row in found] == VISITS["pulse"].to_pylist()
+    assert [row["P(flu)"] for row in found] == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
+
+
 def test_predict_takes_costs_and_a_prior(run: Any, model: str) -> None:
     """Treating a cold costs 1, waiting with a pneumonia 100: treat where P(pneumonia) is above 1 %, about."""
     Path("costs.csv").write_text("class,treat,wait\ncold,1,0\nflu,1,0\npneumonia,0,100\n")

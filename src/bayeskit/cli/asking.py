@@ -19,7 +19,9 @@ from bayeskit.errors import InputError
 Output = Annotated[
     str | None,
     typer.Option(
-        "--output", "-o", help="A .parquet or .csv file, on Spark a folder; CSV on standard output unless given."
+        "--output",
+        "-o",
+        help="A .parquet or .csv file, on Spark a folder; CSV (or JSON) on standard output unless given.",
     ),
 ]
 
@@ -87,7 +89,7 @@ def predict(
         if cluster.engine == "spark":
             done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
-            done = predicted_file(asked, output or sys.stdout.buffer, kept, given, **wanted)
+            done = predicted_file(asked, output or sys.stdout.buffer, kept, given, say.json, **wanted)
     if output is not None:
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
 

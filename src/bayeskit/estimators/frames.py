@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,15 +39,17 @@ def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) 
     return turned(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
-def predicted_file(asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, **wanted: Any) -> int:
+def predicted_file(
+    asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, records: bool = False, **wanted: Any
+) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
-    ``path`` may be an open binary file, which gets CSV.
+    ``path`` may be an open binary file, which gets CSV, or a JSON array of ``records``.
     """
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
     if hasattr(path, "write"):
-        return _csv(path, answers.schema, batches)
+        return (_json if records else _csv)(path, answers.schema, batches)
     name = os.fspath(path)
     write = {".parquet": _parquet, ".pq": _parquet, ".csv": _csv}.get(Path(name).suffix.lower())
     if write is None:
@@ -86,6 +90,19 @@ def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -
         for batch in batches:
             writer.write_batch(batch)
             rows += batch.num_rows
+    return rows
+
+
+def _json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    """A line for each row; numbers that JSON does not have are null, and what it has no type for is text."""
+    rows = 0
+    for batch in batches:
+        for row in batch.to_pylist():
+            known = {n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in row.items()}
+            file.write(b",\n" if rows else b"[\n")
+            file.write(json.dumps(known, ensure_ascii=False, default=str).encode())
+            rows += 1
+    file.write(b"\n]\n")
     return rows
 
 
