@@ -26,25 +26,38 @@ inline double edge_of(double x, int64_t e) {
     return double_of(size ? size | sign : 0);
 }
 
-// Distinct edges of ascending cells once they are coarsened to e.
-int64_t occupied(const std::vector<double> &cells, int64_t e) {
+// Whether ascending cells have at most budget distinct edges once they are coarsened to e.
+bool fits(const std::vector<double> &cells, int64_t e, int64_t budget) {
     int64_t found = 0;
     double last = 0;
     for (double c : cells) {
         double edge = edge_of(c, e);
-        if (!found || edge != last) ++found;
+        if ((!found || edge != last) && ++found > budget) return false;
         last = edge;
     }
-    return found;
+    return true;
 }
 
-// The smallest exponent from e on with at most budget cells.
+// The smallest exponent from e on with at most budget cells: near the one at which an even grid over them all has so many.
 int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
     if (int64_t(cells.size()) <= budget) return e;
-    int64_t bad = e, good = COARSEST;
+    int64_t bad = e, good = COARSEST, stride = 1;
+    double range = cells.back() / double(budget) - cells.front() / double(budget);
+    int64_t guess = int64_t(bits_of(range) >> 52) - 1023;
+    auto bounded = [&](int64_t at) { return std::clamp(at, bad + 1, std::max(good - 1, bad + 1)); };
+    for (int64_t at = bounded(guess); good - bad > 1; stride *= 2) {
+        if (fits(cells, at, budget)) {
+            good = at;
+            at = bounded(at - stride);
+        } else {
+            bad = at;
+            if (good < COARSEST) break;  // both sides are found
+            at = bounded(at + stride);
+        }
+    }
     while (good - bad > 1) {
         int64_t middle = bad + (good - bad) / 2;
-        (occupied(cells, middle) <= budget ? good : bad) = middle;
+        (fits(cells, middle, budget) ? good : bad) = middle;
     }
     return good;
 }
@@ -58,7 +71,7 @@ struct Counter {
     std::vector<double> edge;   // by identity
     std::vector<int32_t> next;  // by identity: the cell that took it, or itself
     int64_t live = 0, first = 0;  // cells in the table, and the first identity of this exponent
-    std::vector<int32_t> near;    // identities of the cells low + 1, low + 2, ... of the grid, -1 for none
+    std::vector<int32_t> near;    // identities of the cells low, low + 1, ... of the grid
     double scale = 0, low = 0, high = 0;
     static constexpr uint64_t FREE = ~uint64_t(0);
     static constexpr int64_t NEAR = 1 << 16;
@@ -68,15 +81,18 @@ struct Counter {
     // Where the cells lie close together their number leads straight to them.
     void lay() {
         low = high = 0;
+        near.assign(1, UNKNOWN);
         if (e > 900 || e < -900 || !live) return;
         scale = power(-e);
         auto ends = std::minmax_element(edge.begin() + first, edge.end());
         double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / 2 + 64;
         if (!(to - from < NEAR / 2)) return;
         low = double(int64_t(from - half)), high = low + double(int64_t(2 * half + to - from));
-        near.assign(size_t(high - low), -1);
-        for (size_t id = size_t(first); id < edge.size(); ++id) near[size_t(edge[id] * scale - low) - 1] = int32_t(id);
+        near.assign(size_t(high - low) + 1, UNKNOWN);
+        for (size_t id = size_t(first); id < edge.size(); ++id) near[size_t(edge[id] * scale - low)] = int32_t(id);
     }
+
+    CellGrid grid() const { return {scale, low, high, near.data()}; }
 
     void clear() {
         key.assign(size_t(1) << bits, FREE);
@@ -86,16 +102,6 @@ struct Counter {
         size_t at = size_t((k * 0x9e3779b97f4a7c15ull) >> (64 - bits)), mask = (size_t(1) << bits) - 1;
         while (key[at] != k && key[at] != FREE) at = (at + 1) & mask;
         return at;
-    }
-    inline int32_t find(double x) {
-        double t = x * scale;
-        if (t > low && t <= high && (t != 0 || x == 0)) {  // exact but where it underflows
-            int64_t cell = int64_t(t);
-            cell += double(cell) < t;
-            int32_t id = near[size_t(cell - int64_t(low) - 1)];
-            if (id >= 0) return id;
-        }
-        return search(x);
     }
     int32_t search(double x) {
         double cell = edge_of(x, e);
@@ -117,7 +123,7 @@ struct Counter {
         if (2 * live >= int64_t(1) << bits) rehash();
         int32_t id = insert(cell);
         double t = cell * scale;
-        if (t > low && t <= high) near[size_t(t - low) - 1] = id;
+        if (t > low && t <= high) near[size_t(t - low)] = id;
         // Twice the budget may gather before the cells are coarsened, so that this happens seldom.
         if (live > 2 * budget) coarsen();
         return id;
@@ -170,8 +176,6 @@ struct Counter {
         return cells;
     }
 };
-
-constexpr int64_t TILE = 256;  // rows
 
 using Ragged = std::pair<Array<double, 1>, Array<int64_t, 1>>;
 
@@ -228,26 +232,29 @@ Ragged bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
             counters[j].lay();
         }
         // Some rows of all columns at a time: those of a matrix then come from memory once.
-        const int32_t *group = groups.data();
-        for (int64_t from = 0; from < rows; from += TILE)
+        for (int64_t from = 0; from < rows; from += CELL_TILE)
             for (size_t j = 0; j < d; ++j) {
                 Counter &counter = counters[j];
-                int32_t *code = codes.data() + j * size_t(rows);
-                const char *at = (const char *) c.address[j];
-                for (int64_t i = from; i < std::min(from + TILE, rows); ++i) {
-                    double x;
-                    __builtin_memcpy(&x, at + i * c.stride[j], 8);
-                    bool there = x - x == 0 && group[i] >= 0 && (!w || w[i] > 0);
-                    finite &= there || x != x || x - x == 0;
-                    code[i] = there ? counter.find(x) : -1;
-                }
+                int32_t *code = codes.data() + j * size_t(rows) + from;
+                uint64_t at = c.address[j] + uint64_t(from * c.stride[j]);
+                int64_t n = std::min(CELL_TILE, rows - from);
+                int64_t unknown =
+                    kernels->cells(at, c.stride[j], n, groups.data() + from, w ? w + from : w, counter.grid(), code);
+                finite &= unknown >= 0;
+                for (int64_t i = 0; unknown > 0 && i < n; ++i)
+                    if (code[i] == UNKNOWN) {
+                        double x;
+                        __builtin_memcpy(&x, (const char *) at + i * c.stride[j], 8);
+                        code[i] = counter.search(x);
+                    }
             }
         std::vector<int32_t> rank;
         for (size_t j = 0; j < d; ++j) {
             found[j] = counters[j].finish(rank);
             exponent.data()[j] = counters[j].e;
             int32_t *code = codes.data() + j * size_t(rows);
-            for (int64_t i = 0; i < rows; ++i) code[i] = code[i] < 0 ? -1 : rank[size_t(code[i])];
+            rank.insert(rank.begin(), NOT_COUNTED);
+            for (int64_t i = 0; i < rows; ++i) code[i] = rank[size_t(code[i] + 1)];
         }
     }
     require(finite, "a value is infinite");

@@ -44,6 +44,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "selection.inl"
 #include "integers.inl"
 #include "propagate.inl"
+#include "cells.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -52,4 +53,5 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
-                                       softmax, integers, mixture, around, gauss, curves, propagate, selection};
+                                       softmax, integers, mixture, around, gauss, curves, propagate, selection,
+                                       cells};

@@ -66,6 +66,15 @@ struct Leaving {
     double most;
 };
 
+// Cells of one width, closed on the right: near[i] is the identity of the cell low + i in units of the width, UNKNOWN
+// where it has none and in near[0]. Nothing is inside where low is not below high.
+struct CellGrid {
+    double scale, low, high;  // 1 / width; the ends, in widths
+    const int32_t *near;
+};
+constexpr int32_t NOT_COUNTED = -1, UNKNOWN = -2;
+constexpr int64_t CELL_TILE = 256;  // rows
+
 // A compiled elimination in a network: ops one after the other, each its length, its kind and what the kind needs.
 //   INDICATE  out, column (-1 none), states, likelihood (-1 none)
 //   GATHER    out, table, open dims, observed columns; column, stride, size of those; size, stride of the dims
@@ -133,4 +142,6 @@ struct Kernels {
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,
                         int64_t others, const double *truth, const double *weights, const int64_t *candidates,
                         int64_t count, double *out);
+    int64_t (*cells)(uint64_t address, int64_t stride, int64_t rows, const int32_t *groups, const double *weights,
+                     CellGrid, int32_t *code);
 };

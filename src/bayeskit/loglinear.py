@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import logsumexp
 
+from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
@@ -39,10 +39,14 @@ class Evidence:
         base = self.base[rows] if self.base.ndim == 2 else self.base
         return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
 
+    def hearing(self, pieces: Array) -> Evidence:
+        """That of some pieces."""
+        return Evidence(np.ascontiguousarray(self.terms[:, :, pieces]), self.base, self.label, self.mass)
+
     def log_posterior(self, weight: Float, bias: Float) -> Float:
         """(n, K)"""
-        score = self.terms @ weight + self.base + bias
-        out: Float = score - logsumexp(score, axis=1, keepdims=True)
+        out: Float = self.terms @ weight + self.base + bias
+        _core.softmax(out, True)
         return out
 
     def loss(self, weight: Float, bias: Float) -> float:
@@ -53,13 +57,13 @@ class Evidence:
         """The loss and its gradient by weight and by bias."""
         n, k, j = self.terms.shape
         flat = self.terms.reshape(n * k, j)
-        score = (flat @ weight).reshape(n, k) + self.base + bias
-        row = np.arange(n)
-        log_p = score - logsumexp(score, axis=1, keepdims=True)
-        rest = np.exp(log_p)
+        rest = (flat @ weight).reshape(n, k) + self.base + bias
+        row, total = np.arange(n), np.empty(n)
+        given = rest[row, self.label]
+        _core.softmax(rest, False, total)
         rest[row, self.label] -= 1.0
         rest *= self.mass[:, None]
-        return -float(self.mass @ log_p[row, self.label]), flat.T @ rest.ravel(), rest.sum(axis=0)
+        return float(self.mass @ (total - given)), flat.T @ rest.ravel(), rest.sum(axis=0)
 
     def temperature(self) -> float:
         """The one weight for all pieces with the least loss."""

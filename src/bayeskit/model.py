@@ -79,6 +79,13 @@ class Model:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
         return self.structure.further(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
 
+    def likewise(self, structure: Naive, schema: Schema) -> Counted:
+        """What was counted, as what another structure of the same columns would have counted."""
+        whole = self.counted.statistic
+        features = structure.renamed(whole["features"], self.structure)  # type: ignore[arg-type]
+        both = Product({"classes": whole["classes"], "features": features}, whole.groups)
+        return replace(self.counted, schema=schema, statistic=both)
+
     @cached_property
     def described(self) -> Schema:
         """The schema with the families the data chose, and why."""

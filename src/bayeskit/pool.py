@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.loglinear import Evidence, mixture_weights
 
 PULLS = (30.0, 300.0)  # toward the shares of a mixture: the better one by cross-validation
 BIAS = 5.0  # pull of the biases toward 0
 SILENT = 1e-3  # a weight below which a voice is dropped
+SPARED = 5e-4  # nats per row that dropping the faintest voices may cost altogether
 
 
 def smoothed_prior(weights: Float) -> Float:
@@ -47,10 +48,16 @@ class Pool:
         seen = Evidence.of(voices, log_prior, label, mass / mass.mean())
         posterior = voices + log_prior[:, None]
         given = (posterior - np.logaddexp.reduce(posterior, axis=2, keepdims=True))[row, :, label]
-        shares = mixture_weights(given, mass)
+        alone = (log_prior - np.logaddexp.reduce(log_prior, axis=1, keepdims=True))[row, label, None]
+        shares = mixture_weights(np.concatenate([given, alone], axis=1), mass)[:-1]  # the prior has a share too
         pull = PULLS[0] if len(PULLS) == 1 else min(PULLS, key=lambda p: _missed(seen, shares, p, part))
         weight, bias = seen.fitted(shares, pull, BIAS)
         pulls = np.diag(np.repeat([pull, BIAS], [len(weight), len(bias)]))
+        loud = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * len(label))
+        if loud.sum() < (weight > 0).sum():
+            shares = shares[loud] / max(float(shares[loud].sum()), 1e-300)
+            weight = np.zeros(len(weight))
+            weight[loud], bias = seen.hearing(loud).fitted(shares, pull, BIAS)
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
@@ -85,6 +92,28 @@ class Pool:
         bias = np.zeros(classes)
         bias[place] = self.bias
         return replace(self, bias=bias, curvature=curvature)
+
+
+def _worth(weight: Float, curvature: Float, spared: float) -> Bool:
+    """Which voices to keep, when the loss may grow by ``spared`` in all: (M,).
+
+    Taking weight w away and moving the others to where the loss is least then costs w^2 / (2 H^-1), with the entry of
+    the inverse curvature that belongs to it; the faintest goes first.
+    """
+    kept = weight > 0
+    left = weight.copy()
+    while kept.sum() > 1:
+        index = np.concatenate([np.flatnonzero(kept), np.arange(len(weight), len(curvature))])
+        inverse = np.linalg.inv(curvature[np.ix_(index, index)])
+        here = index[: kept.sum()]
+        cost = left[here] ** 2 / (2 * np.diag(inverse)[: len(here)])
+        faint = int(np.argmin(cost))
+        spared -= float(cost[faint])
+        if spared < 0:
+            break
+        left[here] = np.maximum(left[here] - inverse[: len(here), faint] * left[here[faint]] / inverse[faint, faint], 0)
+        kept[here[faint]] = False
+    return kept
 
 
 def _missed(seen: Evidence, shares: Float, pull: float, part: Int) -> float:

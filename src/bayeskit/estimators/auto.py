@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +42,8 @@ from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import Read, doubts
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
-JUDGED = 12_000  # rows candidates are judged on; all rows are learned in the end
+EVERY = -1  # in place of a part of the plan: all rows
+JUDGED = 16_000  # rows candidates are judged on; all rows are learned in the end
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):
@@ -180,7 +183,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         heard: list[Voice] = []
         lines: list[Any] = []
         begin = time.monotonic()
-        views: dict[str, View] = {}
+        views: dict[str, tuple[View, Sample]] = {}
+        shared: dict[tuple[str, str], dict[int, Model]] = defaultdict(dict)
         wanted = self._wanted(facts, lines)
         for done, candidate in enumerate(wanted):
             if self.callback is not None:
@@ -190,7 +194,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 lines.append((candidate.name, np.nan, np.nan, np.nan, "no time left to try it"))
                 continue
             try:
-                heard += self._voices(candidate, sample, encoder, plan, views)
+                known = shared[candidate.view, candidate.counts] if candidate.counts else {}
+                heard += self._voices(candidate, sample, encoder, plan, views, known)
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
                 lines.append((candidate.name, np.nan, np.nan, np.nan, f"failed: {error}"))
         if not heard:
@@ -209,28 +214,39 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return found[: self.max_candidates]
 
     def _voices(
-        self, candidate: Candidate, sample: Sample, encoder: BayesClassifier, plan: Plan, views: dict[str, View]
+        self,
+        candidate: Candidate,
+        sample: Sample,
+        encoder: BayesClassifier,
+        plan: Plan,
+        views: dict[str, tuple[View, Sample]],
+        known: dict[int, Model],
     ) -> Iterator[Voice]:
         classes = tuple(sample.rows.classes.tolist())
         if candidate.view:
             if candidate.view not in views:
-                views[candidate.view] = View.of(
-                    encoder, sample.features, candidate.view != "numbers", candidate.view == "indicators"
-                )
-            view = views[candidate.view]
-            seen = replace(plan, sample=_numbers(plan.sample, view, encoder))
+                scores, levels = candidate.view != "numbers", candidate.view == "indicators"
+                made = View.of(encoder, plan.sample.features, scores, levels)
+                views[candidate.view] = made, _numbers(plan.sample, made, encoder)
+            view, rows = views[candidate.view]
+            seen = replace(plan, sample=rows)
         else:
             view, seen = None, plan
 
+        @cache
         def every() -> BayesClassifier:
-            whole = sample if view is None else _numbers(sample, view, encoder)
             made = candidate.make()
+            if EVERY in known:
+                made._adopt(made._likewise(known[EVERY]))
+                return made
+            whole = sample if view is None else _numbers(sample, view, encoder)
             made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes))
+            known[EVERY] = made.model_
             return made
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return iter(list(voices(candidate, seen, view, every)))
+            return iter(list(voices(candidate, seen, view, every, known)))
 
     def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Roll) -> Self:
         self.encoder_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +17,12 @@ from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
 from bayeskit.loglinear import Evidence
+from bayeskit.model import Model
 from bayeskit.structures.weighted import Tuning
 
 DEEP = 700  # rows from which four parents are tried
 WIDE = 150  # columns up to which pairs of columns are counted
+NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Candidate:
     plain: bool = True  # whether it stands as it is
     weighed: bool = False  # whether it stands with fitted weights too
     view: str = ""  # "", "numbers", "scores" or "indicators"
+    counts: str = ""  # what it counts, if others with the same view count it too
     helps: Callable[[Facts], str] = lambda facts: ""  # why not, if it cannot
 
 
@@ -81,11 +85,16 @@ class Voice:
     made: Callable[[], Member]
 
 
-def voices(candidate: Candidate, plan: Plan, view: View | None, every: Callable[[], Any]) -> Iterator[Voice]:
-    """A candidate on the rows of a plan, plain and weighed; ``every`` fits it to all rows when it is wanted."""
+def voices(
+    candidate: Candidate, plan: Plan, view: View | None, every: Callable[[], Any], known: dict[int, Model]
+) -> Iterator[Voice]:
+    """A candidate on the rows of a plan, plain and weighed; ``every`` fits it to all rows when it is wanted.
+
+    ``known`` is of candidates that count the same.
+    """
     classifier = candidate.make()
     if not candidate.weighed:
-        parts = [m.predict_log_proba(X) for m, X in plan.models(classifier)]
+        parts = [m.predict_log_proba(X) for m, X in plan.models(classifier, known)]
         yield Voice(candidate.name, np.concatenate(parts), lambda: Member(candidate.name, every(), view))
         return
     pieces, base = plan.factors(classifier)
@@ -105,7 +114,7 @@ def voices(candidate: Candidate, plan: Plan, view: View | None, every: Callable[
 
     def made() -> Member:
         weight, bias = seen.fitted(common, TOWARD, BIAS)
-        fitted = every()
+        fitted = copy(every())
         fitted._adopt(replace(fitted.model_, tuning=Tuning(weight, bias, fitted.model_.counted.domain.classes)))
         return Member(name, fitted, view)
 
@@ -123,26 +132,40 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
     def near(k: int) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0)
+        return lambda: bayeskit.KNNBayes(
+            k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR
+        )
 
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
         Candidate("naive, families chosen", lambda: NaiveBayes(families="auto", **shared), True, True),
-        Candidate("shrunk normal on indicators", normal("full", "pooled"), view="indicators", helps=_some_levels),
-        Candidate("linear on indicators", normal("tied", "auto"), view="indicators", helps=_some_levels),
-        Candidate("shrunk normal on scores", normal("full", "pooled"), view="scores", helps=_some_numbers),
-        Candidate("linear on scores", normal("tied", "auto"), view="scores", helps=_some_numbers),
+        Candidate(
+            "shrunk normal on indicators",
+            normal("full", "pooled"),
+            view="indicators",
+            counts="normal",
+            helps=_some_levels,
+        ),
+        Candidate(
+            "linear on indicators", normal("tied", "auto"), view="indicators", counts="normal", helps=_some_levels
+        ),
+        Candidate(
+            "shrunk normal on scores", normal("full", "pooled"), view="scores", counts="normal", helps=_some_numbers
+        ),
+        Candidate("linear on scores", normal("tied", "auto"), view="scores", counts="normal", helps=_some_numbers),
         Candidate(
             "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
         ),
-        Candidate("15 nearest", near(15), view="indicators"),
+        Candidate("15 nearest", near(15), view="indicators", counts="near"),
         Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
         Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
-        Candidate("shrunk normal on numbers", normal("full", "pooled"), view="numbers", helps=_some_numbers),
-        Candidate("linear on numbers", normal("tied", "auto"), view="numbers", helps=_some_numbers),
+        Candidate(
+            "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
+        ),
+        Candidate("linear on numbers", normal("tied", "auto"), view="numbers", counts="normal", helps=_some_numbers),
         Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_narrow),
-        Candidate("5 nearest", near(5), view="indicators"),
-        Candidate("40 nearest", near(40), view="indicators"),
+        Candidate("5 nearest", near(5), view="indicators", counts="near"),
+        Candidate("40 nearest", near(40), view="indicators", counts="near"),
         Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
         Candidate(
             "AODE on equal frequencies",

@@ -149,6 +149,12 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
             further = model.further()
         return model
 
+    def _likewise(self, model: Model) -> Model:
+        """The model of the same counts with the settings of this classifier, which must ask for the same counts."""
+        structure, schema = self._structure(model.schema)
+        counted = model.likewise(structure, schema)
+        return Model(counted, structure, normal_prior(self.prior), self.unseen)
+
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types
         return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)

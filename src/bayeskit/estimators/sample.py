@@ -83,7 +83,8 @@ class Sample:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
         weights = None if self.weight is None else self.rows.weights[rows]
         plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
-        return taken(self.features, rows), plain[self.rows.codes[rows]], weights
+        every = len(rows) == len(self.rows.codes) and bool((np.diff(rows) > 0).all())
+        return self.features if every else taken(self.features, rows), plain[self.rows.codes[rows]], weights
 
 
 def taken(X: Any, rows: Int) -> Any:

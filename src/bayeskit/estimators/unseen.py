@@ -19,6 +19,7 @@ from bayeskit.structures.weighted import Tuning
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
 FEW = 100  # rows below which folds are drawn several times
+PLENTY = 15_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
 
@@ -32,9 +33,17 @@ class Plan:
 
     @classmethod
     def of(cls, sample: Sample, rng: np.random.Generator, folds: int = FOLDS, most: int = ROWS) -> Plan:
-        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times."""
+        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times.
+
+        Above 15,000 rows some are held out: all parts are then foretold by one model of the others.
+        """
         rows = sample.rows
         counted = np.flatnonzero(rows.counted)
+        if len(counted) > PLENTY:
+            held = _dealt(rows.codes[counted], len(counted) // most + 1, rng) == 0
+            part = _dealt(rows.codes[counted[held]], FOLDS, rng)
+            learned = counted[~held]
+            return cls(sample, tuple(counted[held][part == f] for f in range(FOLDS)), (learned,) * FOLDS)
         repeats = 3 if len(counted) < FEW else 1
         tests, trains = [], []
         for _ in range(repeats):
@@ -66,12 +75,24 @@ class Plan:
     def mass(self) -> Float:
         return self.sample.rows.weights[self.rows]
 
-    def models(self, classifier: BayesClassifier) -> Iterator[tuple[BayesClassifier, Any]]:
-        """For each part the classifier of its training rows, and its test rows."""
+    def models(
+        self, classifier: BayesClassifier, known: dict[int, Model] | None = None
+    ) -> Iterator[tuple[BayesClassifier, Any]]:
+        """For each part the classifier of its training rows, and its test rows.
+
+        ``known`` has models of the same rows that counted the same, and gets those that are made.
+        """
         every = tuple(self.sample.rows.classes.tolist())
-        for test, train in zip(self.tests, self.trains, strict=True):
-            made = clone(classifier)
-            made._adopt(made._learned(*self.sample.take(train), every))
+        known = {} if known is None else known
+        made = learned = None
+        for number, (test, train) in enumerate(zip(self.tests, self.trains, strict=True)):
+            if made is None or train is not learned:
+                made, learned = clone(classifier), train
+                if number in known:
+                    made._adopt(made._likewise(known[number]))
+                else:
+                    made._adopt(made._learned(*self.sample.take(train), every))
+                    known[number] = made.model_
             yield made, taken(self.sample.features, test)
 
     def factors(self, classifier: BayesClassifier) -> tuple[Float, Float]:

@@ -17,6 +17,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.record import key_of
 
 KNOTS = 256  # of the map from values to normal scores
+NOWHERE = -9  # the code of no level
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
@@ -96,23 +97,27 @@ class View:
         return len(self.owners)
 
     def matrix(self, encoder: BayesClassifier, X: Any) -> Float:
-        """The rows of a table as numbers: (n, len)."""
+        """The rows of a table as numbers, one column after the other in memory: (n, len)."""
         known = encoder.model_.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)])
+        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)], axis=1).T
 
     def _numbers(self, block: Block, codes: list[Int]) -> Float:
+        """(len, n)"""
         place = {name: j for j, name in enumerate(block.schema.coded)}
-        columns = []
+        out = np.empty((len(self), block.rows))
+        i = 0
         for scale in self.scales:
             x = np.asarray(block.numbers((scale.name,))[0].column(0))
-            columns.append(scale.of(x))
+            out[i] = scale.of(x)
             if scale.flagged:
-                columns.append(np.isnan(x).astype(np.float64))
+                out[i + 1] = np.isnan(x)
+            i += 1 + scale.flagged
         for (name, _), some in zip(self.levels, codes, strict=True):
-            there = (block.codes[place[name]] == some[:, None]) & (some[:, None] >= 0)
-            columns += list(there.astype(np.float64))
-        return np.stack(columns, axis=1) if columns else np.empty((block.rows, 0))
+            told = np.where(some < 0, NOWHERE, some)[:, None]
+            np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
+            i += len(some)
+        return out
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:

@@ -98,6 +98,11 @@ class Naive:
         }  # undetermined ones have less
         return Naive.of(both, schema)
 
+    def renamed(self, statistic: Product, counted: Naive) -> Product:
+        """What another structure of the same columns has counted, as that of this one, which counts the same."""
+        pairs = zip(self.parts, counted.parts, strict=True)
+        return Product({repr(mine): statistic[repr(theirs)] for (mine, _), (theirs, _) in pairs}, statistic.groups)
+
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         every, by_name = names_of(columns), {}
         if any(names is not every and names != every for _, names in self.parts):
