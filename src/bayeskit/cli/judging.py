@@ -31,7 +31,7 @@ from bayeskit.errors import InputError
 METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
 USUAL = ("naive", "full", "tan", "kdb", "aode")
 FEWER = 5  # folds of a pool, every fit of which is many
-POOLED, REFITTED = 50_000, 1_000_000  # rows at most, of models that keep them at hand
+POOLED, REFITTED = 50_000, 500_000  # rows at most, of models that keep them at hand
 
 
 @dataclass(frozen=True)

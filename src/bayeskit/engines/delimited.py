@@ -28,6 +28,7 @@ TYPES = {  # each holds when every value matches; the first that fits is taken
 }
 PLAIN = {"text": "VARCHAR", "number": "DOUBLE"}  # DuckDB would take "yes" for a truth value, too
 SHOWN = 5
+FIRST = 10_000  # rows that rule types out; one is taken only if all rows have it
 DIGITS = 18  # of whole numbers that surely fit in 64 bits
 WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
 MOSTLY = 0.9  # share of numbers from which a column of text is told
@@ -81,30 +82,39 @@ class Delimited:
         names = self.names
         if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
             return Table(self._read({name: PLAIN[known[name]] for name in names}))
-        tests = ", ".join(test for name in names for test in self._tests(quoted(name)))
         skip = ", store_rejects=true" * (self.reading.bad_lines == "skip")
-        ((*found,),) = connection.execute(f"select {tests} from {self._read({}, skip)}").fetchall()
+        first = self._seen(connection, f"(from {self._read({})} limit {FIRST})", known, {})
+        found = self._seen(connection, self._read({}, skip), known, first)
         if skip:
             self._tell(connection)
-        width = len(found) // len(names)
-        types, empty = {}, []
-        for j, name in enumerate(names):
-            seen = _Seen.of(found[j * width : (j + 1) * width])
-            types[name] = self._type(name, seen, known.get(name))
-            if not seen.count and name not in known:  # no value to judge by
-                empty.append(name)
-        return Table(self._read(types), tuple(empty))
+        types = {name: self._type(name, seen, known.get(name)) for name, seen in found.items()}
+        return Table(self._read(types), tuple(n for n, seen in found.items() if not seen.count and n not in known))
 
-    def _tests(self, column: str) -> list[str]:
+    def _seen(
+        self, connection: Any, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
+    ) -> dict[str, _Seen]:
+        """What a pass finds about every column; what the first rows have ruled out need not be asked again."""
+        names = self.names
+        tests = ", ".join(test for n in names for test in self._tests(n, known.get(n), first.get(n)))
+        ((*found,),) = connection.execute(f"select {tests} from {rows}").fetchall()
+        width = len(found) // len(names)
+        return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
+
+    def _tests(self, name: str, known: str | None, first: _Seen | None) -> list[str]:
         """What to find out about a column, as ``_Seen`` has it."""
+        column = quoted(name)
+        out = {"text": set(TYPES), "key": set(TYPES) - {"KEY"}}.get(known or "", {"KEY"})
+        out |= {kind for kind, fits in (first.fits if first else {}).items() if fits is False}
         number = f"regexp_full_match({column}, {literal(TYPES[self._number])})"
+        maybe = known == "number" or first is None or 2 * first.numbers >= first.count  # else why it is text is plain
+        long = f"length({column}) > {DIGITS} and regexp_full_match({column}, {literal(WHOLE_NUMBER)})"
         return [
-            *(_test(kind, pattern, column) for kind, pattern in TYPES.items()),
+            *("false" if kind in out else _test(kind, pattern, column) for kind, pattern in TYPES.items()),
             f"bool_or(contains({column}, chr(0)))",
-            f"bool_or(length({column}) > {DIGITS} and regexp_full_match({column}, {literal(WHOLE_NUMBER)}))",
+            "false" if self._number in out else f"bool_or({long})",
             f"count({column})",
-            f"count_if({number})",
-            f"min({column}) filter (where not {number})",
+            f"count_if({number})" if maybe else "0",
+            f"min({column}) filter (where not {number})" if maybe else "null",
         ]
 
     @property
