@@ -119,8 +119,13 @@ def test_standard_input_is_read_and_standard_output_written(here: Path, model: s
     assert lines[1].startswith('"0000",')
 
 
-def test_progress_is_shown_on_a_terminal_only(here: Path) -> None:
-    words = ["fit", "all.parquet", "-t", "diagnosis", "--ignore", "id"]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [([], "rows/s"), (["-m", "auto", "--set", "max_candidates=1"], "fit 1 of 1")],
+    ids=["rows", "fits"],
+)
+def test_progress_is_shown_on_a_terminal_only(here: Path, more: list[str], said: str) -> None:
+    words = ["fit", "all.parquet", "-t", "diagnosis", "--ignore", "id", *more]
     leader, follower = pty.openpty()
     shown = subprocess.run(
         [sys.executable, "-m", "bayeskit.cli", *words],
@@ -132,7 +137,7 @@ def test_progress_is_shown_on_a_terminal_only(here: Path) -> None:
     told = os.read(leader, 100_000).decode()
     os.close(leader)
     assert shown.returncode == 0
-    assert "rows/s" in told
+    assert said in told
     assert typed(*words).stderr == ""
 
 
