@@ -14,6 +14,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -94,13 +96,38 @@ def test_a_user_learns_updates_forgets_and_predicts(here: Path) -> None:
     assert (predict.returncode, predict.stdout) == (0, "300 rows answered in out.csv\n")
 
 
-def test_help_and_rule_and_inspect_never_load_scikit_learn(model: str) -> None:
+def test_several_million_rows_pass_through_little_memory(tmp_path: Path) -> None:
+    """105 different rows, each as often as its remainders occur together: the model is that of as many weights."""
+    rows = 3_000_000
+    duckdb.sql(f"select i % 7 as a, (i % 5) / 2 as x, 'c' || (i % 3) as class from range({rows}) t(i)").write_parquet(
+        str(tmp_path / "many.parquet")
+    )
+    i = np.arange(105)
+    weight = rows // 105 + (i < rows % 105)
+    few = pa.table({"a": i % 7, "x": (i % 5) / 2, "class": [f"c{k % 3}" for k in i], "w": weight.astype(float)})
+    expected = bk.NaiveBayes().fit(few, "class", sample_weight="w")
+    for line in ("fit many.parquet -t class", "predict many.bayes many.parquet -o out.parquet"):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bayeskit.cli", *line.split(), "-q", "--memory", "500MB"],
+            env=ENVIRONMENT,
+            cwd=tmp_path,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+        assert used.ru_maxrss < 700_000  # KB
+    assert bk.load(tmp_path / "many.bayes").model_.digest == expected.model_.digest
+    found = pq.read_table(tmp_path / "out.parquet", columns=["P(c1)"])["P(c1)"].to_numpy()
+    np.testing.assert_array_equal(found, expected.predict_proba(few.drop_columns(["w"]))[np.arange(rows) % 105, 1])
+
+
+def test_help_rule_inspect_and_predict_never_load_scikit_learn(model: str) -> None:
     spy = "import sys\nfrom bayeskit.cli.app import main\ntry: main()\nfinally: print('sklearn' in sys.modules)"
     for words in (
         ["--help"],
         ["fit", "--help"],
         ["rule", "--prior", "0.5", "--likelihood", "1", "--evidence", "1"],
         ["inspect", model],
+        ["predict", model, "all.parquet", "--keep", "id", "-o", "out.csv", "--reasons", "2", "--evidence"],
     ):
         found = subprocess.run([sys.executable, "-c", spy, *words], env=ENVIRONMENT, capture_output=True, text=True)
         assert found.stdout.splitlines()[-1] == "False", words
