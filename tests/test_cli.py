@@ -238,8 +238,9 @@ def test_pooled_models_are_learned_saved_and_asked(run: Any, pool: str) -> None:
     assert (code, "has no density of rows" in err) == (3, True)
 
 
-def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str) -> None:
-    """What the members have counted is what it was, and the journal says what was done."""
+def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the members have counted is what it was, and the journal says what was done; rows come in portions."""
+    monkeypatch.setattr("bayeskit.estimators.gathering.PORTION", 100)
     before = bk.load(pool)
     assert "learned 300 rows; the model has 420 rows" in run("update", pool, "second.csv", "--ignore", "id")[1]
     assert run("forget", pool, "second.csv", "--ignore", "id", "-q") == (0, "", "")
@@ -254,6 +255,17 @@ def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str) -> No
     Path("never.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,barking,true,cold\n")
     held = Path(pool).read_bytes()
     assert (run("forget", pool, "never.csv")[0], Path(pool).read_bytes()) == (3, held)
+
+
+def test_pooled_models_learn_from_files(pool: str) -> None:
+    alone = bk.AutoBayes(max_candidates=4).fit("few.csv", "diagnosis")
+    assert [m.classifier.model_.digest for m in alone.members_] == [
+        m.classifier.model_.digest for m in bk.load(pool).members_
+    ]
+    before = alone.encoder_.model_.digest
+    with pytest.raises(bk.errors.SchemaError, match="id"):
+        alone.partial_fit("second.csv", "diagnosis")
+    assert alone.encoder_.model_.digest == before
 
 
 def test_pooled_models_are_merged_if_they_see_rows_alike(run: Any, pool: str) -> None:
