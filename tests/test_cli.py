@@ -467,6 +467,14 @@ def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
     assert next(m["value"] for m in told["measures"] if m["measure"] == "accuracy") == pytest.approx(right / 60)
 
 
+def test_a_query_is_judged(run: Any, model: str) -> None:
+    query = "select * exclude (id) from 'all.parquet' where id >= '0300'"
+    words = ["evaluate", "--sql", query, "-t", "diagnosis", "--method", "holdout", "--json"]
+    assert sum(sum(row.values()) for row in json.loads(run(*words)[1])["confusion"].values()) == 100
+    found = json.loads(run("evaluate", model, "--sql", query, "--json")[1])
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 300
+
+
 def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row is tested once, in the fold that the hash of its key says, whatever the batches are."""
     words = ["evaluate", "all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "5", "--json"]

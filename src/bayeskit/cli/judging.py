@@ -83,12 +83,17 @@ class Judging:
 
 
 def register(app: typer.Typer) -> None:
-    command(app, evaluate, "bayeskit evaluate people.csv --target income --method loo")
+    command(
+        app,
+        evaluate,
+        "bayeskit evaluate people.csv --target income --method loo, or bayeskit evaluate people.bayes test.csv",
+    )
     command(app, report, "bayeskit report people.csv --target income -o people.html")
     command(app, compare, "bayeskit compare people.csv --target income --model naive,tan,aode --baselines")
 
 
 def evaluate(
+    *,
     file: Annotated[
         str | None,
         typer.Argument(
@@ -96,7 +101,7 @@ def evaluate(
             help="A model file, to be judged as it is by rows that are new to it; without one a model is learned.",
             show_default=False,
         ),
-    ],
+    ] = None,
     rows: Rows,
     judging: Judging,
     settings: Settings,

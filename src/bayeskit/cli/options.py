@@ -48,7 +48,7 @@ Sample = Annotated[
 ModelOption = typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)
 ModelName = Annotated[str, ModelOption]
 OtherTarget = Annotated[
-    str | None, typer.Option("--target", "-t", help="The column with the classes; that of the fit unless given.")
+    str | None, typer.Option("--target", "-t", help="The column with the classes; that of the model file unless given.")
 ]
 
 
