@@ -1,5 +1,6 @@
 // What families say about the cells of a column, each without one row of the cell: for the choice among families.
 // Doubles only: where they might not do (floors, classes of few rows) the answer is that there is none.
+#include <algorithm>
 #include <cmath>
 #include "bindings.h"
 
@@ -201,25 +202,34 @@ Answer foretell(const std::string &family, Input<double, 1> x, Input<double, 2> 
     return Answer({others.array, own.array, pooled.array});
 }
 
-// Sum over classes and cells of weight times max(worst, log p), p = (n' f' + F') / (n' + 1): f' of the class
-// without a row of the cell, F' that of all classes by their weights. Also the largest log p.
-std::pair<double, double> backed_score(Input<double, 2> others, Input<double, 2> own, Input<double, 2> weights,
-                                       double worst) {
+// Scores with one density for all classes and with one for each: the sum of weight times max(worst, log p), and the
+// largest log p. That of a class is p = (n' f' + F') / (n' + 1): f' without a row of the cell, F' that of all classes by
+// their weights. `more` is added to the logarithms of each cell.
+using Scores = std::pair<std::pair<double, double>, std::pair<double, double>>;
+
+Scores foretold_scores(Input<double, 2> others, Input<double, 2> own, Input<double, 1> pooled, Input<double, 2> weights,
+                       Input<double, 1> more, double worst) {
     size_t classes = weights.shape(0), cells = weights.shape(1);
     for (auto *a : {&others, &own}) require(a->shape(0) == classes && a->shape(1) == cells, "shapes differ");
+    require(pooled.shape(0) == cells && more.shape(0) == cells, "shapes differ");
     nb::gil_scoped_release free;
     const double *w = weights.data(), *f = others.data(), *g = own.data();
     std::vector<double> n(classes), part(classes);
-    double total = 0, score = 0, largest = -INFINITY;
+    double total = 0, score = 0, largest = -INFINITY, shared = 0, most = -INFINITY;
     for (size_t k = 0; k < classes; ++k) {
         for (size_t c = 0; c < cells; ++c) n[k] += w[k * cells + c];
         total += n[k];
     }
     for (size_t c = 0; c < cells; ++c) {
-        double top = -INFINITY, sum = 0;
+        double top = -INFINITY, sum = 0, mass = 0, extra = more.data()[c];
         for (size_t k = 0; k < classes; ++k) top = std::max(top, f[k * cells + c]);
-        for (size_t k = 0; k < classes; ++k)
+        for (size_t k = 0; k < classes; ++k) {
+            mass += w[k * cells + c];
             sum += part[k] = top > -INFINITY ? n[k] * std::exp(f[k * cells + c] - top) : 0.0;
+        }
+        double all_one = pooled.data()[c] + extra;
+        shared += mass * std::max(all_one, worst);
+        most = std::max(most, all_one);
         for (size_t k = 0; k < classes; ++k) {
             size_t at = k * cells + c;
             if (!(w[at] > 0)) continue;
@@ -242,11 +252,122 @@ std::pair<double, double> backed_score(Input<double, 2> others, Input<double, 2>
                     if (j != k && n[j] > 0) fine += std::exp(f[j * cells + c] + std::log(n[j]) - std::log(total - 1) - high);
                 value = high + std::log(fine) - std::log(left + 1);
             }
-            largest = std::max(largest, value);
-            score += w[at] * std::max(value, worst);
+            largest = std::max(largest, value + extra);
+            score += w[at] * std::max(value + extra, worst);
         }
     }
-    return {score, largest};
+    return {{shared, most}, {score, largest}};
+}
+
+// Weight, deviation and distance of the quartiles of groups of weighted centres: (3, groups). Weights are read as shares
+// of the heaviest and distances as shares of the largest, so that nothing leaves the range of a double.
+Array<double, 2> spread(Input<double, 1> centres, Input<double, 2> weights) {
+    size_t groups = weights.shape(0), cells = weights.shape(1);
+    require(centres.shape(0) == cells, "one weight for each group and centre");
+    Owned<double, 2> out({3, groups});
+    const double *x = centres.data();
+    std::vector<double> share;
+    std::vector<size_t> used;
+    for (size_t g = 0; g < groups; ++g) {
+        const double *w = weights.data() + g * cells;
+        double top = 0, weight = 0, total = 0, mean = 0, largest = 0, square = 0;
+        used.clear(), share.clear();
+        for (size_t c = 0; c < cells; ++c)
+            if (w[c] > 0) used.push_back(c), top = std::max(top, w[c]), weight += w[c];
+        if (used.empty()) continue;
+        for (size_t c : used) share.push_back(w[c] / top), total += share.back(), mean += share.back() * x[c];
+        mean /= total;
+        for (size_t c : used) largest = std::max(largest, std::fabs(x[c] - mean));
+        for (size_t i = 0; i < used.size() && largest > 0; ++i) {
+            double away = (x[used[i]] - mean) / largest;
+            square += share[i] * away * away;
+        }
+        // The centre at which a share of the weight is reached, halfway to the next where it is reached exactly.
+        auto quantile = [&](double q) {
+            double goal = q * total, below = 0;
+            for (size_t i = 0; i < used.size(); ++i) {
+                below += share[i];
+                if (below > goal || i + 1 == used.size()) return x[used[i]];
+                if (below == goal) return x[used[i]] / 2 + x[used[i + 1]] / 2;
+            }
+            return 0.0;
+        };
+        out.data[g] = weight;
+        // a group of one cell is constant, whatever its mean was rounded to
+        out.data[groups + g] = used.size() > 1 ? std::sqrt(square / total) * largest : 0.0;
+        out.data[2 * groups + g] = quantile(0.75) - quantile(0.25);
+    }
+    return out.array;
+}
+
+constexpr double FAINT = 1e-4;  // of what was summed: below it a fast sum has too few digits
+constexpr double DEPTH = 40;    // kernels below e^-DEPTH of the highest are left out
+
+// Centres with weight, and the sum of their kernels where fast sums do not do.
+struct Heap {
+    std::vector<double> centre, weight;
+    double precision, heaviest = 0;
+
+    // log of the sum over centres of weight exp(-z^2 / 2) at a place, `rest` being what its own cell has; -inf for none.
+    double log_sum(double place, bool mine, double rest) const {
+        size_t right = size_t(std::lower_bound(centre.begin(), centre.end(), place) - centre.begin()), left = right;
+        auto height = [&](size_t k) {
+            double z = (centre[k] - place) * precision, w = mine && centre[k] == place ? rest : weight[k];
+            return w > 0 ? std::log(w) - z * z / 2 : -INFINITY;
+        };
+        double best = -INFINITY, sum = 0, heavy = std::log(heaviest);
+        std::vector<double> heights;
+        auto hopeless = [&](size_t k) {
+            double z = (centre[k] - place) * precision;
+            return heavy - z * z / 2 < best - DEPTH;
+        };
+        for (; right < centre.size() && !hopeless(right); ++right) heights.push_back(height(right)), best = std::max(best, heights.back());
+        for (; left > 0 && !hopeless(left - 1); --left) heights.push_back(height(left - 1)), best = std::max(best, heights.back());
+        if (best == -INFINITY) return best;
+        for (double h : heights) sum += std::exp(h - best);
+        return best + std::log(sum);
+    }
+};
+
+// log of a mixture of kernels at every centre, and where a row of weight 1 has left the centre: (groups, cells) both. Sums
+// within 1e-13 of what is summed; where the rest is far less than that, the sum itself.
+std::pair<Array<double, 2>, Array<double, 2>> leaving_one(Input<double, 1> centres, Input<double, 2> weights,
+                                                          Input<double, 1> bandwidth) {
+    size_t groups = weights.shape(0), cells = weights.shape(1);
+    require(centres.shape(0) == cells && bandwidth.shape(0) == groups, "one weight for each group and centre");
+    Owned<double, 2> every({groups, cells}), own({groups, cells});
+    const double *x = centres.data();
+    std::vector<double> sums(cells);
+    for (size_t g = 0; g < groups; ++g) {
+        const double *w = weights.data() + g * cells;
+        Heap made;
+        made.precision = 1 / bandwidth.data()[g];
+        double total = 0;
+        for (size_t c = 0; c < cells; ++c)
+            if (w[c] > 0) {
+                made.centre.push_back(x[c]), made.weight.push_back(w[c]);
+                made.heaviest = std::max(made.heaviest, w[c]), total += w[c];
+            }
+        require(!made.centre.empty(), "a group has no weight");
+        {
+            nb::gil_scoped_release free;
+            check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision, x,
+                                 int64_t(cells), sums.data()));
+        }
+        double constant = std::log(made.precision) - LOG_ROOT_2PI, rest = std::max(total - 1, 1e-300);
+        for (size_t c = 0; c < cells; ++c) {
+            double left = sums[c] - 1, &a = every.data[g * cells + c], &b = own.data[g * cells + c];
+            bool mine = w[c] > 0;
+            if (sums[c] < FAINT * total || (mine && left < FAINT * sums[c])) {
+                a = made.log_sum(x[c], mine, w[c]) - std::log(total) + constant;
+                b = mine ? made.log_sum(x[c], true, w[c] - 1) - std::log(rest) + constant : -INFINITY;
+            } else {
+                a = std::log(sums[c] / total) + constant;
+                b = mine ? std::log(left / rest) + constant : -INFINITY;
+            }
+        }
+    }
+    return {every.array, own.array};
 }
 
 }  // namespace
@@ -255,6 +376,12 @@ void bind_foretell(nb::module_ &m) {
     m.def("foretell", &foretell, "family"_a, "x"_a.noconvert(), "weights"_a.noconvert(), "alpha"_a,
           "log p of each cell by class when another class loses a row of it, when the class does, and of all classes as "
           "one; None where doubles might not do.");
-    m.def("backed_score", &backed_score, "others"_a.noconvert(), "own"_a.noconvert(), "weights"_a.noconvert(),
-          "worst"_a, "Weighted sum of backed-off log p, each row foretold by the others, and the largest.");
+    m.def("foretold_scores", &foretold_scores, "others"_a.noconvert(), "own"_a.noconvert(), "pooled"_a.noconvert(),
+          "weights"_a.noconvert(), "more"_a.noconvert(), "worst"_a,
+          "Weighted sum of log p + more and the largest, each row foretold by the others: with one density for all classes "
+          "and with one for each, backed off.");
+    m.def("spread", &spread, "centres"_a.noconvert(), "weights"_a.noconvert(),
+          "Weight, deviation and distance of the quartiles of each group: (3, groups).");
+    m.def("leaving_one", &leaving_one, "centres"_a.noconvert(), "weights"_a.noconvert(), "bandwidth"_a.noconvert(),
+          "log of each group's mixture of normal kernels at all centres, and without a row of weight 1 there.");
 }

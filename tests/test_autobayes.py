@@ -131,7 +131,7 @@ def test_a_useless_voice_is_dropped_and_a_good_one_kept():
     good = np.where(label[:, None] == [0, 1], np.log(0.8), np.log(0.2)) - np.log(0.5)
     noise = rng.normal(size=(300, 2)) * 3
     base = np.full((300, 2), np.log(0.5))
-    pool = Pool.of(np.stack([good, noise], axis=1), base, label, np.ones(300), np.arange(300) % 5)
+    pool = Pool.of(np.stack([good, noise], axis=1), base, label, np.ones(300))
     assert pool.weight[0] > 0.8
     assert pool.weight[1] < 0.05
     assert pool.gain[0] > 0.3

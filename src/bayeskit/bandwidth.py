@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import dct
 
+from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.statistics.bins import BinnedColumn
 
@@ -27,18 +28,7 @@ class Spread:
 
     @classmethod
     def of(cls, column: BinnedColumn, weights: Float, shift: int) -> Spread:
-        centre = np.ldexp(column.centres, shift)
-        top = np.maximum(weights.max(axis=1, initial=0.0), 5e-324)[:, None]
-        share = weights / top
-        total = np.maximum(share.sum(axis=1), 1e-300)
-        mean = (share @ centre) / total
-        away = np.where(share > 0, centre - mean[:, None], 0.0)
-        largest = np.maximum(np.abs(away).max(axis=1, initial=0.0), 1e-300)[:, None]
-        variance = (share * (away / largest) ** 2).sum(axis=1) / total
-        # a group of one cell is constant, whatever its mean was rounded to
-        deviation = np.where((weights > 0).sum(axis=1) > 1, np.sqrt(variance) * largest[:, 0], 0.0)
-        low, high = (np.nan_to_num(column.quantile(q, weights, shift)) for q in (0.25, 0.75))
-        return cls(weights.sum(axis=1), deviation, high - low)
+        return cls(*_core.spread(np.ldexp(column.centres, shift), np.ascontiguousarray(weights)))
 
     @property
     def scale(self) -> Float:

@@ -36,11 +36,8 @@ class Foretold:
         That of a class is backed off to all: (n_c f_c + f) / (n_c + 1), f = sum over c of n_c f_c / n. With an
         ``atom``, zeros get nothing more.
         """
-        each = np.where(atom & (column.edges == 0), 0.0, more)
-        value = self.pooled + each
-        shared = float((column.pooled * np.maximum(value, WORST)).sum()), float(value.max())
-        others, own = (np.ascontiguousarray(terms + each) for terms in (self.others, self.own))
-        return shared, _core.backed_score(others, own, column.weights, WORST)
+        each = np.where(column.edges == 0, 0.0, more) if atom else np.full(len(column.edges), more)
+        return _core.foretold_scores(self.others, self.own, self.pooled, column.weights, each, WORST)
 
 
 def ordinary(column: BinnedColumn) -> bool:

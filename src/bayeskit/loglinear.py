@@ -113,10 +113,11 @@ class Evidence:
         return out
 
 
-def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -> Float:
+def mixture_weights(log_p: Float, mass: Float | None = None, before: Float | float = 0.0, steps: int = 200) -> Float:
     """Shares v of candidates with the largest sum of log sum over m of v_m p_m, by EM: (M,).
 
-    ``log_p`` is what each candidate gave the label of each row: (n, M).
+    ``log_p`` is what each candidate gave the label of each row: (n, M). ``before`` is how many rows each is taken to
+    have foretold best beforehand: (M,) or one number.
 
     >>> mixture_weights(np.log([[0.9, 0.5], [0.1, 0.5], [0.9, 0.5], [0.8, 0.5]])).round(2)
     array([0.59, 0.41])
@@ -126,7 +127,8 @@ def mixture_weights(log_p: Float, mass: Float | None = None, steps: int = 200) -
     share = np.full(p.shape[1], 1 / p.shape[1])
     for _ in range(steps):
         part = p * share
-        new = mass @ (part / part.sum(axis=1, keepdims=True)) / mass.sum()
+        new = mass @ (part / part.sum(axis=1, keepdims=True)) + before
+        new = new / new.sum()
         if np.abs(new - share).max() < 1e-7:
             return np.asarray(new)
         share = new

@@ -20,7 +20,6 @@ STEPS = 16  # cells of a curve to a bandwidth
 MARGIN = 8.0  # bandwidths of a curve beyond its outermost centres
 CELLS = 1 << 16  # of the curve of one mixture, at most
 NODE_DEPTH, FULL_DEPTH = 28.0, 40.0  # kernels below e^-depth of the sum are left out
-FAINT = 1e-4  # of what was summed: below it a fast sum has too few digits
 MOST_TERMS = 28  # of the series of a mixture near one of its centres
 GOOD = 2e-7  # a curve must keep to the sum so closely
 ROUND = 2e-8  # bandwidths below this share of a place are too narrow for a curve there
@@ -118,24 +117,6 @@ class Around:
         with np.errstate(divide="ignore"):
             out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI
         return out
-
-
-def leaving_one(centres: Float, weights: Float, bandwidth: float) -> tuple[Float, Float]:
-    """log f at all centres, and where a row of weight 1 has left the centre (which has one): (m,) both."""
-    used = np.flatnonzero(weights > 0)
-    sums = _core.gauss(np.ascontiguousarray(centres[used]), weights[used], 1 / bandwidth, centres)
-    total, constant = float(weights.sum()), -np.log(bandwidth) - LOG_ROOT_2PI
-    left = sums - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        every = np.log(sums / total) + constant
-        own = np.log(left / max(total - 1, 1e-300)) + constant
-    few = np.flatnonzero((sums < FAINT * total) | ((left < FAINT * sums) & (weights > 0)))
-    if len(few):  # too far from all others: the sum itself
-        near = Mixture.of(centres, weights, bandwidth).around(np.ascontiguousarray(centres[few]), 0.0)
-        cell, rest = np.arange(len(few)), np.maximum(weights[few] - 1, 0.0)
-        every[few] = near.log_density(centres[few], cell, weights[few], np.full(len(few), total))
-        own[few] = near.log_density(centres[few], cell, rest, np.full(len(few), max(total - 1, 1e-300)))
-    return every, own
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.loglinear import Evidence, mixture_weights
 
-PULLS = (30.0, 300.0)  # toward the shares of a mixture: the better one by cross-validation
+PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
+VOICE, ALONE = 0.3, 5.0  # rows that each voice, and the prior alone, are taken to have foretold best beforehand
 SILENT = 1e-3  # a weight below which a voice is dropped
 SPARED = 5e-4  # nats per row that dropping the faintest voices may cost altogether
 
@@ -37,37 +38,39 @@ class Pool:
 
     weight: Float  # (M,)
     bias: Float  # (K,)
-    pull: float
     gain: Float  # (M,) nats per row that would be lost without each voice, on the rows it was fitted to
     curvature: Float  # (M + K, M + K) of what was minimised: how firmly the weights are known
 
     @classmethod
-    def of(cls, voices: Float, log_prior: Float, label: Int, mass: Float, part: Int) -> Pool:
-        """From what each voice adds, (m, M, K), for rows it has not seen, in parts foretold by other models."""
+    def of(cls, voices: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
+        """From what each voice adds, (m, M, K), for rows it has not seen.
+
+        ``mass`` is what each row counts beside the pulls, about 1: (m,).
+        """
         row = np.arange(len(label))
-        seen = Evidence.of(voices, log_prior, label, mass / mass.mean())
+        seen = Evidence.of(voices, log_prior, label, mass)
         posterior = voices + log_prior[:, None]
         given = (posterior - np.logaddexp.reduce(posterior, axis=2, keepdims=True))[row, :, label]
         alone = (log_prior - np.logaddexp.reduce(log_prior, axis=1, keepdims=True))[row, label, None]
-        shares = mixture_weights(np.concatenate([given, alone], axis=1), mass)[:-1]  # the prior has a share too
-        pull = PULLS[0] if len(PULLS) == 1 else min(PULLS, key=lambda p: _missed(seen, shares, p, part))
-        weight, bias = seen.fitted(shares, pull, BIAS)
-        pulls = np.diag(np.repeat([pull, BIAS], [len(weight), len(bias)]))
-        loud = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * len(label))
+        before = np.append(np.full(given.shape[1], VOICE), ALONE)
+        shares = mixture_weights(np.concatenate([given, alone], axis=1), mass, before)[:-1]
+        weight, bias = seen.fitted(shares, PULL, BIAS)
+        pulls = np.diag(np.repeat([PULL, BIAS], [len(weight), len(bias)]))
+        loud = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * mass.sum())
         if loud.sum() < (weight > 0).sum():
-            shares = shares[loud] / max(float(shares[loud].sum()), 1e-300)
+            shares = shares[loud] * (shares.sum() / max(float(shares[loud].sum()), 1e-300))
             weight = np.zeros(len(weight))
-            weight[loud], bias = seen.hearing(loud).fitted(shares, pull, BIAS)
+            weight[loud], bias = seen.hearing(loud).fitted(shares, PULL, BIAS)
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
-        gain = np.where(weight > 0, (np.array(without) - loss) / len(label), 0.0)
-        return cls(weight, bias, pull, gain, seen.curvature(weight, bias) + pulls)
+        gain = np.where(weight > 0, (np.array(without) - loss) / mass.sum(), 0.0)
+        return cls(weight, bias, gain, seen.curvature(weight, bias) + pulls)
 
     @classmethod
     def silent(cls, classes: int) -> Pool:
         """Of no voice: the prior alone."""
-        return cls(np.empty(0), np.zeros(classes), 0.0, np.empty(0), BIAS * np.eye(classes))
+        return cls(np.empty(0), np.zeros(classes), np.empty(0), BIAS * np.eye(classes))
 
     def kept(self) -> Pool:
         """Without the voices that have no weight."""
@@ -114,13 +117,3 @@ def _worth(weight: Float, curvature: Float, spared: float) -> Bool:
         left[here] = np.maximum(left[here] - inverse[: len(here), faint] * left[here[faint]] / inverse[faint, faint], 0)
         kept[here[faint]] = False
     return kept
-
-
-def _missed(seen: Evidence, shares: Float, pull: float, part: Int) -> float:
-    """The loss on each of three groups of parts with weights fitted to the others."""
-    loss = 0.0
-    for group in range(3):
-        test = part % 3 == group
-        if test.any() and not test.all():
-            loss += seen.at(test).loss(*seen.at(~test).fitted(shares, pull, BIAS))
-    return loss

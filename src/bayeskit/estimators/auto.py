@@ -101,7 +101,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         rows = float(np.mean([len(t) for t in plan.trains]))
         base = np.concatenate([_prior_of(judged, t, len(x)) for t, x in zip(plan.trains, plan.tests, strict=True)])
         said = np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1)
-        pool = Pool.of(said, base, plan.label, plan.mass, plan.part)
+        pool = Pool.of(said, base, plan.label, plan.mass)
         members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
         for v, w, gain in zip(heard, pool.weight, pool.gain, strict=True):
             given = v.log_posterior[np.arange(len(plan.label)), plan.label]
@@ -393,7 +393,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         notes = {
             "names": [m.name for m in self.members_],
             "views": views,
-            "pull": self.pool_.pull,
             "roll": [
                 [n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in self.roll_.lines
             ],
@@ -412,13 +411,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
                 mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
                 members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
-            pool = Pool(
-                numbers["pool.weight"],
-                numbers["pool.bias"],
-                notes["pull"],
-                numbers["pool.gain"],
-                numbers["pool.curvature"],
-            )
+            pool = Pool(*(numbers[f"pool.{n}"] for n in ("weight", "bias", "gain", "curvature")))
             lines = [
                 (n, *(np.nan if v is None else float(v) for v in values), why) for n, *values, why in notes["roll"]
             ]

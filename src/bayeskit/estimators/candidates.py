@@ -102,7 +102,7 @@ def voices(
         with np.errstate(invalid="ignore"):
             summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
         yield Voice(candidate.name, summed, lambda: Member(candidate.name, every(), view))
-    seen = Evidence.of(pieces, base, plan.label, plan.mass / plan.mass.mean())
+    seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())
     logs = np.empty(base.shape)
     for part in np.unique(plan.part):

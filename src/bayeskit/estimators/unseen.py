@@ -73,7 +73,10 @@ class Plan:
 
     @property
     def mass(self) -> Float:
-        return self.sample.rows.weights[self.rows]
+        """What each counts: 1 on the average over the rows, shared among the times a row is tested: (m,)."""
+        weights, tested = self.sample.rows.weights[self.rows], len(np.unique(self.rows))
+        out: Float = weights * (tested / weights.sum())
+        return out
 
     def models(
         self, classifier: BayesClassifier, known: dict[int, Model] | None = None
@@ -122,6 +125,6 @@ def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any
     """The model with a weight for each column and a bias for each class, fitted to rows foretold by the others."""
     sample = Sample.of(X, y, weight)
     plan = Plan.of(sample, np.random.default_rng(random_state))
-    seen = Evidence.of(*plan.factors(classifier), plan.label, plan.mass / plan.mass.mean())
+    seen = Evidence.of(*plan.factors(classifier), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, tuning=Tuning(w, bias, model.counted.domain.classes))

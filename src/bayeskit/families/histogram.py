@@ -86,14 +86,13 @@ class Histogram:
         if made is None or not made.alpha:
             return None
         code, counts = made.code(column.centres), made.counts.rounded()
-        width, total = made.log_width[code], counts.sum(axis=1, keepdims=True)
-        smooth, all_smooth = made.alpha, made.alpha * counts.shape[1]
-        others = np.log((counts + smooth) / (total + all_smooth))[:, code] - width
-        whole = counts.sum(axis=0)
+        counts = np.vstack([counts, counts.sum(axis=0)])
+        total, smooth = counts.sum(axis=1, keepdims=True), made.alpha * counts.shape[1]
         with np.errstate(invalid="ignore", divide="ignore"):  # what is not there cannot leave
-            own = np.log((counts - 1 + smooth) / (total - 1 + all_smooth))[:, code] - width
-            pooled = np.log((whole - 1 + smooth) / (whole.sum() - 1 + all_smooth))[code] - width
-        return Foretold(others, own, pooled)
+            others, own = (
+                np.log((counts - gone + made.alpha) / (total - gone + smooth)) - made.log_width for gone in (0, 1)
+            )
+        return Foretold(others[:-1].take(code, axis=1), own[:-1].take(code, axis=1), own[-1].take(code))
 
     def _cells(self, column: BinnedColumn) -> Cells | None:
         """Cells made of the bins of a column; None for a column without spread."""

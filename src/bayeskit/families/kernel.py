@@ -18,7 +18,7 @@ from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.foretold import Foretold
 from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.mixture import Around, Curves, Mixture, leaving_one
+from bayeskit.mixture import Around, Curves, Mixture
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 RULES = ("silverman", "scott", "isj")
@@ -184,10 +184,9 @@ class Kernels:
 
     def foretold(self) -> Foretold:
         """log p of the centres, by class and of all classes as one, when a row of weight 1 has left."""
-        masses = [*self.column.weights, self.column.pooled]
-        widths = [*self.bandwidth.tolist(), self.common]
-        both = [leaving_one(self.centres, *each) for each in zip(masses, widths, strict=True)]
-        others, own = (np.array(some) + self.shift * LOG_2 for some in zip(*both, strict=True))
+        masses = np.vstack([self.column.weights, self.column.pooled])
+        widths = np.append(self.bandwidth, self.common)
+        others, own = (a + self.shift * LOG_2 for a in _core.leaving_one(self.centres, masses, widths))
         return Foretold(others[:-1], own[:-1], own[-1])
 
     def _without(self, x: Float, terms: Float, block: Block) -> None:

@@ -57,7 +57,7 @@ class Choice:
                 return _fitted(family, together, context.weights.sum(keepdims=True))
             return BackedOff(_fitted(family, rows, context.weights), weights)
 
-        centres = Bins.empty([column.name], len(weights)).update(rows).column(0)
+        centres = column.at_centres()
         plain = ordinary(centres) and bool((weights > 0).all())
 
         def scores(family: Any) -> Iterator[float]:
