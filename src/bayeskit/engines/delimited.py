@@ -113,7 +113,7 @@ class Delimited:
             f"bool_or(contains({column}, chr(0)))",
             "false" if self._number in out else f"bool_or({long})",
             f"count({column})",
-            f"count_if({number})" if maybe else "0",
+            f"count(*) filter (where {number})" if maybe else "0",
             f"min({column}) filter (where not {number})" if maybe else "null",
         ]
 
