@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,20 +39,26 @@ def main() -> None:
     import pyagrum.skbn as skbn
 
     X, y = table(asked.rows, asked.columns)
-    few, labels = X[:500], y.astype(str)
+    labels = y.astype(str)
 
-    def theirs() -> object:
+    whole = X.astype(int)
+
+    def theirs(table: pd.DataFrame) -> Any:
         model = skbn.createBNClassifier(learningMethod="TAN", prior="Smoothing", priorWeight=1)
-        model.fit(X, labels)
+        model.fit(table, labels)
         return model
 
     size = f"{asked.rows:,} x {asked.columns}"
-    duel(f"TAN fit, {size}, and pyAgrum", lambda: bk.TAN().fit(X, y), theirs, 50, turns=3)
-    mine, peer = bk.TAN().fit(X, y), theirs()
-    duel("TAN predict_proba, 500 rows", lambda: mine.predict_proba(few), lambda: peer.predict_proba(few), 100, turns=3)
-    print(
-        f"accuracy on the rows learned: {mine.score(X, y):.4f}, theirs {np.mean(peer.predict(few) == labels[:500]):.4f}"
-    )
+    duel(f"TAN fit, text, {size}, and pyAgrum", lambda: bk.TAN().fit(X, y), lambda: theirs(X), 50, turns=3)
+    nominal = bk.TAN(kinds="nominal")
+    duel(f"TAN fit, integers, {size}", lambda: nominal.fit(whole, y), lambda: theirs(whole), 50, turns=3)
+    mine, peer = bk.TAN().fit(X, y), theirs(X)
+    for rows in (500, 5000):
+        few = X[:rows]
+        name = f"TAN predict_proba, {rows} rows"
+        duel(name, lambda few=few: mine.predict_proba(few), lambda few=few: peer.predict_proba(few), 100, turns=2)
+    right = np.mean(peer.predict(few) == labels[: len(few)])
+    print(f"accuracy on rows learned: {mine.score(few, y[: len(few)]):.4f}, theirs {right:.4f}")
     for model in (bk.NaiveBayes(), bk.TAN(), bk.KDB(), bk.KDB(k=3), bk.AODE()):
         start = time.process_time()
         model.fit(X, y)

@@ -22,6 +22,8 @@ template <typename T, int N> using Output = nb::ndarray<T, nb::ndim<N>, nb::c_co
 using Anywhere = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // a matrix in any layout
 using Weights = std::optional<Input<double, 1>>;
 
+constexpr double LOG_ROOT_2PI = 0.91893853320467274178;  // log(sqrt(2 pi))
+
 // The clone in use: the one piece of global state.
 extern const Kernels *kernels;
 
@@ -90,3 +92,4 @@ void bind_nearest(nb::module_ &);
 void bind_networks(nb::module_ &);
 void bind_products(nb::module_ &);
 void bind_selection(nb::module_ &);
+void bind_texts(nb::module_ &);

@@ -75,4 +75,5 @@ NB_MODULE(_core, m) {
     bind_networks(m);
     bind_products(m);
     bind_selection(m);
+    bind_texts(m);
 }

@@ -1,6 +1,5 @@
 // What families say about the cells of a column, each without one row of the cell: for the choice among families.
 // Doubles only: where they might not do (floors, classes of few rows) the answer is that there is none.
-#include <algorithm>
 #include <cmath>
 #include "bindings.h"
 
@@ -9,7 +8,6 @@ namespace {
 constexpr double SAFE = 0x1p-18;       // share of the whole variance from which on no floor comes near
 constexpr double LEAST_LEFT = 0x1p-10; // of a variance: less makes digits doubtful
 constexpr double LEAST_GAP = 1e-6;     // log of the mean minus mean of the logs: the shape keeps ten digits
-constexpr double LOG_ROOT_2PI = 0.91893853320467274178;
 
 struct Group {
     double weight = 0, mean = 0, variance = 0;
@@ -259,117 +257,6 @@ Scores foretold_scores(Input<double, 2> others, Input<double, 2> own, Input<doub
     return {{shared, most}, {score, largest}};
 }
 
-// Weight, deviation and distance of the quartiles of groups of weighted centres: (3, groups). Weights are read as shares
-// of the heaviest and distances as shares of the largest, so that nothing leaves the range of a double.
-Array<double, 2> spread(Input<double, 1> centres, Input<double, 2> weights) {
-    size_t groups = weights.shape(0), cells = weights.shape(1);
-    require(centres.shape(0) == cells, "one weight for each group and centre");
-    Owned<double, 2> out({3, groups});
-    const double *x = centres.data();
-    std::vector<double> share;
-    std::vector<size_t> used;
-    for (size_t g = 0; g < groups; ++g) {
-        const double *w = weights.data() + g * cells;
-        double top = 0, weight = 0, total = 0, mean = 0, largest = 0, square = 0;
-        used.clear(), share.clear();
-        for (size_t c = 0; c < cells; ++c)
-            if (w[c] > 0) used.push_back(c), top = std::max(top, w[c]), weight += w[c];
-        if (used.empty()) continue;
-        for (size_t c : used) share.push_back(w[c] / top), total += share.back(), mean += share.back() * x[c];
-        mean /= total;
-        for (size_t c : used) largest = std::max(largest, std::fabs(x[c] - mean));
-        for (size_t i = 0; i < used.size() && largest > 0; ++i) {
-            double away = (x[used[i]] - mean) / largest;
-            square += share[i] * away * away;
-        }
-        // The centre at which a share of the weight is reached, halfway to the next where it is reached exactly.
-        auto quantile = [&](double q) {
-            double goal = q * total, below = 0;
-            for (size_t i = 0; i < used.size(); ++i) {
-                below += share[i];
-                if (below > goal || i + 1 == used.size()) return x[used[i]];
-                if (below == goal) return x[used[i]] / 2 + x[used[i + 1]] / 2;
-            }
-            return 0.0;
-        };
-        out.data[g] = weight;
-        // a group of one cell is constant, whatever its mean was rounded to
-        out.data[groups + g] = used.size() > 1 ? std::sqrt(square / total) * largest : 0.0;
-        out.data[2 * groups + g] = quantile(0.75) - quantile(0.25);
-    }
-    return out.array;
-}
-
-constexpr double FAINT = 1e-4;  // of what was summed: below it a fast sum has too few digits
-constexpr double DEPTH = 40;    // kernels below e^-DEPTH of the highest are left out
-
-// Centres with weight, and the sum of their kernels where fast sums do not do.
-struct Heap {
-    std::vector<double> centre, weight;
-    double precision, heaviest = 0;
-
-    // log of the sum over centres of weight exp(-z^2 / 2) at a place, `rest` being what its own cell has; -inf for none.
-    double log_sum(double place, bool mine, double rest) const {
-        size_t right = size_t(std::lower_bound(centre.begin(), centre.end(), place) - centre.begin()), left = right;
-        auto height = [&](size_t k) {
-            double z = (centre[k] - place) * precision, w = mine && centre[k] == place ? rest : weight[k];
-            return w > 0 ? std::log(w) - z * z / 2 : -INFINITY;
-        };
-        double best = -INFINITY, sum = 0, heavy = std::log(heaviest);
-        std::vector<double> heights;
-        auto hopeless = [&](size_t k) {
-            double z = (centre[k] - place) * precision;
-            return heavy - z * z / 2 < best - DEPTH;
-        };
-        for (; right < centre.size() && !hopeless(right); ++right) heights.push_back(height(right)), best = std::max(best, heights.back());
-        for (; left > 0 && !hopeless(left - 1); --left) heights.push_back(height(left - 1)), best = std::max(best, heights.back());
-        if (best == -INFINITY) return best;
-        for (double h : heights) sum += std::exp(h - best);
-        return best + std::log(sum);
-    }
-};
-
-// log of a mixture of kernels at every centre, and where a row of weight 1 has left the centre: (groups, cells) both. Sums
-// within 1e-13 of what is summed; where the rest is far less than that, the sum itself.
-std::pair<Array<double, 2>, Array<double, 2>> leaving_one(Input<double, 1> centres, Input<double, 2> weights,
-                                                          Input<double, 1> bandwidth) {
-    size_t groups = weights.shape(0), cells = weights.shape(1);
-    require(centres.shape(0) == cells && bandwidth.shape(0) == groups, "one weight for each group and centre");
-    Owned<double, 2> every({groups, cells}), own({groups, cells});
-    const double *x = centres.data();
-    std::vector<double> sums(cells);
-    for (size_t g = 0; g < groups; ++g) {
-        const double *w = weights.data() + g * cells;
-        Heap made;
-        made.precision = 1 / bandwidth.data()[g];
-        double total = 0;
-        for (size_t c = 0; c < cells; ++c)
-            if (w[c] > 0) {
-                made.centre.push_back(x[c]), made.weight.push_back(w[c]);
-                made.heaviest = std::max(made.heaviest, w[c]), total += w[c];
-            }
-        require(!made.centre.empty(), "a group has no weight");
-        {
-            nb::gil_scoped_release free;
-            check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision, x,
-                                 int64_t(cells), sums.data()));
-        }
-        double constant = std::log(made.precision) - LOG_ROOT_2PI, rest = std::max(total - 1, 1e-300);
-        for (size_t c = 0; c < cells; ++c) {
-            double left = sums[c] - 1, &a = every.data[g * cells + c], &b = own.data[g * cells + c];
-            bool mine = w[c] > 0;
-            if (sums[c] < FAINT * total || (mine && left < FAINT * sums[c])) {
-                a = made.log_sum(x[c], mine, w[c]) - std::log(total) + constant;
-                b = mine ? made.log_sum(x[c], true, w[c] - 1) - std::log(rest) + constant : -INFINITY;
-            } else {
-                a = std::log(sums[c] / total) + constant;
-                b = mine ? std::log(left / rest) + constant : -INFINITY;
-            }
-        }
-    }
-    return {every.array, own.array};
-}
-
 }  // namespace
 
 void bind_foretell(nb::module_ &m) {
@@ -380,8 +267,4 @@ void bind_foretell(nb::module_ &m) {
           "weights"_a.noconvert(), "more"_a.noconvert(), "worst"_a,
           "Weighted sum of log p + more and the largest, each row foretold by the others: with one density for all classes "
           "and with one for each, backed off.");
-    m.def("spread", &spread, "centres"_a.noconvert(), "weights"_a.noconvert(),
-          "Weight, deviation and distance of the quartiles of each group: (3, groups).");
-    m.def("leaving_one", &leaving_one, "centres"_a.noconvert(), "weights"_a.noconvert(), "bandwidth"_a.noconvert(),
-          "log of each group's mixture of normal kernels at all centres, and without a row of weight 1 there.");
 }

@@ -10,6 +10,7 @@ constexpr double WORD_COST = 0.35;  // of one word of one cell, in units of coun
 #else
 constexpr double WORD_COST = 3.0;
 #endif
+constexpr double BUILD_COST = 1.5;  // of one row of a column whose planes are built, in the same units
 constexpr int64_t SPAN_ROWS = 32768;
 
 // The planes of a span: level v of column j from plane[j] + v * words on; null for columns without planes.
@@ -93,6 +94,19 @@ inline bool by_planes(int64_t la, int64_t lb, int64_t rows, int64_t groups) {
     return la > 0 && lb > 0 && WORD_COST * double(la * lb) * (double(rows) / 64 + 4.0 * double(groups)) < double(rows);
 }
 
+// They pay for a whole set of pairs when enough of them share the columns whose planes must be built first.
+inline bool planes_pay(Tables t, const bool *used, int64_t columns, int64_t rows, int64_t groups) {
+    double built = 0, direct = 0;
+    for (int64_t j = 0; j < columns; ++j) built += used[j] ? BUILD_COST * double(rows) : 0.0;
+    for (int64_t u = 0; u < t.count; ++u) {
+        int64_t la = t.size[t.columns[2 * u]], lb = t.size[t.columns[2 * u + 1]];
+        if (!by_planes(la, lb, rows, groups)) continue;
+        built += WORD_COST * double(la * lb) * double(rows) / 64;
+        direct += double(rows);
+    }
+    return built < direct;
+}
+
 Status pairs(Codes codes, const int32_t *groups, int64_t n_groups, Tables t, Sums s) {
     Status status = check_rows(groups, nullptr, codes.rows, n_groups);
     if (status == Status::fine) status = check_codes(codes, t);
@@ -109,7 +123,9 @@ Status pairs(Codes codes, const int32_t *groups, int64_t n_groups, Tables t, Sum
             widest = most(widest, int64_t(t.size[a]) * t.size[b]);
         }
     }
+    bool pay = planes_pay(t, used, m, span, n_groups);
     for (int64_t j = 0; j < m; ++j) {
+        used[j] &= pay;
         places.as<int64_t>()[j] = margins;
         if (!used[j]) continue;
         levels += t.size[j];
@@ -150,7 +166,7 @@ Status pairs(Codes codes, const int32_t *groups, int64_t n_groups, Tables t, Sum
     }
     for (int64_t u = 0; u < t.count; ++u) {
         int64_t a = t.columns[2 * u], b = t.columns[2 * u + 1], n = cells_in(t, u);
-        if (by_planes(t.size[a], t.size[b], span, n_groups)) continue;
+        if (pay && by_planes(t.size[a], t.size[b], span, n_groups)) continue;
         if (is_local(n * n_groups, codes.rows))
             count_local(codes, groups, t, u, n_groups, n, s, local.as<uint32_t>());
         else

@@ -1,5 +1,7 @@
 // Exact sums from outside: how wide, carrying, rounding.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include "bindings.h"
 #include "words.h"
 
@@ -62,7 +64,16 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
     shift = std::clamp<int64_t>(shift, -200000, 200000);  // beyond any double and any window
     Magnitude m;
     std::vector<int64_t> work;
+    int64_t exponent = 32 * low + shift;
+    bool plain = s.length <= 2 && std::abs(exponent) <= 900;  // counts, mostly: no rounding, and far from any limit
+    double unit = plain ? std::ldexp(1.0, int(exponent)) : 0.0;
     for (size_t c = 0; c < cells; ++c) {
+        const int64_t *limb = s.limb + int64_t(c) * s.length;
+        int64_t below = limb[0], above = s.length == 2 ? limb[1] : 0;
+        if (plain && std::abs(below) < int64_t(1) << 51 && std::abs(above) < int64_t(1) << 19) {
+            out.data[c] = double(below + above * (int64_t(1) << 32)) * unit;
+            continue;
+        }
         m.read(s.limb + int64_t(c) * s.length, s.length, work);
         out.data[c] = m.length ? nearest(m, 32 * low + shift) : 0.0;
     }

@@ -455,3 +455,11 @@ def test_posteriors_count_what_they_saw():
     proba = bk.TAN(toll=None).fit(X, y).predict_proba([{"a": "u", "b": "q"}])
     assert Counter(np.isfinite(proba).ravel().tolist()) == {True: 2}
     assert proba == pytest.approx(np.array([[0.5, 0.5]]), abs=0.01)
+
+
+@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.AODE()], ids=repr)
+def test_columns_that_name_their_rows_are_refused_in_little_memory(model):
+    names = [f"row {i}" for i in range(30_000)]
+    table = pd.DataFrame({"id": names, "again": names[::-1], "x": ["a", "b"] * 15_000})
+    with pytest.raises(ValueError, match=r"'id' \(30,000 levels\) x 'again' \(30,000 levels\).*cells"):
+        model.fit(table, [0, 1] * 15_000)

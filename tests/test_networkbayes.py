@@ -87,11 +87,23 @@ def test_probabilities_of_all_rows_sum_to_one(structure):
 
 def test_a_searched_network_finds_the_blanket():
     X, y = levels(4000)
-    model = bk.NetworkBayes(max_parents=3).fit(X, y)
+    model = bk.NetworkBayes(criterion="bdeu", augmented=False, max_parents=3).fit(X, y)
     assert model.markov_blanket_ == ("a", "b")
     changed = X.assign(e="0", d="1")  # beyond the blanket
     assert model.predict_proba(X) == pytest.approx(model.predict_proba(changed), rel=1e-12)
     assert not np.allclose(model.predict_proba(X.assign(b=None)), model.predict_proba(changed.assign(b=None)))
+
+
+def test_a_search_keeps_the_class_above_every_column_and_adds_arcs_that_tell():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    a = rng.integers(0, 3, 2000)
+    b = np.where(rng.random(2000) < 0.8, (a + y) % 3, rng.integers(0, 3, 2000))
+    X = pd.DataFrame({"a": a, "b": b, "noise": rng.integers(0, 3, 2000)}).astype(str)
+    edges = set(bk.NetworkBayes().fit(X, y).edges_)
+    assert {("class", name) for name in X} <= edges
+    assert len(edges) == 4
+    assert edges & {("a", "b"), ("b", "a")}
 
 
 def test_columns_of_holes_attract_no_arcs():
@@ -99,7 +111,7 @@ def test_columns_of_holes_attract_no_arcs():
     X, y = levels(200)
     rng = np.random.default_rng(0)
     sparse = {f"s{i}": np.where(rng.random(200) < 0.05, rng.integers(0, 4, 200).astype(str), None) for i in range(6)}
-    model = bk.NetworkBayes(criterion="bic").fit(X.assign(**sparse), y)
+    model = bk.NetworkBayes(criterion="bic", augmented=False).fit(X.assign(**sparse), y)
     assert ("class", "a") in model.edges_
     assert not any(name.startswith("s") for edge in model.edges_ for name in edge)
 

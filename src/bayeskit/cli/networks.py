@@ -30,7 +30,7 @@ def learn(
     rows: Rows,
     say: Saying,
     output: Annotated[Path, typer.Option("--output", "-o", help="A .bif or .bayes file.", show_default=False)],
-    score: Annotated[str, typer.Option(help="bic, aic, bdeu or k2.")] = "bic",
+    score: Annotated[str, typer.Option(help="bic, aic, bdeu, k2 or loo.")] = "bic",
     search: Annotated[str, typer.Option(help="hill-climb, tabu, k2 or chow-liu.")] = "hill-climb",
     required: Arcs = None,
     forbidden: Arcs = None,

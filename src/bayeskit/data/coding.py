@@ -40,9 +40,7 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
         wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
-        _ordered(wanted, column)
-        # the first come in order: whole numbers without gaps then are their own codes but for a constant
-        levels = levels.union(wanted) if len(levels) else wanted.canonical(np.ones(len(wanted), dtype=bool))
+        levels, _ = joined(levels, wanted, column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -84,6 +82,19 @@ def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
     return [*keys, None], place.to_numpy(zero_copy_only=False)
 
 
+def joined(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | None]:
+    """Levels with new ones after them, and for each code of these, -1 the last, what it is now; None if it is the same.
+
+    The first come in order: whole numbers without gaps then are their own codes but for a constant.
+    """
+    _ordered(new, column)
+    if len(levels):
+        return levels.union(new), None
+    ordered = new.canonical(np.ones(len(new), dtype=bool))
+    same = ordered.keys == new.keys
+    return ordered, None if same else np.append(new.codes_in(ordered), -1).astype(np.int32)
+
+
 def _ordered(wanted: Levels, column: Column) -> None:
     """Refuse levels a declared order does not have."""
     if column.order is not None:
@@ -96,15 +107,27 @@ def _ordered(wanted: Levels, column: Column) -> None:
                 )
 
 
+def _shown(x: Array, family: int, columns: Sequence[Column], levels: Sequence[Levels]) -> list[Levels]:
+    """The levels, those of columns without any as some rows show them."""
+    ordered = np.sort(x, axis=0)
+    first = np.vstack([np.ones((1, x.shape[1]), dtype=bool), ordered[1:] != ordered[:-1]])
+    out = list(levels)
+    for j, column in enumerate(columns):
+        if not out[j]:
+            found = Levels(tuple((family, value) for value in ordered[first[:, j], j].tolist()))
+            out[j], _ = joined(out[j], found, column)
+    return out
+
+
 def integer_codes(x: Array, columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code) -> list[Levels]:
     """Codes of the columns of an integer or boolean matrix by table look-up; what no table has goes the long way."""
     if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max:  # would wrap onto negative numbers
         coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
         out[:] = [codes for codes, _ in coded]
         return [some for _, some in coded]
-    if grow and len(x) > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; the others are looked up
-        levels = integer_codes(x[:SAMPLE], columns, levels, grow, np.empty((len(columns), SAMPLE), dtype=np.int32))
     family = BOOL if x.dtype.kind == "b" else NUMBER
+    if grow and len(x) > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; the others are looked up
+        levels = _shown(x[:SAMPLE], family, columns, levels)
     whole = np.require(x, dtype=np.int64, requirements="A")
     start, down, across = whole.ctypes.data, *whole.strides
     address = (start + across * np.arange(whole.shape[1], dtype=np.int64)).astype(np.uint64)

@@ -16,6 +16,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.coding import codes_of, integer_codes
 from bayeskit.data.domain import Domain
 from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
+from bayeskit.data.many import any_codes
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.sparse import Sparse
@@ -64,15 +65,15 @@ def encode(
     Without it a level never seen gets code -2. Rows without a label get group -1. Infinite numbers are refused, but for
     the columns ``guarded`` by whoever reads the block.
     """
-    numeric, coded, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
+    numeric, values, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
     levels = dict(domain.levels)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
-    if isinstance(coded, np.ndarray):
-        known = [levels.get(name, Levels()) for name in schema.coded]
-        levels |= zip(schema.coded, integer_codes(coded, schema.coded_columns, known, grow, codes), strict=True)
+    known = [levels.get(name, Levels()) for name in schema.coded]
+    if isinstance(values, np.ndarray):
+        known = integer_codes(values, schema.coded_columns, known, grow, codes)
     else:
-        for j, (column, values) in enumerate(zip(schema.coded_columns, coded, strict=True)):
-            codes[j], levels[column.name] = codes_of(values, levels.get(column.name, Levels()), grow, column)
+        known = any_codes(values, schema.coded_columns, known, grow, codes)
+    levels |= zip(schema.coded, known, strict=True)
     _finite(numeric, schema, guarded)
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from bayeskit.errors import InputError
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
 DENSE_RANGE = 1 << 16
+
+NO_TEXTS = b"", np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
 
 MISSING: Key = (MARK, "missing")
 PRESENT: Key = (MARK, "present")
@@ -64,6 +67,9 @@ class Levels:
 
     keys: tuple[Key, ...] = ()
 
+    def __deepcopy__(self, memo: object) -> Levels:
+        return self  # a value; it may be long
+
     @classmethod
     def of(cls, values: Iterable[Any]) -> Levels:
         keys = (key(value) for value in values)
@@ -87,6 +93,16 @@ class Levels:
                     table[value - low] = code
             tables[family] = (low, table)
         return tables
+
+    @cached_property
+    def texts(self) -> tuple[bytes, Int, Code]:
+        """The levels that are text, one after the other in UTF-8: the bytes, where each begins, and its code."""
+        if not self.keys:
+            return NO_TEXTS
+        known = [str(v).encode("utf-8", "surrogatepass") for f, v in self.keys if f == TEXT]
+        codes = [c for c, (f, _) in enumerate(self.keys) if f == TEXT]
+        start = list(accumulate(map(len, known), initial=0))[:-1]
+        return b"".join(known), np.array(start, dtype=np.int64), np.array(codes, dtype=np.int32)
 
     @cached_property
     def words(self) -> NDArray[np.uint64]:

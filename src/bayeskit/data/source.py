@@ -115,11 +115,15 @@ def _once(names: list[str]) -> list[str]:
 
 def _pandas(X: Any) -> pa.Table:
     names = _once([str(name) for name in X.columns])
-    try:
-        table = pa.Table.from_pandas(X.set_axis(names, axis=1), preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
-        raise KindError(f"a column mixes types: {error}; convert it to one type, text for instance") from error
-    return table.replace_schema_metadata(None)
+    columns = (column for _, column in X.items())
+    return pa.table([_objects(_held(c), f"column {n!r}") for n, c in zip(names, columns, strict=True)], names=names)
+
+
+def _held(column: Any) -> Any:
+    """What a column of a frame keeps its values in, where that is Arrow's already or NumPy's."""
+    if getattr(column.dtype, "kind", "O") in "biuf" and isinstance(column.dtype, np.dtype):
+        return column.to_numpy()
+    return column.array if hasattr(column.array, "__arrow_array__") else column
 
 
 def _unique(table: pa.Table) -> pa.Table:
@@ -156,10 +160,10 @@ def _native(x: Array) -> Array:
 
 
 def _objects(values: Any, where: str) -> pa.Array:
-    """Python values of one type, or missing, as an Arrow array."""
+    """Values of one type, or missing, as an Arrow array."""
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
 

@@ -34,7 +34,14 @@ class Dependent(BayesClassifier):
         likelihood = self._likelihood()
         if not schema.numeric:  # nothing to cut, so one pass less
             likelihood = replace(likelihood, grid=())
-        return self._together(likelihood, schema, "columns depend on each other")
+        return self._as_levels(likelihood, schema)
+
+    def _as_levels(self, likelihood: Discrete, schema: Schema) -> tuple[Naive, Schema]:
+        """All columns together, and why numbers are no longer numbers."""
+        naive, named = self._together(likelihood, schema, "columns depend on each other")
+        cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
+        columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
+        return naive, replace(named, columns=columns)
 
 
 class TAN(Dependent):
@@ -42,10 +49,12 @@ class TAN(Dependent):
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
     Chow and Liu on conditional mutual information. An arc is kept where it foretells its column better than the class
-    alone, by ``toll`` times log n in leave-one-out; None keeps all. Numbers are cut into intervals of equal weight
-    (``cuts="frequency"``) or where the class changes ("mdlp"); the cuts are then part of the model. P(x | parent, c)
-    leans on P(x | c) and P(x | parent) (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or
-    with as many as leave-one-out finds best. A missing parent is summed out with P(parent | c).
+    alone, by ``toll`` times log n in leave-one-out; None keeps all. Every column of numbers is cut into intervals by a
+    pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
+    (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
+    where it finds no cut). The cuts are then part of the model. P(x | parent, c) leans on P(x | c) and P(x | parent)
+    (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out finds best.
+    A missing parent is summed out with P(parent | c).
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]

@@ -156,7 +156,7 @@ def check_rows(counted: Counted) -> None:
         raise no_rows(counted.schema)
     if tally.unlabelled == tally.rows:
         raise InputError("Input y contains NaN only: no row has a label")
-    if not counted.statistic.occupied()[0].any():
+    if not counted.weight > 0:
         raise InputError("all sample weights are zero: nothing was learned")
     if not np.isfinite(counted.weight):
         raise InputError("sample weights add up to more than a double can hold; divide them by a large number")

@@ -23,8 +23,10 @@ class NetworkBayes(Dependent):
     ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
     target column, or "class". None searches it on up to 100,000 different rows, in which a hole is a level
     (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
-    there; None sets no limit to the parents). Numbers are cut into intervals first; intervals and arcs are then part of
-    the model, so that rows learned or forgotten later change the tables alone.
+    there; None sets no limit to the parents). The search begins with the class as a parent of every column and keeps
+    it (``augmented``); False lets it find the class's place too, unless it is "chow-liu", which has none for it in any
+    case. Numbers are cut into intervals first, at ``cuts`` of equal "frequency" or by "mdlp"; intervals and arcs are
+    then part of the model, so that rows learned or forgotten later change the tables alone.
 
     In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
     network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
@@ -43,9 +45,10 @@ class NetworkBayes(Dependent):
     def __init__(
         self,
         structure: Any = None,
-        criterion: str = "bdeu",
+        criterion: str = "loo",
         search: str = "hill-climb",
         *,
+        augmented: bool = True,
         max_parents: int | None = 4,
         ess: float = 1.0,
         restarts: int = 1,
@@ -63,6 +66,7 @@ class NetworkBayes(Dependent):
         self.structure = structure
         self.criterion = criterion
         self.search = search
+        self.augmented = augmented
         self.max_parents = max_parents
         self.ess = ess
         self.restarts = restarts
@@ -91,8 +95,9 @@ class NetworkBayes(Dependent):
             self.random_state,
             self.strength,
             self.backoff,
+            self.augmented,
         )
-        return self._together(likelihood, schema, "columns depend on each other")
+        return self._as_levels(likelihood, schema)
 
     def _given(self, schema: Schema) -> Families | None:
         """The arcs of the structure in the order of the columns, the class before them."""

@@ -14,6 +14,7 @@ from bayeskit.errors import NetworkError
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
+from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.score import Scores, score_rule
@@ -46,12 +47,17 @@ def learn_network(
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
-    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``) or "k2". ``search`` is "hill-climb" (the
-    best arc added, dropped or turned, until none helps), "tabu" (the same, and on past the peak without undoing recent
-    steps), "k2" (parents among the columns before, in their order) or "chow-liu" (the tree of largest likelihood).
-    ``required`` and ``forbidden`` are (parent, child) pairs. From a peak both climb on from equivalent graphs; each of
-    ``restarts`` climbs again from the start, with ties between equivalent steps broken at random. ``callback`` is told
-    every step. Missing values: available cases (see ``Scores``). The network's ``search_`` tells score and path.
+    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``), "k2" or "loo" (rows foretold by others).
+    ``search`` is "hill-climb" (the best arc added, dropped or turned, until none helps), "tabu" (the same, and on past
+    the highest peak without undoing recent steps), "k2" (parents among the columns before, in their order) or
+    "chow-liu" (the tree of largest likelihood). ``required`` and ``forbidden`` are (parent, child) pairs. From a peak
+    both climb on from equivalent graphs; each of ``restarts`` climbs again from the start, with ties between equivalent
+    steps broken at random. ``callback`` is told every step. The network's ``search_`` tells score and path.
+
+    Missing values: structural EM. In turns the holes are filled by draws from what the network found so far holds
+    likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the score is
+    that of the last round. The tables are then counted from the rows whose family is complete; ``fit(X, method="em")``
+    learns them from all.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
@@ -74,13 +80,18 @@ def learn_network(
         _matrix(forbidden, names, "forbidden"),
         len(names) if most is None else most,
     )
-    scores = Scores(codes, tuple(max(len(levels[n]), 1) for n in names), score_rule(score, ess), weights)
+    sizes, rule = tuple(max(len(levels[n]), 1) for n in names), score_rule(score, ess)
 
     def tell(step: Step) -> None:
         if callback is not None:
             callback(step.move, names[step.parent], names[step.child], step.score)
 
-    arcs, path = exploration.found(scores, limits, tell)
+    if (codes < 0).any():
+        rows = Completion(codes, sizes, np.ones(codes.shape[1]) if weights is None else weights)
+        arcs, path, scores = exploration.found_with_holes(rows, rule, limits, tell)
+    else:
+        scores = Scores(codes, sizes, rule, weights)
+        arcs, path = exploration.found(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
     network = Network(edges, nodes=names, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
     reached = graph_score(scores, arcs)

@@ -39,7 +39,7 @@ def read_bif(path: Any) -> Network:
             while part := file.read(CHUNK):  # a small file can unpack to a huge one
                 size += len(part)
                 if size > MOST_BYTES:
-                    raise NetworkError(f"{name}: longer than {MOST_BYTES} bytes; no network needs that")
+                    raise NetworkError(f"longer than {MOST_BYTES} bytes; no network needs that")
                 parts.append(part)
         return parse(b"".join(parts).decode("utf-8"))
     except NetworkError as error:

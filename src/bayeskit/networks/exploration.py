@@ -10,11 +10,13 @@ import numpy as np
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import InputError
-from bayeskit.networks.score import Scores, total
+from bayeskit.networks.completion import Completion
+from bayeskit.networks.score import Rule, Scores, total
 from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
 
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
+ROUNDS = 6  # of filling holes and searching
 TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 
@@ -22,8 +24,9 @@ TURNINGS = 8  # times an equivalent graph is tried from a peak
 class Exploration:
     """A search by name: "hill-climb", "tabu", "k2" (in the order of the nodes) or "chow-liu" (from the first node on).
 
-    From a peak, hill climbing and tabu search climb on from equivalent graphs; each of ``restarts`` climbs again from
-    the start, with ties between equivalent steps broken at random.
+    From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
+    ties between equivalent steps broken at random. Tabu search does the same, and goes on from the highest peak, also
+    downhill, without undoing its last steps.
     """
 
     search: str = "hill-climb"
@@ -36,24 +39,28 @@ class Exploration:
         object.__setattr__(self, "restarts", whole_number("restarts", self.restarts) or 0)
 
     def found(
-        self, scores: Scores, limits: Limits, callback: Callable[[Step], object] | None = None
+        self,
+        scores: Scores,
+        limits: Limits,
+        callback: Callable[[Step], object] | None = None,
+        start: Bool | None = None,
     ) -> tuple[Bool, list[Step]]:
-        """The arcs (child, parent) and the way there."""
+        """The arcs (child, parent) and the way there; from a ``start`` that was found before there are no restarts."""
         if self.search == "k2":
             return in_order(scores, limits), []
         if self.search == "chow-liu":
             return chow_liu(scores), []
         scores.pairs()
-        patience, memory = (PATIENCE, MEMORY) if self.search == "tabu" else (0, 0)
         rng = np.random.default_rng(self.random_state)
 
-        def climbed(climb: Climb) -> tuple[float, Bool, list[Step]]:
-            arcs = climb.climb(patience, memory)
+        def climbed(climb: Climb, patience: int = 0) -> tuple[float, Bool, list[Step]]:
+            arcs = climb.climb(patience, MEMORY)
             return graph_score(scores, arcs), arcs, climb.path
 
         top, best, path = -np.inf, limits.required, list[Step]()
-        for attempt in range(self.restarts + 1):
-            climb = Climb(scores, limits, limits.required.copy(), callback, rng if attempt else None)
+        begin = limits.required if start is None else start
+        for attempt in range(self.restarts + 1 if start is None else 1):
+            climb = Climb(scores, limits, begin.copy(), callback, rng if attempt else None)
             here, left = climbed(climb), TURNINGS
             while left:  # a peak may be none for an equivalent graph
                 climb = climb.moved(turned(here[1], limits, rng, len(limits.required)))
@@ -63,7 +70,35 @@ class Exploration:
                     here, left = (score, arcs, here[2] + steps), TURNINGS
             if here[0] > top:
                 top, best, path = here
+        if self.search == "tabu":
+            score, arcs, steps = climbed(climb.moved(best.copy()), PATIENCE)
+            if score > top:
+                best, path = arcs, path + steps
         return best, path
+
+    def found_with_holes(
+        self, rows: Completion, rule: Rule, limits: Limits, callback: Callable[[Step], object] | None = None
+    ) -> tuple[Bool, list[Step], Scores]:
+        """The same for rows with holes, and the scores of the last round: structural EM with draws.
+
+        Holes are filled from what the network of the round before holds likely, first the tree of the pairs that tell
+        most of each other; then arcs are searched as if the rows were complete, until they stay as they are, in
+        ``ROUNDS`` rounds at most.
+        """
+        rng = np.random.default_rng(self.random_state)
+        weights = None if (rows.weights == 1).all() else rows.weights
+        some, free = Scores(rows.codes, rows.sizes, rule, weights), np.array(rows.sizes) - 1.0
+        price = np.log(max(float(rows.weights.sum()), 1.0)) / 2 * np.outer(free, free)
+        arcs = chow_liu(some) & (some.information() > price)  # what is filled in would confirm an arc of pure chance
+        codes, path = rows.filled(arcs, rng), list[Step]()
+        for turn in range(ROUNDS):
+            scores = Scores(codes, rows.sizes, rule, weights)
+            before, (arcs, steps) = arcs, self.found(scores, limits, callback, arcs if turn else None)
+            path += steps
+            if turn and (arcs == before).all():
+                break
+            codes = rows.refilled(codes, arcs, rng) if turn < ROUNDS - 1 else codes
+        return arcs, path, scores
 
 
 def graph_score(scores: Scores, arcs: Bool) -> float:

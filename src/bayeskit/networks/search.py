@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.errors import NetworkError
-from bayeskit.networks.score import Scores, likelihood
+from bayeskit.networks.score import Scores
 
 TOLERANCE = 1e-10  # of the score: what a step must gain, so that equivalent graphs are not walked in circles
 MOVES = ADD, DROP, TURN = "add", "drop", "turn"
@@ -97,8 +97,11 @@ class Climb:
     def score(self) -> float:
         return float(self.own.sum())
 
-    def steps(self) -> Iterator[tuple[float, str, int, int]]:
-        """Every legal step with its gain, best first: gain, move, child, parent."""
+    def best(self, recent: Collection[tuple[int, int]] = (), most: float = -np.inf) -> tuple[float, str, int, int]:
+        """The best legal step with its gain: gain, move, child, parent; -inf if there is none.
+
+        A step on a ``recent`` arc, whichever way, must gain more than ``most``.
+        """
         above = reach(self.arcs)
         detour = above.astype(np.float32) @ self.arcs.astype(np.float32) > 0  # another way down than the arc itself
         found = np.array(
@@ -110,10 +113,12 @@ class Climb:
         )
         if self.rng is not None:  # equivalent steps, an arc one way or the other, lead to different peaks
             found += TOLERANCE * abs(self.score) * self.rng.random(found.shape)
-        order = np.argsort(-found, axis=None, kind="stable")
-        for place in order[: np.count_nonzero(np.isfinite(found))].tolist():
-            move, child, parent = np.unravel_index(place, found.shape)
-            yield float(found[move, child, parent]), MOVES[move], int(child), int(parent)
+        for child, parent in recent:
+            for arc in ((child, parent), (parent, child)):
+                late = found[:, *arc]
+                late[late <= most] = -np.inf
+        move, child, parent = (int(i) for i in np.unravel_index(np.argmax(found), found.shape))
+        return float(found[move, child, parent]), MOVES[move], child, parent
 
     def take(self, move: str, child: int, parent: int) -> None:
         self.arcs[child, parent] = move == ADD
@@ -126,18 +131,6 @@ class Climb:
         if self.callback is not None:
             self.callback(step)
 
-    def _next(
-        self, here: float, top: float, slack: float, recent: Collection[tuple[int, int]], beyond: bool
-    ) -> tuple[str, int, int] | None:
-        """The best step that gains and is not too recent, unless it leads to a new best; ``beyond`` the peak any."""
-        for gain, move, child, parent in self.steps():
-            fresh = (child, parent) not in recent and (parent, child) not in recent
-            if gain <= slack and not beyond:
-                return None
-            if (gain > slack and (fresh or here + gain > top + slack)) or (beyond and fresh):
-                return move, child, parent
-        return None
-
     def climb(self, patience: int = 0, memory: int = 0) -> Bool:
         """The best arcs met: uphill to a peak, then ``patience`` steps on without undoing the last ``memory`` ones."""
         best, top, left = self.arcs.copy(), self.score, patience
@@ -145,11 +138,10 @@ class Climb:
         while True:
             here = self.score
             slack = TOLERANCE * max(abs(here), 1.0)
-            step = self._next(here, top, slack, recent if patience else (), left > 0)
-            if step is None:
+            gain, move, child, parent = self.best(recent if patience else (), max(top + slack - here, slack))
+            if gain <= (slack if left <= 0 else -np.inf):
                 return best
-            _, child, parent = step
-            self.take(*step)
+            self.take(move, child, parent)
             recent.append((child, parent))
             if self.score > top + slack:
                 best, top, left = self.arcs.copy(), self.score, patience
@@ -160,15 +152,19 @@ class Climb:
 def turned(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
     """An equivalent graph: arcs turned at random whose ends have the same other parents (covered arcs)."""
     out = arcs.copy()
+    there = [(c, p) for c, p in np.argwhere(arcs).tolist()]
+    parents = [sum(1 << p for p in np.flatnonzero(row).tolist()) for row in arcs]  # as bits
+    fixed = limits.required | limits.forbidden.T
     for _ in range(times):
-        child, parent = np.nonzero(out)
-        others = out[child].copy()
-        others[np.arange(len(child)), parent] = False
-        kept = (others == out[parent]).all(axis=1) & ~limits.required[child, parent] & ~limits.forbidden[parent, child]
-        if not kept.any():
+        covered = [i for i, (c, p) in enumerate(there) if parents[c] ^ 1 << p == parents[p] and not fixed[c, p]]
+        if not covered:
             break
-        i = int(rng.choice(np.flatnonzero(kept)))
-        out[child[i], parent[i]], out[parent[i], child[i]] = False, True
+        turn = covered[int(rng.integers(len(covered)))]
+        child, parent = there[turn]
+        parents[child] ^= 1 << parent
+        parents[parent] ^= 1 << child
+        out[child, parent], out[parent, child] = False, True
+        there[turn] = parent, child
     return out
 
 
@@ -188,11 +184,8 @@ def in_order(scores: Scores, limits: Limits) -> Bool:
 
 def chow_liu(scores: Scores) -> Bool:
     """The tree of largest likelihood, away from the first node."""
-    plain = replace(scores, rule=likelihood, known={})
-    plain.pairs()
-    d = len(scores.sizes)
-    alone = np.array([plain(node, ()) for node in range(d)])
-    told = np.array([[plain(c, (p,)) - alone[c] if c != p else -np.inf for p in range(d)] for c in range(d)])
+    told = scores.information()
+    d = len(told)
     arcs = np.zeros((d, d), dtype=bool)
     reached, source = told[:, 0].copy(), np.zeros(d, dtype=np.int64)
     outside = np.arange(d) > 0

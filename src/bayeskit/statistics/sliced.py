@@ -18,6 +18,8 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 
+LEVELS = "levels"  # the name of tables of every column by itself, where there are any
+
 
 @dataclass(frozen=True)
 class Slices:
@@ -85,7 +87,7 @@ class Sliced:
         sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
         parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
         holes = Tables.empty([(name,) for name in slices.columns if name in slices.holes], n_groups)
-        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes), holes)
+        return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, holes)
 
     def __getitem__(self, name: str) -> Tables:
         return self.parts[name]  # type: ignore[return-value]
@@ -119,7 +121,9 @@ class Sliced:
         return replace(self, parts=self.parts.subtract(other.parts), holes=self.holes.subtract(other.holes))
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
-        groups, levels = self.parts.occupied()
+        # a cell of several columns has weight only where each of them has
+        alone = self.parts.parts.get(LEVELS)
+        groups, levels = self.parts.occupied() if alone is None else alone.occupied()
         return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.holes.occupied()[1]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Self
 
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Array, Bool, Code, Int
+from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.errors import ForgetError
+from bayeskit.errors import ForgetError, InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
 
 PAIRS_AT_ONCE = 8
+MOST_CELLS = 1 << 28  # of all tables and groups together: 2 GB
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which columns stand in which table, and where each table's cells begin; kept from batch to batch."""
+class Members:
+    """Which columns stand in which table, however many levels they have."""
 
     tables: tuple[tuple[str, ...], ...]
-    sizes: Mapping[str, int]
-
-    def __deepcopy__(self, memo: object) -> Layout:
-        return self  # a value; its tables may be many
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.sizes)
-
-    @cached_property
-    def offset(self) -> Int:  # (tables + 1,)
-        widths = [prod(self.sizes[n] for n in t) for t in self.tables]
-        return np.cumsum([0, *widths], dtype=np.int64)
+        return tuple(dict.fromkeys(chain.from_iterable(self.tables)))
 
     @cached_property
     def start(self) -> Int:  # (tables + 1,) where each table's columns begin in ``used``
@@ -45,7 +38,7 @@ class Layout:
     @cached_property
     def used(self) -> Int:  # the columns of all tables, as positions in ``columns``
         place = {name: j for j, name in enumerate(self.columns)}
-        return np.array([place[n] for t in self.tables for n in t], dtype=np.int64)
+        return np.array([place[n] for n in chain.from_iterable(self.tables)], dtype=np.int64)
 
     @cached_property
     def padded(self) -> Int:  # (tables, most columns of a table), in front filled up with a column of one level
@@ -57,6 +50,32 @@ class Layout:
         return out
 
     @cached_property
+    def only_pairs(self) -> bool:
+        return len(self.tables) >= PAIRS_AT_ONCE and bool((np.diff(self.start) == 2).all())
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables over columns of so many levels, and where each table's cells begin; kept from batch to batch."""
+
+    members: Members
+    sizes: Mapping[str, int]  # in the order of the columns
+
+    def __deepcopy__(self, memo: object) -> Layout:
+        return self  # a value; its tables may be many
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        return self.members.tables
+
+    @cached_property
+    def offset(self) -> Int:  # (tables + 1,)
+        if self.members.padded.shape[1] > 2:  # Python's integers do not overflow
+            return np.cumsum([0, *(prod(self.sizes[n] for n in t) for t in self.tables)], dtype=np.int64)
+        widths = np.append(self.levels, 1).astype(np.int64)[self.members.padded].prod(axis=1)
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(widths)])
+
+    @cached_property
     def cells(self) -> tuple[Int, Int]:  # of each cell its table, and its place in it
         table = np.repeat(np.arange(len(self.tables)), np.diff(self.offset))
         return table, np.arange(self.offset[-1]) - self.offset[table]
@@ -65,9 +84,16 @@ class Layout:
     def levels(self) -> Code:  # (columns,)
         return np.array(list(self.sizes.values()), dtype=np.int32)
 
-    @cached_property
-    def only_pairs(self) -> bool:
-        return len(self.tables) >= PAIRS_AT_ONCE and all(len(t) == 2 for t in self.tables)
+    def check(self, groups: int) -> None:
+        """Refuse tables that memory should not be spent on."""
+        if self.offset[-1] * max(groups, 1) <= MOST_CELLS:
+            return
+        widest = self.tables[int(np.argmax(np.diff(self.offset)))]
+        about = " x ".join(f"{name!r} ({self.sizes[name]:,} levels)" for name in widest)
+        raise InputError(
+            f"the counts of {about} and others would have {int(self.offset[-1]) * groups:,} cells, more than "
+            f"{MOST_CELLS:,}; leave out columns that name their rows, or join levels"
+        )
 
     @property
     def spans(self) -> Iterator[tuple[tuple[str, ...], int, int]]:
@@ -85,8 +111,10 @@ class Tables:
     @classmethod
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
         named = tuple(tuple(t) for t in tables)
-        sizes = {name: 0 for t in named for name in t}
-        return cls(Layout(named, sizes), ExactSum.zeros((n_groups, sum(not t for t in named))))
+        members = Members(named)
+        return cls(
+            Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named)))
+        )
 
     @property
     def groups(self) -> int:
@@ -106,26 +134,32 @@ class Tables:
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
         cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
         layout = self.layout
-        position = block.coded(layout.columns)
+        position = block.coded(layout.members.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)
         size[position] = layout.levels
-        columns = position[layout.used]
+        columns = position[layout.members.used]
         begin = layout.offset[:-1]
-        if block.weights is None and layout.only_pairs:
+        if block.weights is None and layout.members.only_pairs:
             _core.pairs(block.codes, block.groups, columns.reshape(-1, 2), size, begin, cells.limbs, cells.low)
         else:
-            start = layout.start
+            start = layout.members.start
             _core.count(block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low)
         return replace(self, cells=cells.carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         sizes = {name: levels[name][1] if name in levels else old for name, old in self.sizes.items()}
-        layout = Layout(self.tables, sizes)
+        layout = Layout(self.layout.members, sizes)
+        layout.check(n_groups)
         same = all(
             sizes[n] == old and (n not in levels or np.array_equal(levels[n][0], np.arange(old)))
             for n, old in self.sizes.items()
         )
-        cells = self.cells if same else self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
+        if same:
+            cells = self.cells
+        elif not self.cells.shape[1]:  # nothing to move
+            cells = ExactSum(np.zeros((self.groups, int(layout.offset[-1]), 1), dtype=np.int64), self.cells.low)
+        else:
+            cells = self.cells.placed(self._moves(layout, levels), int(layout.offset[-1]), axis=1)
         return replace(self, layout=self.layout if same else layout, cells=cells.placed(groups, n_groups))
 
     def _moves(self, placed: Layout, levels: Mapping[str, tuple[Int, int]]) -> Int:
@@ -136,7 +170,7 @@ class Tables:
         old, new = np.append(self.layout.levels, 1).astype(np.int64), np.append(placed.levels, 1).astype(np.int64)
         table, rest = self.layout.cells
         cell, step, gone = placed.offset[table], np.ones_like(rest), np.zeros(len(rest), dtype=bool)
-        for column in self.layout.padded.T[::-1]:
+        for column in self.layout.members.padded.T[::-1]:
             of = column[table]
             rest, level = np.divmod(rest, old[of])
             code = whole[begin[of] + level]
@@ -147,7 +181,7 @@ class Tables:
 
     def spread(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
-        wide = Layout(like.tables, sizes)
+        wide = Layout(like.layout.members, sizes)
         where = dict(zip(wide.tables, wide.offset.tolist(), strict=False))
         index = [np.empty(0, dtype=np.int64)]
         for t, begin, end in self.layout.spans:
@@ -176,7 +210,7 @@ class Tables:
         sizes = np.append(self.layout.levels, 1).astype(np.int64)
         begin = np.cumsum([0, *sizes])
         marked = np.zeros(begin[-1], dtype=bool)
-        for column in self.layout.padded.T[::-1]:
+        for column in self.layout.members.padded.T[::-1]:
             rest, level = np.divmod(rest, sizes[column[table]])
             marked[begin[column[table]] + level] = True
         levels = np.split(marked, begin[1:-1])
@@ -188,10 +222,16 @@ class Tables:
         part = self.cells.limbs[:, self.layout.offset[t] : self.layout.offset[t + 1]]
         return ExactSum(part.reshape(self.groups, *shape, part.shape[-1]), self.cells.low)
 
+    def counts(self, which: Iterable[int]) -> Iterator[Float]:
+        """Some tables, rounded: (G, levels of its first column, ...) each."""
+        whole, offset = self.cells.rounded(), self.layout.offset
+        for t in which:
+            yield whole[:, offset[t] : offset[t + 1]].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
+
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""
         for names, begin, end in self.layout.spans:
-            layout = Layout((names,), {name: self.sizes[name] for name in names})
+            layout = Layout(Members((names,)), {name: self.sizes[name] for name in names})
             limbs = np.ascontiguousarray(self.cells.limbs[:, begin:end])
             yield Tables(layout, ExactSum(limbs, self.cells.low))
 
@@ -204,10 +244,10 @@ class Tables:
         return {"sizes": self.layout.levels.astype(np.int64), **self.cells.arrays("cells")}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
-        sizes = dict(zip(self.layout.columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
+        sizes = dict(zip(self.layout.members.columns, np.asarray(arrays["sizes"]).tolist(), strict=True))
         if any(size < 0 for size in sizes.values()):
             raise ValueError("a column has a negative number of levels")
-        layout = Layout(self.tables, sizes)
+        layout = Layout(self.layout.members, sizes)
         cells = ExactSum.from_arrays(arrays, "cells", (self.groups, int(layout.offset[-1])))
         if cells.negative().any():
             raise ValueError("a count is negative")

@@ -86,18 +86,18 @@ class Augmented(Discrete):
 
     def fit(self, statistic: Sliced, context: Context) -> AugmentedDensity:
         levels = statistic["levels"]
-        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
-        tables, arcs, strengths = [], [], []
-        for child, (parents, counts) in zip(every, self._counts(statistic), strict=True):
-            found = Conditional.of(counts, child, self.strength, self.backoff, self.toll)
-            arcs.append(parents[: found.parents])
-            strengths.append(found.strength)
-            table = found.logs(child, [every[p] for p in arcs[-1]])
-            tables.append(table.reshape(-1, table.shape[-1]))
+        every = Margin.each(levels, self.smoothing, context)
+        asked = list(self._counts(statistic))
+        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
+        arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
+        logs = Conditional.logs(chosen, every, [[every[p] for p in parents] for parents in arcs])
+        tables = [table.reshape(-1, statistic.groups) for table in logs]
         offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
         sizes = tuple(margin.counts.shape[1] for margin in every)
         whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
-        return AugmentedDensity(statistic.slices, tuple(arcs), sizes, offset, whole, tuple(strengths))
+        return AugmentedDensity(
+            statistic.slices, tuple(arcs), sizes, offset, whole, tuple(found.strength for found in chosen)
+        )
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""
@@ -107,15 +107,17 @@ class Augmented(Discrete):
             for j, name in enumerate(names):
                 yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
             return
-        pairs = statistic["pairs"]
-        number = {pair: t for t, pair in enumerate(pairs.tables)}
-        for j, parents in enumerate(self._arcs(statistic)):
+        arcs = self._arcs(statistic)
+        number = {pair: t for t, pair in enumerate(statistic["pairs"].tables)}
+        ordered = [sorted((j, *parents)) for j, parents in enumerate(arcs)]
+        asked = [number[names[some[0]], names[some[1]]] for some in ordered if len(some) > 1]
+        pairs = statistic["pairs"].counts(asked)
+        for j, (parents, some) in enumerate(zip(arcs, ordered, strict=True)):
             if not parents:
                 yield (), statistic["levels"].table(j).rounded()
             else:
-                low, high = sorted((j, *parents))
-                counts = pairs.table(number[names[low], names[high]]).rounded()
-                yield parents, counts if high == j else counts.swapaxes(1, 2)
+                counts = next(pairs)
+                yield parents, counts if some[1] == j else counts.swapaxes(1, 2)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bayeskit.errors import InputError
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Discrete, positive
@@ -57,15 +58,14 @@ class Averaged(Discrete):
         """What to count next, now that this has been counted; None if nothing is left."""
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
-    def best(self, counts: Sequence[Float]) -> tuple[int, ...]:
-        """The columns that are parents, from the counts (K, m) of each."""
-        told = np.array([relevance(some) for some in counts])
-        return tuple(np.sort(np.argsort(-told, kind="stable")[: self.parents]).tolist())
+    def best(self, levels: Tables) -> tuple[int, ...]:
+        """The columns that are parents, from the table of each."""
+        return tuple(np.sort(np.argsort(-relevance(levels), kind="stable")[: self.parents]).tolist())
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]
-        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(levels.tables))]
-        chosen = self.best([margin.counts for margin in every])
+        every = Margin.each(levels, self.smoothing, context)
+        chosen = self.best(levels)
         pairs = statistic["pairs"]
         number = {pair: t for t, pair in enumerate(pairs.tables)}
         names, tables = statistic.slices.columns, []

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.likelihood import Context
-from bayeskit.smoothing import Laplace
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.leaning import TINY, Filled, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
-STRENGTHS = tuple(2.0**e for e in range(-2, 11))  # pseudo-rows that leave-one-out chooses from
-TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
 
@@ -27,28 +25,33 @@ class Margin:
     counts: Float  # (K, m)
     share: Float  # (K, m)
     others: Float  # (K, m) the share of a level as it is without one of its rows
+    pooled: Float  # (m,) P(x) of all classes together
     smoothing: float
     unseen: Float | None  # (K,) of a level never seen, None where it is taken as missing
 
     @classmethod
-    def of(cls, levels: Tables, j: int, smoothing: float, context: Context) -> Margin:
-        return cls.counted(levels.table(j).rounded(), smoothing, context.weights, context.unseen == "smooth")
+    def each(cls, levels: Tables, smoothing: float, context: Context) -> list[Margin]:
+        """Of the columns whose tables these are."""
+        whole, offset = levels.cells.rounded(), levels.layout.offset.tolist()
+        found = [whole[:, a:b] for a, b in pairwise(offset)]
+        return cls.counted(found, smoothing, context.unseen == "smooth")
 
     @classmethod
-    def counted(cls, counts: Float, smoothing: float, weights: Float, smooth_unseen: bool) -> Margin:
-        """From counts (K, m) and the weights of the classes (K,)."""
-        rule = Laplace(smoothing)
-        one_less = np.maximum(counts.sum(axis=1, keepdims=True) - 1, 0)
-        others = (np.maximum(counts - 1, 0) + smoothing) / (one_less + smoothing * counts.shape[1])
-        new = rule.unseen(counts, weights) if smooth_unseen and counts.shape[1] else None
-        return cls(counts, rule.probabilities(counts, weights), others, smoothing, new)
-
-    @cached_property
-    def pooled(self) -> Float:
-        """P(x) of all classes together: (m,)."""
-        levels = self.counts.sum(axis=0) + 1
-        share: Float = levels / levels.sum()
-        return share
+    def counted(cls, tables: Sequence[Float], smoothing: float, smooth_unseen: bool) -> list[Margin]:
+        """From counts (K, m) of each; those of equal shape are worked out together."""
+        out: dict[int, Margin] = {}
+        for some in alike([counts.shape for counts in tables]):
+            counts = np.stack([tables[t] for t in some])
+            m, total = counts.shape[-1], counts.sum(axis=-1, keepdims=True)
+            share = (counts + smoothing) / (total + smoothing * m)
+            others = (np.maximum(counts - 1, 0) + smoothing) / (np.maximum(total - 1, 0) + smoothing * m)
+            new = smoothing / (total[..., 0] + smoothing * (m + 1)) if smooth_unseen and m else None
+            pooled = counts.sum(axis=1) + 1
+            pooled /= pooled.sum(axis=-1, keepdims=True)
+            for i, t in enumerate(some):
+                unseen = None if new is None else new[i]
+                out[t] = cls(counts[i], share[i], others[i], pooled[i], smoothing, unseen)
+        return [out[t] for t in range(len(tables))]
 
     @property
     def fronted(self) -> Float:
@@ -79,101 +82,167 @@ class Conditional:
         cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
-        most = counts.ndim - 2
-        if toll is None and most:
-            return cls._leaning(counts, child, strength, backoff)
-        price = (toll or 0.0) * float(np.log(max(counts.sum(), 1.0)))
-        top = _foretold(_last(counts, 0), child, backoff)
-        best = cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, top)
-        for used in range(1, most + 1):
-            found = cls._leaning(_last(counts, used), child, strength, backoff)
-            if found.score - used * price > top:
-                best, top = found, found.score - used * price
+        (found,) = cls.each([counts], [child], strength, backoff, toll)
+        return found
+
+    @classmethod
+    def each(
+        cls,
+        tables: Sequence[Float],
+        children: Sequence[Margin],
+        strength: float | None,
+        backoff: str = BOTH,
+        toll: float | None = 2.0,
+    ) -> list[Conditional]:
+        """Of several columns: what is chosen for each does not depend on the others, but is worked out together."""
+        alone = Filled.of([_last(counts, 0) for counts in tables])
+        rows = np.bincount(alone.table, alone.weight, minlength=len(tables))
+        price = ((toll or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
+        top = _foretold(alone, children, backoff)
+        best = [
+            cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, score)
+            for child, score in zip(children, top, strict=True)
+        ]
+        most = [counts.ndim - 2 for counts in tables]
+        for used in range(1, max(most, default=0) + 1):
+            some = [t for t, m in enumerate(most) if m == used or (m > used and toll is not None)]
+            first = [_last(tables[t], used) for t in some]
+            for t, found in zip(some, cls._leaning(first, [children[t] for t in some], strength, backoff), strict=True):
+                if toll is None or found.score - used * price[t] > top[t]:
+                    best[t], top[t] = found, found.score - used * price[t]
         return best
 
     @classmethod
-    def _leaning(cls, counts: Float, child: Margin, strength: float | None, backoff: str) -> Conditional:
-        there = np.nonzero(counts)
-        within = counts.sum(axis=-1, keepdims=True)
-        weight = counts[there]
-        mass, total = np.maximum(weight - 1, 0), np.maximum(np.broadcast_to(within, counts.shape)[there] - 1, 0)
-        base, others = _across(child.share, counts.ndim), _across(child.others, counts.ndim)
+    def _leaning(
+        cls, tables: Sequence[Float], children: Sequence[Margin], strength: float | None, backoff: str
+    ) -> list[Conditional]:
+        """With all parents of each table."""
+        cells, strengths = Filled.of(tables), strengths_of(strength, len(tables))
+        others = _flat(child.others for child in children)[cells.margin]
+        bases = [child.share for child in children]
+        known, shared = [(1.0, others)], np.zeros(len(tables))
         if backoff == EVEN:
-            strength = child.smoothing * counts.shape[-1]
-            base = others = np.full_like(others, 1 / max(counts.shape[-1], 1))
+            strengths = np.array([[child.smoothing * child.share.shape[1] for child in children]])
+            bases = [np.full_like(child.share, 1 / max(child.share.shape[1], 1)) for child in children]
+            known = [(1.0, _flat(bases)[cells.margin])]
         elif backoff == BOTH:
-            pooled, pooled_others = _pooled(counts, child)
-        tried = []
-        strengths = np.array(STRENGTHS if strength is None else (strength,))
-        for part in SHARES[backoff]:
-            alone = others if part == 1 else part * others + (1 - part) * pooled_others
-            known = np.broadcast_to(alone, counts.shape)[there]
-            foretold = (mass + strengths[:, None] * known) / (total + strengths[:, None])
-            scores = np.log(np.maximum(foretold, TINY)) @ weight
-            tried += [(score, s, part) for score, s in zip(scores.tolist(), strengths.tolist(), strict=True)]
-        score, s, part = max(tried)
-        base = base if part == 1 else part * base + (1 - part) * pooled
-        return cls((counts + s * base) / (within + s), within, s, score)
+            shared, shared_others = _shared(cells, children)
+            known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
+        lean = cells.best(known, strengths)
+        out: dict[int, Conditional] = {}
+        for some in alike([counts.shape for counts in tables]):
+            counts = np.stack([tables[t] for t in some])
+            s, part, pseudo = (_down(of[some], counts.ndim) for of in (lean.strength, lean.part, shared))
+            base = _across(np.stack([bases[t] for t in some]), counts.ndim)
+            if backoff == BOTH:  # P(x | parents) of all classes, leaning on P(x)
+                whole = counts.sum(axis=1, keepdims=True)
+                pooled = _down(np.stack([children[t].pooled for t in some]), counts.ndim)
+                of_all = (whole + pseudo * pooled) / (whole.sum(axis=-1, keepdims=True) + pseudo)
+                base = part * base + (1 - part) * of_all
+            within = counts.sum(axis=-1, keepdims=True)
+            share = (counts + s * base) / (within + s)
+            for i, t in enumerate(some):
+                out[t] = cls(share[i], within[i], float(lean.strength[t]), float(lean.score[t]))
+        return [out[t] for t in range(len(tables))]
 
     @property
     def parents(self) -> int:
         """How many are used."""
         return self.share.ndim - 2
 
-    def logs(self, child: Margin, parents: Sequence[Margin]) -> Float:
-        """log P(x | parents, c) with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
+    @staticmethod
+    def logs(
+        found: Sequence[Conditional], children: Sequence[Margin], parents: Sequence[Sequence[Margin]]
+    ) -> list[Float]:
+        """log P(x | parents, c) of each, with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
 
         A missing parent is summed out with P(parent | c). A missing x says nothing. A level never seen acts as
         missing; where it is smoothed, it is one without a row: as a parent it leaves P(x | c), as x it has what the
         pseudo-rows give it.
         """
-        front = np.ones((*self.share.shape[:-1], FRONT))
-        if child.unseen is not None:
-            lean = 1.0 if np.isinf(self.strength) else self.strength / (self.within + self.strength)
-            front[..., :1] = lean * _across(child.unseen[:, None], self.share.ndim)
-        table = np.concatenate([front, self.share], axis=-1)
-        for axis, parent in enumerate(parents, start=1):
-            weight = parent.share / parent.share.sum(axis=1, keepdims=True)
-            summed = np.expand_dims(np.einsum("ka...,ka->k...", np.moveaxis(table, axis, 1), weight), axis)
-            alone = (
-                summed if parent.unseen is None else np.broadcast_to(_across(child.fronted, table.ndim), summed.shape)
-            )
-            table = np.concatenate([alone, summed, table], axis=axis)
-        table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
-        if child.unseen is None:
-            table[..., 0] = 1.0
-        out: Float = np.log(np.maximum(np.moveaxis(table, 0, -1), TINY))
-        return out
+        out: dict[int, Float] = {}
+        smooth = [child.unseen is not None for child in children]
+        for some in alike([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
+            share, within = (np.stack([getattr(found[t], what) for t in some]) for what in ("share", "within"))
+            axes, child = share.ndim, [children[t] for t in some]
+            front = np.ones((*share.shape[:-1], FRONT))
+            if smooth[some[0]]:
+                s = _down(np.array([found[t].strength for t in some]), axes)
+                lean = 1 / (within / s + 1)  # s / (within + s), also where s is inf
+                front[..., :1] = lean * _across(np.stack([c.fronted[:, :1] for c in child]), axes)
+            table = np.concatenate([front, share], axis=-1)
+            for axis in range(2, axes - 1):
+                weight = np.stack([parents[t][axis - 2].share for t in some])
+                weight = weight / weight.sum(axis=-1, keepdims=True)
+                summed = np.einsum("tka...,tka->tk...", np.moveaxis(table, axis, 2), weight)
+                summed = alone = np.expand_dims(summed, axis)
+                if smooth[some[0]]:
+                    alone = np.broadcast_to(_across(np.stack([c.fronted for c in child]), axes), summed.shape)
+                table = np.concatenate([alone, summed, table], axis=axis)
+            table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
+            if not smooth[some[0]]:
+                table[..., 0] = 1.0
+            logs = np.log(np.maximum(np.moveaxis(table, 1, -1), TINY))
+            out |= {t: logs[i] for i, t in enumerate(some)}
+        return [out[t] for t in range(len(found))]
+
+
+def alike(kinds: Sequence[Hashable]) -> Iterator[list[int]]:
+    """Positions of equal things together.
+
+    >>> list(alike("abcab"))
+    [[0, 3], [1, 4], [2]]
+    """
+    found: dict[Hashable, list[int]] = {}
+    for place, kind in enumerate(kinds):
+        found.setdefault(kind, []).append(place)
+    yield from found.values()
 
 
 def _last(counts: Float, used: int) -> Float:
     """The counts over the first parents only."""
-    out: Float = counts.sum(axis=tuple(range(1 + used, counts.ndim - 1)))
-    return out
+    gone = tuple(range(1 + used, counts.ndim - 1))
+    return counts.sum(axis=gone) if gone else counts
 
 
-def _foretold(counts: Float, child: Margin, backoff: str) -> float:
-    """Sum of log p of the rows without any parent, each without itself; (K, m).
+def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[float]:
+    """Sums of log p of the rows without any parent, each without itself; of tables (K, m).
 
     Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
     """
-    there = np.nonzero(counts)
-    weight, of_class, of_all = counts[there], child.others[there], child.pooled[there[1]]
-    mixed = (np.maximum(part * of_class + (1 - part) * of_all, TINY) for part in SHARES[backoff])
-    return max(float(weight @ np.log(share)) for share in mixed)
+    of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
+    tried = [cells.scored(part * of_class + (1 - part) * of_all) for part in SHARES[backoff]]
+    found: list[float] = np.max(tried, axis=0).tolist()
+    return found
 
 
-def _pooled(counts: Float, child: Margin) -> tuple[Float, Float]:
-    """P(x | parents) of all classes together, leaning on P(x), and the same without one row: (1, parents..., m)."""
-    share, pooled = child.pooled[None], counts.sum(axis=0, keepdims=True)
-    found = Conditional._leaning(pooled, Margin(share, share, share, 1.0, None), None, CLASS)
-    others = np.maximum(pooled - 1, 0) + found.strength * _across(share, counts.ndim)
-    return found.share, others / (np.maximum(found.within - 1, 0) + found.strength)
+def _shared(cells: Filled, children: Sequence[Margin]) -> tuple[Float, Float]:
+    """Of P(x | parents) of all classes together the pseudo-rows by which it leans on P(x), (tables,), and its value in
+    each of the cells as it is without one of its rows."""
+    pooled, alone = cells.pooled(), _flat(child.pooled for child in children)
+    known = alone[pooled.margin]
+    strength = pooled.best([(1.0, known)], strengths_of(None, len(children))).strength
+    rows = strength[pooled.table]
+    others = np.zeros(int(cells.shapes[:, 1:].prod(axis=1).sum()))
+    others[pooled.shared] = (pooled.mass + rows * known) / (pooled.total + rows)
+    return strength, others[cells.shared]
+
+
+def _flat(arrays: Iterable[Float]) -> Float:
+    """One after the other: (all cells,)."""
+    return np.concatenate([np.empty(0), *(array.ravel() for array in arrays)])
 
 
 def _across(by_class: Float, axes: int) -> Float:
-    """(K, m) for use beside (K, parents..., m)."""
-    return by_class.reshape(len(by_class), *(1 for _ in range(axes - 2)), by_class.shape[1])
+    """(tables, K, m) for use beside (tables, K, parents..., m)."""
+    tables, classes, levels = by_class.shape
+    return by_class.reshape(tables, classes, *(1 for _ in range(axes - 3)), levels)
+
+
+def _down(by_table: Float, axes: int) -> Float:
+    """(tables,) or (tables, m) for use beside (tables, K, parents..., m)."""
+    last = by_table.shape[1:] or (1,)
+    return by_table.reshape(len(by_table), *(1 for _ in range(axes - 2)), *last)
 
 
 def strides(sizes: Sequence[int]) -> Int:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.statistics.tables import Tables
 
 NOTHING = 1e-12  # nats of a row that are only rounding
@@ -29,12 +28,12 @@ class Dependence:
         """From a table of each column and one of each pair of them."""
         place = {name: j for j, (name,) in enumerate(levels.tables)}
         d = len(place)
-        told = np.array([relevance(levels.table(j).rounded()) for j in range(d)]).reshape(d)
+        known = np.array([place[name] for name in pairs.layout.members.columns], dtype=np.int64)
         gain = np.zeros((d, d))
-        a, b = (np.array([place[t[i]] for t in pairs.tables], dtype=np.int64) for i in range(2))
+        a, b = known[pairs.layout.members.used].reshape(-1, 2).T
         with np.errstate(over="ignore"):
             gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs), axis=0)
-        return cls(told, gain)
+        return cls(relevance(levels), gain)
 
     def tree(self) -> list[tuple[int, ...]]:
         """Parents in the tree of largest gain (Chow and Liu) from the first column on, without arcs of no gain."""
@@ -76,35 +75,45 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
 
     n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
     """
-    every = np.arange(len(pairs.tables))
-    if not len(every):
-        return np.empty(0), np.empty(0)
-    table, place = pairs.layout.cells
-    height, width = (pairs.layout.levels[pairs.layout.padded[:, i]].astype(np.int64) for i in range(2))
-    row, column = np.divmod(place, width[table])
-    margins = [  # of each cell its margin, of each margin its table, and the sign of its entropy
-        (np.arange(len(table)), table, 1),
-        (np.cumsum([0, *height])[table] + row, np.repeat(every, height), -1),
-        (np.cumsum([0, *width])[table] + column, np.repeat(every, width), -1),
-        (table, every, 1),
-    ]
-    counts = pairs.cells.rounded()
-    largest = max(float(counts.max(initial=0.0)), 5e-324)
-    told, weight = np.zeros(len(every)), np.zeros(len(every))
-    for mass in counts / largest:  # weights may be near the largest double
-        for margin, of, sign in margins:
-            sums = np.bincount(margin, mass, minlength=len(of))
-            told += sign * np.bincount(of, xlogy(sums, sums), minlength=len(every))
-        weight += np.bincount(table, mass, minlength=len(every))
+    height, width = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
+    counts, begin = pairs.cells.rounded(), pairs.layout.offset[:-1]
+    largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
+    told, weight = np.zeros(len(begin)), np.zeros(len(begin))
+    shapes, which = np.unique(height << 32 | width, return_inverse=True)
+    for shape in range(len(shapes)):  # those of equal shape together, side by side
+        some = np.flatnonzero(which == shape)
+        h, w = int(height[some[0]]), int(width[some[0]])
+        place = begin[some] + np.arange(h * w)[:, None]
+        for mass in counts:
+            share = mass[place].reshape(h, w, len(some)) / largest
+            rows, columns = share.sum(axis=1), share.sum(axis=0)
+            group = rows.sum(axis=0)
+            told[some] += times_log(share).sum(axis=(0, 1)) + times_log(group)
+            told[some] -= times_log(rows).sum(axis=0) + times_log(columns).sum(axis=0)
+            weight[some] += group
     told = told / np.maximum(weight, 5e-324)
     return np.where(told > NOTHING, told, 0.0), weight * largest
 
 
-def relevance(counts: Float) -> float:
-    """n I(x; c) of one column from its table (K, m)."""
-    weight = counts.sum()
-    if not weight > 0:
-        return 0.0
-    share = counts / weight
-    parts = (share, 1), (share.sum(axis=0), -1), (share.sum(axis=1), -1)
-    return float(weight * max(sum(sign * xlogy(p, p).sum() for p, sign in parts), 0.0))
+def relevance(levels: Tables) -> Float:
+    """n I(x; c) of each column from its table: (columns,)."""
+    table, _ = levels.layout.cells
+    counts = levels.cells.rounded()
+    largest = max(float(counts.max(initial=0.0)), 5e-324)
+
+    share, d = counts / largest, len(levels.tables)
+    told = added(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
+    groups = np.array([added(table, row, d) for row in share]).reshape(len(share), d)
+    told += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
+    return np.maximum(told, 0.0) * largest
+
+
+def added(place: Int, terms: Float, places: int) -> Float:
+    """Sums of the terms of each place: (places,)."""
+    return np.bincount(place, terms, minlength=places).astype(np.float64, copy=False)
+
+
+def times_log(x: Float) -> Float:
+    """x log x, 0 where x is 0."""
+    out: Float = np.log(np.maximum(x, 5e-324)) * x
+    return out

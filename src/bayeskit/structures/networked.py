@@ -35,13 +35,14 @@ class Networked(Discrete):
     """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
-    searched by their score. A hole is a level there: scored on complete rows alone, families with many holes would be
-    preferred for having little to explain. Then what the arcs call for is counted, and the arcs are held for rows
-    learned later. Tables lean as in ``Conditional``, with all their parents.
+    searched by their score, from the class to every column on if ``augmented``. A hole is a level there: scored on
+    complete rows alone, families with many holes would be preferred for having little to explain. Then what the arcs
+    call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with all their
+    parents.
     """
 
     given: Families | None = None
-    score: str = "bdeu"
+    score: str = "loo"
     search: str = "hill-climb"
     max_parents: int | None = None
     ess: float = 1.0
@@ -49,6 +50,7 @@ class Networked(Discrete):
     random_state: int | None = 0
     strength: float | None = None
     backoff: str = BOTH
+    augmented: bool = True  # whether every column of a searched network has the class as a parent
     found: Families | None = field(default=None, repr=False)  # once the tables to count are known
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -121,7 +123,9 @@ class Networked(Discrete):
             score_rule(self.score, self.ess),
             None if (weights == 1).all() else weights,
         )
-        arcs, _ = self._exploration.found(scores, Limits(none, none, most))
+        required = none.copy()
+        required[1:, 0] = self.augmented
+        arcs, _ = self._exploration.found(scores, Limits(required, none, most))
         nodes = (None, *slices.columns)
         return tuple(
             (node, tuple(nodes[p] for p in np.flatnonzero(row).tolist()))
@@ -145,11 +149,8 @@ class Networked(Discrete):
         names, levels = statistic.slices.columns, statistic["levels"]
         place, smooth = {name: j for j, name in enumerate(names)}, context.unseen == "smooth"
         weights = context.weights
-        every = [Margin.of(levels, j, self.smoothing, context) for j in range(len(names))]
-        pooled = [
-            Margin.counted(_pooled(margin.counts), self.smoothing, weights.sum(keepdims=True), smooth)
-            for margin in every
-        ]
+        every = Margin.each(levels, self.smoothing, context)
+        pooled = Margin.counted([_pooled(margin.counts) for margin in every], self.smoothing, smooth)
         tables, arcs, strengths = [], [], []
         for j, name in enumerate(names):
             with_class = None in self._parents.get(name, ())
@@ -159,7 +160,7 @@ class Networked(Discrete):
             if not counts.size and parents:  # a column whose levels have all been forgotten
                 counts, parents = every[j].counts, ()
             found = self._conditional(counts if with_class else _pooled(counts), margins[j], with_class)
-            table = found.logs(margins[j], [margins[p] for p in parents])
+            (table,) = Conditional.logs([found], [margins[j]], [[margins[p] for p in parents]])
             tables.append(np.broadcast_to(table, (*table.shape[:-1], len(weights))))
             arcs.append(parents)
             strengths.append(found.strength)
@@ -167,10 +168,10 @@ class Networked(Discrete):
         of_class = statistic["class"].table(0).rounded()
         if of_class.ndim > 1 and of_class.size:
             parents = tuple(place[p] for p in self._members(None, names))
-            own = Margin.counted(weights[None], self.smoothing, weights.sum(keepdims=True), False)
+            (own,) = Margin.counted([weights[None]], self.smoothing, False)
             found = self._conditional(np.moveaxis(of_class, 0, -1)[None], own, False)
-            table = found.logs(own, [pooled[p] for p in parents])[..., FRONT:, 0]
-            said = np.expand_dims(table, -2)  # the one level of "the class is as it is"
+            (table,) = Conditional.logs([found], [own], [[pooled[p] for p in parents]])
+            said = np.expand_dims(table[..., FRONT:, 0], -2)  # the one level of "the class is as it is"
             tables.append(np.concatenate([np.zeros((*said.shape[:-2], FRONT, len(weights))), said], axis=-2))
             arcs.append(parents)
             sizes.append(1)

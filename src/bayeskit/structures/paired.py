@@ -58,7 +58,7 @@ class Paired(Averaged):
         if isinstance(statistic, Bins) or self.chosen is not None:
             return super().further(statistic, context)
         names, levels = statistic.slices.columns, statistic["levels"]
-        chosen = {names[j] for j in self.best([levels.table(j).rounded() for j in range(len(names))])}
+        chosen = {names[j] for j in self.best(levels)}
         sizes = [(levels.sizes[name], name in chosen) for name in names]
         cells = statistic.groups * _cells([m for m, is_in in sizes if is_in], [m for m, is_in in sizes if not is_in])
         if cells > CELLS:

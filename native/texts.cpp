@@ -1,0 +1,189 @@
+// Texts to level codes through a hash table per column.
+#include <cstring>
+#include "bindings.h"
+
+namespace {
+
+constexpr uint64_t MIX = 0x9E3779B97F4A7C15u;
+
+// Texts one after the other in Arrow's layout: text i is data[offset[i] .. offset[i + 1]); the bit from + i of `valid`
+// says whether it is there.
+template <typename Offset> struct Texts {
+    const char *offset, *data;
+    const uint8_t *valid;
+    int64_t bytes, from;
+
+    int64_t at(int64_t i) const {
+        Offset v;
+        std::memcpy(&v, offset + int64_t(sizeof v) * i, sizeof v);
+        return v;
+    }
+    bool missing(int64_t i) const { return valid && !(valid[(from + i) >> 3] >> ((from + i) & 7) & 1); }
+};
+
+// Up to eight bytes are their own word; a longer text has a hash, and is compared as a whole.
+inline uint64_t word_of(const char *text, int64_t length, const char *end) {
+    uint64_t word = 0;
+    if (length <= 8) {
+        if (end - text >= 8) {
+            std::memcpy(&word, text, 8);
+            return length == 8 ? word : word & ((uint64_t(1) << (8 * length)) - 1);
+        }
+        for (int64_t i = 0; i < length; ++i) word |= uint64_t(uint8_t(text[i])) << (8 * i);
+        return word;
+    }
+    uint64_t hash = uint64_t(length);
+    for (int64_t i = 0; i < length; i += 8) {
+        uint64_t part;
+        std::memcpy(&part, text + (i + 8 <= length ? i : length - 8), 8);
+        hash = (hash ^ part) * MIX;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+struct Slot {
+    uint64_t word;
+    int64_t length;  // -1: nothing here
+    const char *text;
+    int32_t code;
+};
+
+// Texts with codes; one that is new gets the next code, if there is one.
+class Index {
+    std::vector<Slot> slots;
+    int64_t used = 0;
+    int shift = 60;
+
+    size_t place(uint64_t word, int64_t length) const {
+        return size_t(((word ^ uint64_t(length)) * MIX) >> shift);
+    }
+
+    void put(const Slot &slot) {
+        size_t at = place(slot.word, slot.length);
+        while (slots[at].length >= 0) at = (at + 1) & (slots.size() - 1);
+        slots[at] = slot;
+    }
+
+    void make_room(int64_t keys) {
+        if (!slots.empty() && int64_t(slots.size()) >= 2 * keys) return;
+        std::vector<Slot> old = std::move(slots);
+        for (shift = 60; (int64_t(1) << (64 - shift)) < 4 * keys;) --shift;
+        slots.assign(size_t(1) << (64 - shift), {0, -1, nullptr, -2});
+        for (const Slot &slot : old)
+            if (slot.length >= 0) put(slot);
+    }
+
+  public:
+    int32_t next;               // the code of a new text, -2 if it gets none
+    std::vector<int64_t> rows;  // in which new texts came
+
+    Index(const char *bytes, const int64_t *start, const int32_t *code, int64_t keys, int32_t next) : next(next) {
+        make_room(used = keys);
+        for (int64_t k = 0; k < keys; ++k) {
+            const char *text = bytes + start[k];
+            int64_t length = start[k + 1] - start[k];
+            put({word_of(text, length, text + length), length, text, code[k]});
+        }
+    }
+
+    // What a loop over texts looks at.
+    struct View {
+        const Slot *slots;
+        size_t mask;
+        int shift;
+    };
+    View view() const { return {slots.data(), slots.size() - 1, shift}; }
+
+    // The code of a text, -2 if it is not there.
+    static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
+        for (size_t at = size_t(((word ^ uint64_t(length)) * MIX) >> v.shift);; at = (at + 1) & v.mask) {
+            const Slot &slot = v.slots[at];
+            if (slot.length < 0) return -2;
+            if (slot.word == word && slot.length == length && (length <= 8 || !std::memcmp(slot.text, text, size_t(length))))
+                return slot.code;
+        }
+    }
+
+    // A text that is not there gets the next code.
+    int32_t add(uint64_t word, const char *text, int64_t length, int64_t row) {
+        make_room(++used);
+        put({word, length, text, next});
+        rows.push_back(row);
+        return next++;
+    }
+};
+
+// False if an offset leaves the texts.
+template <typename Offset> bool look_up(Texts<Offset> t, Index &index, int64_t rows, int32_t missing, int32_t *out) {
+    int64_t here = rows ? t.at(0) : 0;
+    const char *end = t.data + t.bytes;
+    Index::View view = index.view();
+    for (int64_t i = 0; i < rows; ++i) {
+        int64_t next = t.at(i + 1), length = next - here;
+        const char *text = t.data + here;
+        if (t.missing(i)) {
+            out[i] = missing;
+        } else if ((here | length) < 0 || next > t.bytes) {
+            return false;
+        } else {
+            uint64_t word = word_of(text, length, end);
+            int32_t code = Index::find(view, word, text, length);
+            if (code == -2 && index.next >= 0) {
+                code = index.add(word, text, length, i);
+                view = index.view();
+            }
+            out[i] = code;
+        }
+        here = next;
+    }
+    return true;
+}
+
+std::vector<std::vector<int64_t>> texts(Input<int64_t, 2> columns, int64_t rows, nb::bytes known,
+                                        Input<int64_t, 1> start, Input<int32_t, 1> code, Input<int64_t, 1> first,
+                                        Output<int32_t, 2> out) {
+    size_t count = columns.shape(0);
+    require(columns.shape(1) == 9, "a column is offsets, data, valid, width, bytes, from, missing, next, place");
+    require(first.shape(0) == count + 1 && start.shape(0) == code.shape(0) + 1, "one entry more of first and start");
+    require(rows >= 0 && rows < int64_t(1) << 31 && int64_t(out.shape(1)) == rows, "out must be (columns, rows)");
+    int64_t keys = int64_t(code.shape(0));
+    for (int64_t k = 0; k < keys; ++k) require(start.data()[k] <= start.data()[k + 1], "start must not decrease");
+    require(start.data()[0] >= 0 && start.data()[keys] <= int64_t(known.size()), "start leaves the texts");
+    for (size_t j = 0; j < count; ++j) {
+        const int64_t *c = columns.data() + 9 * j;
+        require(c[3] == 4 || c[3] == 8, "offsets are of 4 or 8 bytes");
+        require(c[7] >= -2 && c[7] + rows < int64_t(1) << 31, "more codes than there are");
+        require(c[8] >= 0 && c[8] < int64_t(out.shape(0)), "out has no such row");
+        require(first.data()[j] >= 0 && first.data()[j] <= first.data()[j + 1] && first.data()[j + 1] <= keys,
+                "first must not decrease");
+    }
+    std::vector<std::vector<int64_t>> found(count);
+    bool good = true;
+    {
+        nb::gil_scoped_release free;
+        for (size_t j = 0; j < count && good; ++j) {
+            const int64_t *c = columns.data() + 9 * j, from = first.data()[j];
+            Index index((const char *) known.data(), start.data() + from, code.data() + from, first.data()[j + 1] - from,
+                        int32_t(c[7]));
+            int32_t *to = out.data() + c[8] * rows, missing = int32_t(c[6]);
+            const char *offset = (const char *) c[0], *data = (const char *) c[1];
+            const uint8_t *valid = (const uint8_t *) c[2];
+            good = c[3] == 8 ? look_up<int64_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to)
+                             : look_up<int32_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to);
+            found[j] = std::move(index.rows);
+        }
+    }
+    require(good, "an offset leaves the texts");
+    return found;
+}
+
+}  // namespace
+
+void bind_texts(nb::module_ &m) {
+    m.def("texts", &texts, "columns"_a.noconvert(), "rows"_a, "known"_a, "start"_a.noconvert(), "code"_a.noconvert(),
+          "first"_a.noconvert(), "out"_a.noconvert(),
+          "Level codes of columns of texts: each is offsets, data, valid, width, bytes, from, missing, next and place in "
+          "out; its known texts are first[j] .. first[j + 1). A new one is -2, or gets the next code; returns the rows in "
+          "which such came, by column.");
+}

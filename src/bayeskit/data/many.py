@@ -1,0 +1,92 @@
+"""Many: level codes of many columns, those of text and of integers looked up for all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from bayeskit import _core
+from bayeskit.arrays import Code
+from bayeskit.data.coding import SAMPLE, codes_of, integer_codes, joined
+from bayeskit.data.levels import TEXT, Levels
+from bayeskit.data.schema import Column
+
+FEW = 64  # levels for which a table is made however few the rows are
+
+
+def any_codes(
+    values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+) -> list[Levels]:
+    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
+    known = list(levels)
+    together = [j for j, v in enumerate(values) if _suits(v, columns[j], known[j], grow)]
+    whole = [j for j, v in enumerate(values) if isinstance(v, pa.Array) and pt.is_int64(v.type) and not v.null_count]
+    for j in sorted({*range(len(values))} - {*together, *whole}):
+        out[j], known[j] = codes_of(values[j], known[j], grow, columns[j])
+    if whole:
+        matrix = np.stack([values[j].to_numpy() for j in whole]).T
+        codes = out if len(whole) == len(out) else np.empty((len(whole), out.shape[1]), dtype=np.int32)
+        found = integer_codes(matrix, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
+        for place, (j, some) in enumerate(zip(whole, found, strict=True)):
+            out[j], known[j] = codes[place], some
+    if together:
+        places = [_layout(values[j]) for j in together]
+        if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
+            # most levels show in a few rows, and come in order then
+            _look_up(together, places, values, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
+        _look_up(together, places, values, columns, known, grow, out)
+    return known
+
+
+def _suits(values: Any, column: Column, levels: Levels, grow: bool) -> bool:
+    """Whether these are texts in one of Arrow's two plain layouts, and a table of the levels is worth making."""
+    if not isinstance(values, pa.Array) or not (pt.is_string(values.type) or pt.is_large_string(values.type)):
+        return False
+    if column.missing == "level" and values.null_count:
+        return False
+    return len(levels) <= max(len(values), FEW) and (grow or any(k[0] == TEXT for k in levels.keys))
+
+
+def _look_up(
+    which: Sequence[int],
+    places: Sequence[tuple[int, ...]],
+    values: Sequence[Any],
+    columns: Sequence[Column],
+    known: list[Levels],
+    grow: bool,
+    out: Code,
+) -> None:
+    """Fill in the codes of the first rows of some columns, and put their new levels with the known ones."""
+    texts = [known[j].texts for j in which]
+    new = [len(known[j]) if grow else -2 for j in which]
+    about = np.array([(*place, -1, n, j) for j, place, n in zip(which, places, new, strict=True)], dtype=np.int64)
+    first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
+    begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
+    start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
+    whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
+    for j, rows in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
+        if rows:
+            more = [(TEXT, values[j][row].as_py()) for row in rows]
+            if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for
+                more.sort()
+            known[j], moved = joined(known[j], Levels(tuple(more)), columns[j])
+            if moved is not None:
+                out[j] = moved[out[j]]
+
+
+def _layout(values: pa.Array) -> tuple[int, ...]:
+    """Where a column lies in memory: offsets, data, valid, width, bytes, from."""
+    valid, offsets, data = values.buffers()
+    width = 4 if pt.is_string(values.type) else 8
+    return (
+        0 if offsets is None else offsets.address + width * values.offset,
+        0 if data is None else data.address,
+        0 if valid is None else valid.address,
+        width,
+        0 if data is None else data.size,
+        values.offset,
+    )

@@ -1,0 +1,62 @@
+"""Completion: rows with holes, filled as a network holds likely, so that graphs are compared on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Code, Float
+from bayeskit.data.levels import Levels
+from bayeskit.errors import NetworkError
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.inference import Inference
+from bayeskit.networks.learning import Learning, counted_tables
+from bayeskit.networks.network import Network
+from bayeskit.networks.table import Table, cells_of
+
+STEPS, ENOUGH = 5, 1e-4  # of EM at most, and the gain of a row below which it stops: tables need not be perfect here
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Rows of which some cells are missing: each is drawn from P(cell | what the row has), one draw for all of them.
+
+    Scores of families counted where they happen to be complete compare different rows: of ten thousand rows a column
+    with 30 % of holes then gains or loses tens of nats by chance, more than an arc costs, and false arcs appear.
+    """
+
+    codes: Code  # (nodes, rows): -1 where missing
+    sizes: tuple[int, ...]
+    weights: Float  # (rows,)
+
+    def filled(self, arcs: Bool, rng: np.random.Generator) -> Code:
+        """The rows completed by a network of these arcs (child, parent), its tables learned from all rows by EM."""
+        start = self._network(arcs)
+        tables = Learning(start, self.codes, self.weights).learn("em", 1, rng, ENOUGH, STEPS).network
+        return Inference(tables).drawn(self.codes, rng)
+
+    def _network(self, arcs: Bool) -> Network:
+        """With tables from the rows in which a family is complete."""
+        names = [str(node) for node in range(len(arcs))]
+        graph = Graph({names[c]: tuple(names[p] for p in np.flatnonzero(row)) for c, row in enumerate(arcs)})
+        sizes = dict(zip(names, self.sizes, strict=True))
+        counts: dict[str, Float] = {}
+        for name in names:
+            family = graph.family(name)
+            shape = cells_of(name, sizes, family)
+            some = self.codes[[int(n) for n in family]]
+            there = (some >= 0).all(axis=0)
+            cell = np.ravel_multi_index(tuple(some[:, there]), shape)
+            weight = np.bincount(cell, self.weights[there], minlength=int(np.prod(shape)))
+            counts[name] = weight.astype(np.float64, copy=False).reshape(shape)
+        found = counted_tables(counts, 1.0, 1.0)
+        levels = {name: Levels.of(range(size)) for name, size in sizes.items()}
+        return Network(graph, levels, {n: Table(n, graph.parents[n], found[n]) for n in names})
+
+    def refilled(self, before: Code, arcs: Bool, rng: np.random.Generator) -> Code:
+        """As ``filled``; as they were before where the network is too wide for exact inference."""
+        try:
+            return self.filled(arcs, rng)
+        except NetworkError:
+            return before

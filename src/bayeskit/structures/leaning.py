@@ -1,0 +1,132 @@
+"""Leaning: how strongly tables lean on simpler ones, found by leave-one-out for many tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from bayeskit.arrays import Float, Int
+
+STRENGTHS = tuple(2.0**e for e in range(10, -3, -1))  # pseudo-rows that leave-one-out chooses from
+ROOM = 1 << 16  # numbers worked on together
+TINY = 5e-324  # what a share counts at least beside weights near the largest double
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The cells with weight of tables (K, parents..., m), all one after the other."""
+
+    weight: Float  # (cells,)
+    table: Int  # (cells,) which table
+    line: Int  # (cells,) which class and parents, of all tables
+    margin: Int  # (cells,) which class and level, of all tables
+    shared: Int  # (cells,) which parents and level, of all tables
+    shapes: Int  # (tables, 3) classes, states of the parents, levels
+
+    @classmethod
+    def of(cls, tables: Sequence[Float]) -> Filled:
+        shapes = np.array([(t.shape[0], prod(t.shape[1:-1]), t.shape[-1]) for t in tables], dtype=np.int64)
+        classes, lines, levels = shapes.reshape(-1, 3).T
+        whole = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
+        there = np.flatnonzero(whole)
+        ends = np.cumsum(classes * lines * levels)
+        table = np.searchsorted(ends, there, side="right")
+        place = there - (ends - classes * lines * levels)[table]
+        line, level = place // levels[table], place % levels[table]
+        group, state = line // lines[table], line % lines[table]
+        return cls(
+            whole[there],
+            table,
+            _before(classes * lines)[table] + line,
+            _before(classes * levels)[table] + group * levels[table] + level,
+            _before(lines * levels)[table] + state * levels[table] + level,
+            shapes.reshape(-1, 3),
+        )
+
+    def pooled(self) -> Filled:
+        """The same tables with all classes together."""
+        cells = int(self.shapes[:, 1:].prod(axis=1).sum())
+        total = np.bincount(self.shared, self.weight, minlength=cells).astype(np.float64, copy=False)
+        classes, lines, levels = self.shapes.T
+        table = np.repeat(np.arange(len(levels)), lines * levels)
+        place = np.arange(len(table)) - _before(lines * levels)[table]
+        line, level = np.divmod(place, levels[table])
+        there = np.flatnonzero(total)
+        return Filled(
+            total[there],
+            table[there],
+            (_before(lines)[table] + line)[there],
+            (_before(levels)[table] + level)[there],
+            there,
+            np.column_stack([np.ones_like(classes), lines, levels]),
+        )
+
+    @cached_property
+    def mass(self) -> Float:
+        """Of the other rows of a cell: (cells,)."""
+        return np.maximum(self.weight - 1, 0)
+
+    @cached_property
+    def total(self) -> Float:
+        """Of the other rows with the same class and parents: (cells,)."""
+        return np.maximum(np.bincount(self.line, self.weight)[self.line] - 1, 0)
+
+    @cached_property
+    def _first(self) -> tuple[Int, Int]:
+        """The tables that have cells, and where each begins."""
+        return np.unique(self.table, return_index=True)
+
+    def scored(self, foretold: Float) -> Float:
+        """Sums of the logarithms of what was foretold of the rows, (..., cells), overwritten here: (..., tables)."""
+        logs = np.maximum(foretold, TINY, out=foretold)
+        np.log(logs, out=logs)
+        logs *= self.weight
+        tables, begin = self._first
+        out = np.zeros((*logs.shape[:-1], len(self.shapes)))
+        if len(begin):
+            out[..., tables] = np.add.reduceat(logs, begin, axis=-1)
+        return out
+
+    def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Lean:
+        """The best of several bases, each a share known of the cells, and strengths (strengths, tables), descending.
+
+        In a tie the strongest wins, then the first base.
+        """
+        together = max(1, ROOM // max(len(self.weight), 1))
+        scores = np.empty((len(strengths), len(bases), len(self.shapes)))
+        for begin in range(0, len(strengths), together):
+            some = slice(begin, begin + together)
+            rows = strengths[some][:, self.table]
+            beside = self.total + rows
+            for b, (_, known) in enumerate(bases):
+                foretold = rows * known
+                foretold += self.mass
+                foretold /= beside
+                scores[some, b] = self.scored(foretold)
+        every = np.arange(len(self.shapes))
+        s, b = np.divmod(scores.reshape(len(strengths) * len(bases), len(every)).argmax(axis=0), len(bases))
+        return Lean(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])
+
+
+@dataclass(frozen=True)
+class Lean:
+    """For each of several tables, (tables,): the pseudo-rows, what part of their base is P(x | c), and the score."""
+
+    strength: Float
+    part: Float
+    score: Float
+
+
+def strengths_of(strength: float | None, tables: int) -> Float:
+    """Those to choose from, (strengths, tables); one where it is given."""
+    return np.repeat(np.array(STRENGTHS if strength is None else (strength,))[:, None], tables, axis=1)
+
+
+def _before(sizes: Int) -> Int:
+    """Where each begins, one after the other."""
+    out: Int = np.cumsum(sizes) - sizes
+    return out

@@ -1,0 +1,70 @@
+"""Texts to codes: what a dictionary of Python gives, for every layout Arrow has for text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayeskit import _core
+from bayeskit.data.levels import Levels
+from bayeskit.data.many import any_codes
+from bayeskit.data.schema import Column
+
+words = st.one_of(
+    st.none(), st.text(max_size=3), st.sampled_from(["", "ab", "abcdefgh", "abcdefghi", "ü" * 9, "x" * 40])
+)
+columns = st.lists(st.lists(words, min_size=1, max_size=60), min_size=1, max_size=3)
+
+
+def coded(rows: list[list[str | None]], kind: pa.DataType, known: list[Levels], grow: bool, cut: int = 0):
+    values = [pa.array([None, "zz"][:cut] + some, kind).slice(cut) for some in rows]
+    out = np.empty((len(rows), len(rows[0])), dtype=np.int32)
+    about = [Column(f"c{j}", "nominal", str(kind), "") for j in range(len(rows))]
+    return out, any_codes(values, about, known, grow, out)
+
+
+def equal_lengths(rows: list[list[str | None]]) -> list[list[str | None]]:
+    most = max(map(len, rows))
+    return [(some * most)[:most] for some in rows]
+
+
+@settings(max_examples=60, deadline=None)
+@given(columns, st.sampled_from([pa.string(), pa.large_string()]), st.integers(0, 2))
+def test_codes_stand_for_the_values(rows: list[list[str | None]], kind: pa.DataType, cut: int) -> None:
+    rows = equal_lengths(rows)
+    out, levels = coded(rows, kind, [Levels()] * len(rows), True, cut)
+    for codes, some, known in zip(out.tolist(), rows, levels, strict=True):
+        assert [None if c < 0 else known.values[c] for c in codes] == some
+        assert known.values == sorted({v for v in some if v is not None})
+
+
+@settings(max_examples=60, deadline=None)
+@given(columns, st.lists(st.text(max_size=3), unique=True, max_size=5), st.booleans())
+def test_known_levels_keep_their_codes(rows: list[list[str | None]], before: list[str], grow: bool) -> None:
+    rows = equal_lengths(rows)
+    first = Levels.of(before)
+    out, levels = coded(rows, pa.string(), [first] * len(rows), grow)
+    for codes, some, known in zip(out.tolist(), rows, levels, strict=True):
+        assert grow or known == first
+        assert known.keys[: len(before)] == first.keys or not before
+        place = {v: c for c, v in enumerate(known.values)}
+        assert codes == [-1 if v is None else place.get(v, -2) for v in some]
+
+
+def test_many_rows_find_levels_after_the_first_ones() -> None:
+    some = [f"level {i % 7}" for i in range(5000)] + ["late", None]
+    out, (levels,) = coded([some], pa.large_string(), [Levels()], True)
+    assert [None if c < 0 else levels.values[c] for c in out[0].tolist()] == some
+    assert levels.values[:7] == [f"level {i}" for i in range(7)]
+
+
+def test_offsets_that_leave_the_texts_are_refused() -> None:
+    offsets = np.array([0, 2, 99], dtype=np.int32)
+    text = np.frombuffer(b"abcd", dtype=np.uint8)
+    column = np.array([[offsets.ctypes.data, text.ctypes.data, 0, 4, 4, 0, -1, 0, 0]], dtype=np.int64)
+    nothing = np.zeros(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="leaves the texts"):
+        _core.texts(column, 2, b"", nothing, np.zeros(0, np.int32), np.zeros(2, np.int64), np.zeros((1, 2), np.int32))
