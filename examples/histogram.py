@@ -18,5 +18,6 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained"
 bk.plots.DensityDisplay.from_estimator(model, {"x": x}, y, "x").plot(left)
 along = np.linspace(x.min(), x.max(), 800)
 right.plot(along, model.predict_proba({"x": along})[:, 0], color="#0072B2")
-right.set(xlabel="x", ylabel="P(a | x)", title="posterior, P(a) = 0.75", ylim=(0, 1.02))
+right.set(xlabel="x", ylabel="P(a | x)", ylim=(0, 1.02))
+right.set_title("posterior, P(a) = 0.75", loc="left", fontsize=11)
 show(figure)

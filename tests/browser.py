@@ -43,6 +43,8 @@ class Panel:
             "request", lambda r: None if r.url.startswith(("file:", "data:")) else self.complaints.append(r.url)
         )
         self.page.goto(path.resolve().as_uri())
+        if self.page.query_selector("#program"):
+            self.page.wait_for_selector(".posterior output")
 
     def posterior(self):
         return [float(o.get_attribute("data-p")) for o in self.page.query_selector_all(".posterior output")]

@@ -205,3 +205,16 @@ def test_a_network_shows_what_follows_from_evidence():
 def test_what_cannot_be_drawn_is_refused_by_name(wrong):
     with pytest.raises(InputError):
         wrong()
+
+
+def test_the_cost_curve_of_an_evaluation_counts_rows_by_their_weight():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 2)), np.array(["no", "yes"])[rng.integers(0, 2, 60)]
+    weight = rng.integers(0, 4, 60).astype(float)
+    found = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(3), sample_weight=weight)
+    costs = {"yes": {"yes": 0.0, "no": 7.0}, "no": {"yes": 2.0, "no": 1.0}}
+    shown = found.plot("cost", costs=costs)
+    for threshold, cost in zip(shown.threshold[1::5], shown.cost[1::5], strict=True):
+        decided = np.where(found.proba[:, 1] >= threshold, "yes", "no")
+        each = [costs[true][what] for true, what in zip(y, decided, strict=True)]
+        assert cost == pytest.approx(np.average(each, weights=weight))

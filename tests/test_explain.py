@@ -1,6 +1,7 @@
 """Why a decision was made, what would change it, and how to add it up by hand."""
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from math import log2, log10
 
@@ -166,11 +167,100 @@ def test_the_nearest_value_flips_and_nothing_nearer_does(model):
         assert (decided[:-2] == flip.before).all()
 
 
-def test_columns_without_a_density_take_values_of_a_table():
+def test_columns_without_a_density_take_values_of_the_rows_learned_or_of_a_table():
     X, y = [[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]], list("aaabbb")
     model = bk.KNNBayes(k=1).fit(X, y)
-    assert model.counterfactual([[1.0]]).untried == ("x0",)
-    assert model.counterfactual([[1.0]], among=X).nearest[0].becomes == 8.0
+    assert model.counterfactual([[1.0]]).nearest[0].becomes == 8.0
+    assert model.counterfactual([[1.0]], among=[[0.0], [6.0]]).nearest[0].becomes == 6.0
+
+
+def test_a_number_that_is_cut_flips_at_the_cut():
+    x = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0] * 4)
+    model = bk.TAN(cuts="mdlp").fit({"x": x}, np.where(x > 5, "b", "a"))
+    up, down = model.counterfactual({"x": [2.0, 8.0]}).nearest
+    assert (up.becomes, up.distance) == (np.nextafter(5.0, 9), 1.0)  # cut midway, right-closed: 5 itself lies below
+    assert (down.becomes, down.distance) == (5.0, 1.0)
+
+
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.TAN(cuts="mdlp")], ids=repr)
+def test_whole_numbers_become_whole_numbers(model):
+    n = np.array([1, 2, 3, 6, 7, 8] * 4)
+    flip = model.fit({"n": n}, np.where(n > 4, "b", "a")).counterfactual({"n": np.array([2])}).nearest[0]
+    assert flip.becomes == 5
+
+
+def clinic(n=90, seed=4):
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.5
+    table = {
+        "dose": rng.normal(1.4 * ill, 1.0).round(2),
+        "sign": np.where(rng.random(n) < 0.25 + 0.5 * ill, "yes", "no").tolist(),
+        "ward": rng.choice(["a", "b", "c"], n).tolist(),
+    }
+    return table, np.where(ill, "ill", "well")
+
+
+EVERY = [
+    bk.AutoBayes(max_candidates=9),
+    bk.Calibrated(bk.NaiveBayes(), "isotonic"),
+    bk.Calibrated(bk.TAN()),
+    bk.FullBayes(),
+    bk.KNNBayes(metric="gower", k=9),
+    bk.AODE(n=2),
+    bk.NetworkBayes(),
+    bk.RiskClassifier(bk.NaiveBayes(), {"ill": {"treat": 1, "wait": 9}, "well": {"treat": 4, "wait": 0}}, reject=1.9),
+]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
+def test_every_classifier_says_which_level_flips_it(model):
+    """Against asking for every level of every column in turn."""
+    table, labels = clinic()
+    model.fit(table, labels)
+    rows = {name: values[:6] for name, values in table.items()}
+    before = model.predict(rows)
+    found = model.counterfactual(rows)
+    for i, flips in enumerate(found.rows):
+        row = {name: values[i : i + 1] for name, values in rows.items()}
+        expected = {}
+        for name, levels in (("sign", ("no", "yes")), ("ward", ("a", "b", "c"))):
+            after = {level: model.predict({**row, name: [level]})[0] for level in levels}
+            expected[name] = {level for level, what in after.items() if what != before[i]}
+        told = {f.column: f for f in flips if f.becomes is not None}
+        for name, levels in expected.items():
+            assert (name in told) == bool(levels)
+            assert not levels or told[name].becomes in levels
+        for flip in flips:
+            assert model.predict({**row, flip.column: [flip.becomes]})[0] == flip.after != flip.before
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
+def test_every_classifier_explains_what_it_says(model):
+    table, labels = clinic()
+    explained = model.fit(table, labels).explain(table)
+    proba = model.predict_proba(table)
+    joint = np.exp(explained.joint - explained.joint.max(axis=1, keepdims=True))
+    assert joint / joint.sum(axis=1, keepdims=True) == pytest.approx(proba, abs=1e-9)
+
+
+def test_the_action_after_a_flip_costs_least_or_nothing_is_done():
+    table, labels = clinic()
+    model = EVERY[-1].fit(table, labels)
+    for i, flips in enumerate(model.counterfactual({n: v[:8] for n, v in table.items()}).rows):
+        for flip in flips:
+            row = {n: v[i : i + 1] for n, v in table.items()} | {flip.column: [flip.becomes]}
+            p = bk.NaiveBayes().fit(table, labels).predict_proba(row)[0]
+            costs = {"treat": p[0] * 1 + p[1] * 4, "wait": p[0] * 9}
+            assert flip.after == ("abstain" if min(costs.values()) > 1.9 else min(costs, key=costs.get))
+            assert np.isnan(flip.probability)
+
+
+def test_costs_around_a_stranger_are_not_explained():
+    from sklearn.linear_model import LogisticRegression
+
+    model = bk.RiskClassifier(LogisticRegression()).fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(bk.errors.KindError, match="LogisticRegression"):
+        model.counterfactual([[0.0]])
 
 
 # -- the nomogram --------------------------------------------------------------------------------
@@ -243,6 +333,65 @@ def test_a_new_prior_moves_the_odds_only():
     assert chart.probability(chart.points(X).sum(axis=1)) == pytest.approx(
         model.predict_proba(X, prior=prior)[:, 0], abs=1e-9
     )
+
+
+def test_columns_left_out_of_the_printed_page_count_as_missing():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 9))
+    model = bk.NaiveBayes().fit(X, X[:, 0] + X[:, 4] > 0)
+    chart = model.nomogram(True)
+    page = chart.plot(most=2)
+    shown = [s.name for s in page.scales]
+    kept = [int(name[1:]) for name in shown]
+    some = np.full_like(X, np.nan)
+    some[:, kept] = X[:, kept]
+    read = page.probability(chart.points(X)[:, kept].sum(axis=1))
+    assert read == pytest.approx(model.predict_proba(some)[:, 1], abs=1e-9)
+    assert page.total(page.probability(120.0)) == pytest.approx(120.0)
+
+
+@pytest.mark.parametrize(("method", "classes"), [("temperature", 2), ("temperature", 3), ("sigmoid", 2)])
+def test_points_of_a_calibrated_model_give_its_posterior(method, classes):
+    X, y = mixed(classes=classes)
+    model = bk.Calibrated(bk.NaiveBayes(), method).fit(X, y)
+    prior = dict.fromkeys(model.classes_, 1 / classes)
+    for given in (None, prior):
+        chart = model.nomogram("low", "mid", prior=given)
+        p = model.predict_proba(X, prior=given)
+        wanted = p[:, 0] / (p[:, 0] + p[:, 1])
+        assert chart.probability(chart.points(X).sum(axis=1)) == pytest.approx(wanted, abs=1e-9)
+    assert float(chart.probability(chart.total(0.3))) == pytest.approx(0.3)
+
+
+def test_a_pool_of_one_member_between_two_classes_has_a_nomogram():
+    X, y = mixed()
+    pool = bk.AutoBayes(max_candidates=1)
+    pool.fit(X, y)
+    naive = next(c for c in bk.AutoBayes().fit(X, y).members_ if c.name == "naive, families chosen")
+    pool.members_ = (naive,)
+    pool.pool_ = replace(pool.pool_, weight=np.array([0.8]))
+    chart = pool.nomogram("mid")
+    read = chart.probability(chart.points(X).sum(axis=1))
+    assert read == pytest.approx(pool.predict_proba(X)[:, 1], abs=1e-9)
+    assert chart.probability(chart.total([0.2, 0.7])) == pytest.approx([0.2, 0.7])
+    assert not np.isfinite(chart.total(1 - 1e-6))  # backed off to the prior, it is never as sure as that
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "message"),
+    [
+        (bk.AutoBayes(max_candidates=3), 2, "depend on each other"),
+        (bk.Calibrated(bk.NaiveBayes(), "isotonic"), 2, "in steps"),
+        (bk.Calibrated(bk.NaiveBayes(), "sigmoid"), 3, "more than two"),
+        (bk.Calibrated(bk.TAN()), 2, "independent"),
+        (bk.NetworkBayes(), 2, "independent"),
+    ],
+    ids=["pool", "steps", "three", "tree", "network"],
+)
+def test_why_there_is_no_nomogram_is_said(model, classes, message):
+    X, y = mixed(classes=classes)
+    with pytest.raises(InputError, match=message):
+        model.fit(X, y).nomogram("low", "mid")
 
 
 # -- columns by themselves -----------------------------------------------------------------------

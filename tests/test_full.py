@@ -304,3 +304,9 @@ def test_settings_out_of_range_are_refused(settings, says):
     X, y, _ = data()
     with pytest.raises(InputError, match=says):
         bk.FullBayes(**settings).fit(X, y)
+
+
+def test_columns_that_all_are_constant_say_nothing():
+    """Also where a fold has learned a single row."""
+    found = bk.evaluate(bk.FullBayes(prior="uniform"), [[1.0], [2.0]], ["a", "b"], bk.CrossValidation(2))
+    assert found.proba.tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -83,7 +83,7 @@ def test_the_picture_has_every_node_below_its_parents(sprinkler: bk.Network) -> 
     height = {t.text: float(t.get("y", "nan")) for t in picture.iter(f"{space}text")}
     assert set(height) == set(sprinkler.nodes)
     assert all(height[parent] < height[child] for parent, child in EDGES)
-    assert len(list(picture.iter(f"{space}line"))) == len(EDGES)
+    assert len([p for p in picture.iter(f"{space}path") if p.get("class") == "arc"]) == len(EDGES)
     boxes = [{k: float(r.get(k, "nan")) for k in ("x", "y", "width")} for r in picture.iter(f"{space}rect")]
     for a in boxes:
         assert all(

@@ -1,6 +1,9 @@
 """The report as a file: whole, self-contained, readable whatever the data are."""
 
+import base64
+import html
 import re
+import zlib
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,7 +16,9 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
-from bayeskit.reports.curve import Formula, Grid, Pieces, Whole
+from bayeskit.reports.cubics import refined
+from bayeskit.reports.curve import Formula, Pieces, Whole
+from bayeskit.reports.packed import Store
 
 VOID = {"meta", "link", "line", "circle", "polyline", "input", "img", "br"}
 
@@ -85,11 +90,50 @@ def test_costs_are_judged(tmp_path):
     assert re.search(r"single action for all rows, drop, would have cost 1\.0000", outline.text)  # 3 * 50 / 150
 
 
-@pytest.mark.parametrize("model", [bk.KNNBayes(), bk.FullBayes(), LogisticRegression()], ids=lambda m: type(m).__name__)
-def test_what_cannot_be_written_down_is_said(tmp_path, model):
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (bk.NetworkBayes(), "NetworkBayes cannot"),
+        (LogisticRegression(max_iter=1000), "LogisticRegression cannot"),
+        (bk.KNNBayes(metric="mahalanobis"), "the distances of KNNBayes depend"),
+        (bk.Calibrated(bk.NaiveBayes(), "isotonic"), "calibration by 'isotonic' cannot"),
+    ],
+    ids=["network", "stranger", "mahalanobis", "isotonic"],
+)
+def test_what_cannot_be_written_down_is_said(tmp_path, model, why):
     page, outline = written(tmp_path, model, *load_iris(return_X_y=True))
-    assert f"Not available for this model: {type(model).__name__} cannot" in outline.text
+    assert f"Not available for this model: {why}" in outline.text
     assert 'id="program"' not in page
+
+
+def test_learned_rows_stay_out_when_asked(tmp_path):
+    evaluation = bk.evaluate(bk.KNNBayes(), *load_iris(return_X_y=True), bk.CrossValidation(2))
+    held = bk.report(evaluation, tmp_path / "with.html").read_text(encoding="utf-8")
+    assert "holds the values of 149 learned rows" in held  # two rows of virginica are equal
+    page = bk.report(evaluation, tmp_path / "without.html", rows=False).read_text(encoding="utf-8")
+    assert "stay out of the page" in page
+    assert 'id="program"' not in page
+
+
+def test_a_pool_says_what_it_is_made_of(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = bk.AutoBayes(max_candidates=6)
+    page, outline = written(tmp_path, model, X, y)
+    fitted, shown = model.fit(X, y), set(re.findall(r">(\d+\.\d+)<", page))
+    for name, loss, weight, _, why in fitted.summary().lines:
+        assert name in outline.text
+        assert {f"{loss:.4f}", f"{weight:.3f}"} <= shown if weight > 0 else why in outline.text
+    assert 'id="program"' in page
+
+
+def test_what_reproduces_a_report_can_be_run(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = bk.NaiveBayes(families={"x0": bk.families.Kernel()})
+    page, _ = written(tmp_path, model, X, y)
+    code = html.unescape(re.search("<pre><code>(.*?)</code></pre>", page, re.DOTALL)[1])
+    names = {"X": X, "y": y}
+    exec(code.replace("report(evaluate", "found = (evaluate"), names)
+    assert names["found"].accuracy == bk.evaluate(model, X, y, bk.CrossValidation(2)).accuracy
 
 
 def test_streamed_rows_have_a_report(tmp_path):
@@ -128,9 +172,11 @@ def test_many_levels_are_cut_to_the_most_frequent(tmp_path):
     [([[1.0], [2.0]], ["a", "b"]), (pd.DataFrame({"n" * 300: ["v" * 300, "w"] * 4}), ["a" * 300, "b"] * 4)],
     ids=["two rows", "300 characters"],
 )
-def test_odd_tables_have_a_report(tmp_path, X, y):
-    _, outline = written(tmp_path, bk.NaiveBayes(), X, y)
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.FullBayes()], ids=["naive", "full"])
+def test_odd_tables_have_a_report(tmp_path, X, y, model):
+    page, outline = written(tmp_path, model, X, y)
     assert "What if?" in outline.text
+    assert "nan" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL).replace("finance", "")
 
 
 def test_what_is_no_evaluation_is_refused(tmp_path):
@@ -163,11 +209,38 @@ def test_pieces_belong_to_their_left():
     assert Pieces.through(breaks, probes[:, None] ** 2) is None
 
 
-def test_a_grid_is_exact_for_cubics():
-    x = np.linspace(0.0, 2.0, 9)
-    grid = Grid(0.0, 0.25, (x**3 - x)[:, None])
-    other = np.array([0.0, 0.1, 0.9, 1.99, 2.0])
-    assert grid.at(other).ravel() == pytest.approx(other**3 - other)
+def test_pieces_are_halved_until_a_cubic_fits():
+    """Two bumps of a thousandth of the range, which the first pieces show without following them."""
+
+    def true(x):
+        return np.logaddexp(norm.logpdf(x, 2.0, 0.01), np.stack([norm.logpdf(x, 7.0, 0.01), np.full_like(x, -9.0)])).T
+
+    breaks = np.array([0, 1.96, 2.04, 6.96, 7.04, 10])
+    curve = refined(lambda asked: true(asked[0])[:, None], {0: np.column_stack([breaks[:-1], breaks[1:]])}, 2000)[0]
+    x = np.sort(np.concatenate([np.linspace(0, 10, 999), np.linspace(1.9, 2.1, 999), np.linspace(6.9, 7.1, 999)]))
+    assert np.abs(curve.at(x) - true(x)).max() < 1e-6
+    assert len(curve.ends) < 1000
+
+
+def test_a_curve_without_room_is_as_good_as_it_can_be():
+    curve = refined(lambda asked: np.exp(asked[0])[:, None, None], {0: np.array([[0.0, 9.0]])}, 3)[0]
+    assert len(curve.ends) == 3
+    assert curve.at(np.array([0.0, 9.0])).ravel() == pytest.approx([1.0, np.exp(9)])
+
+
+def test_numbers_are_packed_to_the_digits_that_matter():
+    store = Store()
+    logs = np.array([[-0.1, -20.0], [-np.inf, 0.0]])
+    first, second = store.close(logs), store.exact(np.array([np.pi, 1e300]))
+    packed = store.json()
+    raw = zlib.decompress(base64.b64decode(packed["data"]))
+    assert [first, second, store.close(logs)] == [0, 1, 0]
+    (size, unit, count), (wide, _, _) = packed["parts"]
+    steps = np.frombuffer(raw[: size * count], "<i4")
+    assert (steps * unit)[[0, 1, 3]] == pytest.approx([-0.1, -20, 0], abs=1e-8)
+    assert steps[2] == -(2**31)
+    assert np.frombuffer(raw[size * count :], "<f8").tolist() == [np.pi, 1e300]
+    assert wide == 8
 
 
 def test_whole_numbers_have_their_own_value():
@@ -182,3 +255,12 @@ def test_notebooks_show_models_and_explanations():
         assert "<b>" not in shown
         assert Outline(shown).open == []
     assert "NaiveBayes" in bk.NaiveBayes()._repr_html_()
+
+
+def test_notebooks_show_the_candidates_of_a_pool():
+    table = pd.DataFrame({"<b>": ["<i>", "x"] * 15, "n": np.arange(30.0)})
+    model = bk.AutoBayes(max_candidates=2)
+    assert "AutoBayes" in model._repr_html_()
+    shown = model.fit(table, ["<u>", "w"] * 15)._repr_html_()
+    assert "naive, families chosen" in shown
+    assert Outline(shown).open == []

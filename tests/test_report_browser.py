@@ -205,12 +205,24 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
         bk.NaiveBayes(families={"sugar": bk.families.Gamma(), "visits": bk.families.NegativeBinomial()}),
         bk.NaiveBayes(weights="fitted", missing="level"),
         bk.Calibrated(bk.NaiveBayes()),
+        bk.Calibrated(bk.NaiveBayes(), "sigmoid"),
+        bk.NaiveBayes(families="auto"),
+        bk.FullBayes(),
+        bk.FullBayes(covariance="tied", smoothing="auto"),
+        bk.FullBayes(missing="level"),
+        bk.KNNBayes(metric="gower", k=7),
+        bk.KNNBayes(metric="gower", k=9, scale="mutual_information", weights="epanechnikov", pseudo=1.0),
+        bk.RiskClassifier(bk.TAN(), COSTS),
+        bk.AutoBayes(),
     ],
-    ids=["tree", "two parents", "averaged", "grid and pieces", "formulas", "weights", "temperature"],
+    ids=[
+        *("tree", "two parents", "averaged", "kernels and pieces", "formulas", "weights", "temperature", "sigmoid"),
+        *("families", "normal", "tied", "holes as levels", "neighbours", "weighted neighbours", "risk", "pool"),
+    ],
 )
 def test_page_agrees_with_python(browser, folder, rows, model):
     table, labels = rows
-    evaluation = bk.evaluate(model, table, labels, bk.CrossValidation(3))
+    evaluation = bk.evaluate(model, table, labels, bk.Holdout(0.5))
     panel = Panel(browser, bk.report(evaluation, folder / "other.html"))
     for number in (3, 17, 40):
         row = table.iloc[[number]]
@@ -229,12 +241,64 @@ def test_page_agrees_with_python(browser, folder, rows, model):
     panel.page.close()
 
 
-def test_names_stay_text(browser, folder):
+@pytest.fixture(scope="module")
+def pool(rows, folder):
+    table, labels = rows
+    evaluation = bk.evaluate(bk.AutoBayes(), table, labels, bk.Holdout(0.5), costs=COSTS)
+    return evaluation, bk.report(evaluation, folder / "pool.html")
+
+
+def test_the_steps_of_a_pool_are_those_of_its_explanation(browser, pool, rows):
+    evaluation, path = pool
+    panel = Panel(browser, path)
+    row = {"age": 61.0, "sugar": 131.5, "visits": 5, "smoker": "yes", "region": "south"}
+    settle(panel, row)
+    panel.page.select_option("#explained", label="ill")
+    told = evaluation.model.explain(pd.DataFrame([row]))
+    bits = dict(zip(("prior", *told.parts), told.evidence(0, "ill", unit="bits"), strict=True))
+    shown = panel.page.locator(".answer .fall li").all()[:-1]
+    found = {
+        s.locator(".name > span, .name").first.inner_text().split()[0]: s.locator(".n").inner_text() for s in shown
+    }
+    for name, text in found.items():
+        wanted = bits.get(name, bits.get(f"({name})"))
+        if wanted is not None:  # but "2 other columns"
+            assert float(text.replace("−", "-")) == pytest.approx(wanted, abs=0.006)
+    assert {"age", "sugar", "visits", "smoker"} <= set(found)
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_a_pool_by_keyboard_under_another_prior(browser, pool):
+    evaluation, path = pool
+    panel = Panel(browser, path, 390, "dark")
+    panel.page.get_by_role("button", name="All missing").focus()
+    panel.page.keyboard.press("Enter")
+    panel.page.locator("#p0").focus()
+    panel.page.keyboard.press("Home")
+    for _ in range(3):
+        panel.page.keyboard.press("PageUp")
+    p = float(panel.page.query_selector_all(".priors output")[0].get_attribute("data-p"))
+    assert 0 < p < 1
+    empty = pd.DataFrame({n: pd.Series([None], dtype=t) for n, t in (
+        ("age", "float64"), ("sugar", "float64"), ("visits", "float64"), ("smoker", "object"), ("region", "object")
+    )})  # fmt: skip
+    wanted = evaluation.model.predict_proba(empty, prior={"ill": p, "well": 1 - p})[0]
+    assert panel.posterior() == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert panel.complaints == []
+    panel.page.close()
+
+
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.AutoBayes(max_candidates=8)], ids=["naive", "pool"])
+def test_names_stay_text(browser, folder, model):
     rng = np.random.default_rng(1)
     labels = np.array([NASTY, "b&<i>"])[rng.integers(0, 2, 60)]
     table = pd.DataFrame({NASTY: np.where(rng.random(60) < 0.5, NASTY, "\u2028<b>"), "<u>x": rng.normal(size=60)})
     costs = {label: {NASTY: float(i), "wait": 1.0} for i, label in enumerate(sorted(set(labels)))}
-    path = bk.report(bk.evaluate(bk.NaiveBayes(), table, labels, costs=costs), folder / "nasty.html", title=NASTY)
+    path = bk.report(
+        bk.evaluate(model, table, labels, bk.Holdout(0.5), costs=costs), folder / "nasty.html", title=NASTY
+    )
     panel = Panel(browser, path)
     assert panel.page.title() == NASTY
     assert panel.page.query_selector_all("img, main i i, main b b") == []
@@ -254,6 +318,18 @@ def test_many_columns_and_classes_fold(browser, folder):
     assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert len(panel.posterior()) == 60
     assert panel.page.locator(".ask > .row").count() == 20
+    assert panel.complaints == []
+    panel.page.close()
+
+
+@pytest.mark.parametrize("model", [bk.FullBayes(), bk.AutoBayes(max_candidates=8)], ids=["normal", "pool"])
+def test_evidence_beyond_all_bounds_stays_inside_the_page(browser, folder, model):
+    """Classes told apart perfectly: weights of evidence of millions of bits, and labels of 300 letters."""
+    table = pd.DataFrame({"n" * 300: ["v" * 300, "w"] * 20, "x": np.tile([0.0, 1e9], 20) + np.arange(40)})
+    evaluation = bk.evaluate(model, table, np.array(["a" * 300, "b"] * 20), bk.Holdout(0.5))
+    panel = Panel(browser, bk.report(evaluation, folder / "sure.html"), 390)
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert sum(panel.posterior()) == pytest.approx(1)
     assert panel.complaints == []
     panel.page.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit, log_expit, logit
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.loglinear import Evidence, mixture_weights
@@ -30,6 +31,29 @@ def evidence(log_posterior: Float, log_prior: Float, rows: float) -> Float:
     e = 1 / (rows + 10)
     out: Float = np.logaddexp(np.log1p(-e) + log_posterior, np.log(e) + log_prior) - log_prior
     return out
+
+
+@dataclass(frozen=True)
+class Backed:
+    """Between two classes, what a pool makes of the log odds of its only voice, and the way back."""
+
+    log_prior: Float  # (2,) the voice is backed off to
+    rows: float
+    weight: float
+    base: float  # log odds that the voice adds to
+
+    def odds(self, voice: Float) -> Float:
+        said = evidence(np.stack([log_expit(voice), log_expit(-voice)], axis=-1), self.log_prior, self.rows)
+        out: Float = self.base + self.weight * (said[..., 0] - said[..., 1])
+        return out
+
+    def voice(self, odds: Float) -> Float:
+        """Infinite or NaN where no voice is loud enough."""
+        share = expit((odds - self.base) / self.weight + self.log_prior[0] - self.log_prior[1])
+        e = 1 / (self.rows + 10)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out: Float = logit((share - e * np.exp(self.log_prior[0])) / (1 - e))
+        return out
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 import warnings
 from collections import defaultdict
@@ -35,9 +36,11 @@ from bayeskit.estimators.sample import Sample, names_in, taken, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.frame import kind_of
 from bayeskit.model import Model
-from bayeskit.pool import Pool, evidence, smoothed_prior
+from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import Read, doubts
 
@@ -325,25 +328,22 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         plain = self.encoder_.explain(X, prior=prior)
         if not self.members_:
             return plain if top is None else plain.top(top)
-        place = {name: j for j, name in enumerate(plain.parts)}
-        terms = np.zeros((len(plain), len(plain.parts) + 2, len(self.classes_)))
+        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
+        place = {name: j for j, name in enumerate(parts)}
+        terms = np.zeros((len(plain), len(parts), len(self.classes_)))
         base = self._base(prior).copy()
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             said = self._said(member, X)
-            if member.together:
-                terms[:, -2] += weight * said
-                continue
             found = member.classifier.explain(self._asked(member, X))
             pieces = np.maximum(found.terms, -1e6)
-            owners = found.parts if member.view is None else member.view.owners
+            owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
                 terms[:, place[name]] += weight * pieces[:, j]
             start = np.maximum(found.prior, -1e6) - self._own_prior
             base += weight * start
             rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
             terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
-        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
-        kept = [j for j, name in enumerate(parts) if name in place or terms[:, j].any()]
+        kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
         values = tuple((*row, "", "") for row in plain.values)
         unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
         whole = replace(
@@ -356,6 +356,40 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             proba=self.predict_proba(X, prior),
         )
         return whole if top is None else whole.top(top)
+
+    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+        """What would change the decision of each row: in each column the nearest value that flips it.
+
+        The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
+        """
+        check_is_fitted(self, "encoder_")
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+        return self.encoder_._flips(X, decide, outcomes, among)
+
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
+        check_is_fitted(self, "encoder_")
+        if not self.members_:
+            return self.encoder_.nomogram(target, rival, prior)
+        member, *others = self.members_
+        mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
+        if mixed or others or len(self.classes_) > 2:
+            why = (
+                f"its member {mixed[0]!r} has columns that depend on each other"
+                if mixed
+                else f"its {len(self.members_)} members are each backed off to the prior, which is no sum over columns"
+                if others
+                else "between more than two classes a member backed off to the prior is no sum over columns"
+            )
+            raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
+        plain = member.classifier.nomogram(target, rival)
+        pair, base = list(plain.pair), self._base(prior)
+        shift = float(base[pair[0]] - base[pair[1]])
+        backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
+        link = Link(backed.odds, backed.voice)
+        return replace(plain, link=link, explain=lambda rows: member.classifier.explain(self._asked(member, rows)))
 
     @property
     def _weights(self) -> Float:
@@ -377,6 +411,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
         check_is_fitted(self, "encoder_")
         return self.roll_
+
+    def _html_repr(self) -> str:
+        """In a notebook: the settings, and once fitted what became of the candidates."""
+        if not hasattr(self, "encoder_"):
+            return str(super()._html_repr())
+        return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
     # -- keeping ---------------------------------------------------------------------------------
 

@@ -11,13 +11,15 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
-from bayeskit.decision.calibration import METHODS, Temperature, calibration
+from bayeskit.decision.calibration import METHODS, Sigmoid, Temperature, calibration
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.evaluate import evaluate
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.nomogram import Link, Nomogram
 
 PART = "calibration"
 
@@ -148,6 +150,31 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             values=tuple((*row, "") for row in raw.values),
             unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
             proba=proba,
+        )
+
+    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+        """What would change the decision of each row, as the classifier's own ``counterfactual``."""
+        check_is_fitted(self, "estimator_")
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+        found: Flips = self.estimator_._flips(X, decide, outcomes, among)
+        return found
+
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
+        check_is_fitted(self, "estimator_")
+        plain: Nomogram = self.estimator_.nomogram(target, rival)
+        a, b = plain.pair
+        moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
+        if isinstance(self.calibration_, Temperature):
+            return replace(plain, link=Link.line(self.calibration_.weight, moved))
+        if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
+            return replace(plain, link=Link.line(self.calibration_.slope[a], self.calibration_.shift[a] + moved))
+        why = "between more than two classes" if isinstance(self.calibration_, Sigmoid) else "in steps"
+        raise InputError(
+            f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "
+            f"calibrate by 'temperature', or ask the classifier itself (estimator_.nomogram)"
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -24,10 +24,11 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.inquiry import Inquiry, Step
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
-from bayeskit.explain.flips import Flip, Flips, Trials
+from bayeskit.explain.flips import Decide, Flip, Flips, flips, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
+from bayeskit.explain.trials import Trials
 from bayeskit.frame import kind_of
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
@@ -274,17 +275,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        ``among`` is a table whose values are tried in columns without a density of their own (neighbours, networks).
+        ``among`` is a table whose values are tried in columns of which the model knows none.
         """
         check_is_fitted(self, "model_")
-        others = None if among is None else self._steps(self._asked(among), prior, lambda model, block, *_: block)
-        values = Trials.of(self.model_, prior, others)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
 
-        def step(model: Model, block: Block, p: Float, *_: Any) -> list[tuple[Flip, ...]]:
-            return [values.flips(block.at(np.array([i])), p) for i in range(block.rows)]
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+        """Flips of decisions that this classifier, or one made of it, takes."""
+        others = None if among is None else self._steps(self._asked(among), None, lambda model, block, *_: block)
+        trials, labels = Trials.of(self.model_, among=others), outcomes.tolist()
 
-        rows = tuple(row for rows in self._steps(self._asked(X), prior, step) for row in rows)
-        return Flips(rows, self.classes_, values.untried, kind_of(X))
+        def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
+            return flips(trials, decide, labels, batch, block.rows)
+
+        rows = tuple(row for rows in self._steps(self._asked(X), None, step) for row in rows)
+        return Flips(rows, outcomes, trials.untried, kind_of(X))
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.

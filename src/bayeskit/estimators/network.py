@@ -24,6 +24,7 @@ from bayeskit.networks.table import Table, declared_states
 
 UNSEEN = ("error", "missing")
 MOST_DRAWN = 60
+WITH_TABLES = 12  # nodes that show their tables unasked
 
 
 class Network(Questions):
@@ -217,15 +218,33 @@ class Network(Questions):
         """The graph as an SVG picture, parents above their children."""
         return Drawing(self.graph).svg
 
-    def plot(self, evidence: Mapping[str, Any] | None = None, ax: Any = None) -> Any:
-        """The graph with P(state | evidence) of every node as bars."""
+    def plot(self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Any = None) -> Any:
+        """The graph with P(state | evidence) of every node as bars, and its table below them.
+
+        Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
+        ``plot_table``. Graphviz lays the graph out if its ``dot`` is installed.
+        """
         from bayeskit.plots.network import NetworkDisplay
 
         given = dict(evidence or {})
-        drawn = NetworkDisplay.from_layers(Drawing(self.graph).layers, self.edges, {}, given)  # refuses too many
+        layers = Drawing(self.graph).layers
+        NetworkDisplay.from_layers(layers, self.edges)  # refuses too many
+        bars, shown = {}, {}
         if self._fit is not None:
-            drawn.bars = {node: dict(self.query(node, given)) for node in self.nodes}
-        return drawn.plot(ax)
+            bars = {node: dict(self.query(node, given)) for node in self.nodes}
+            if tables or (tables is None and len(self.nodes) <= WITH_TABLES):
+                shown = {node: self._table(node) for node in self.nodes}
+        return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
+
+    def plot_table(self, node: str, ax: Any = None) -> Any:
+        """P(node | its parents), a line for each configuration of the parents."""
+        return self._table(self.graph.check(node)).plot(ax)
+
+    def _table(self, node: str) -> Any:
+        from bayeskit.plots.cpt import CptDisplay
+
+        parents = {parent: self.states(parent) for parent in self.parents(node)}
+        return CptDisplay.from_table(node, parents, self.states(node), self.network_.potentials[node])
 
     def _repr_html_(self) -> str:
         lines = [("node", "parents", "states")]

@@ -9,10 +9,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError
+from bayeskit.explain.explanation import Explanation
+from bayeskit.explain.flips import Decide, Flips
+from bayeskit.explain.nomogram import Nomogram
 
 
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -88,9 +91,9 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Whether no action is taken: (n,)."""
         return self._decided(X)[1]
 
-    def _decided(self, X: Any) -> tuple[Decision, Bool]:
-        """The best action of each row, and whether to abstain from it."""
-        proba = self.predict_proba(X)
+    def _decided(self, X: Any, proba: Float | None = None) -> tuple[Decision, Bool]:
+        """The best action of each row, and whether to abstain from it; the posterior may be known already."""
+        proba = self.predict_proba(X) if proba is None else proba
         decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
         if self.reject is not None:
             refused |= decision.cost > self.reject
@@ -105,6 +108,45 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         proba: Float = self.estimator_.predict_proba(X)
         return proba
+
+    def explain(self, X: Any, top: int | None = None) -> Explanation:
+        """What each column says for each class, adding up to the posterior that the costs are weighed with."""
+        check_is_fitted(self, "estimator_")
+        found: Explanation = self._explaining("explain").explain(X, top)
+        return found
+
+    def counterfactual(self, X: Any, among: Any = None) -> Flips:
+        """What would change the action of each row: in each column the nearest value that does; abstaining counts."""
+        check_is_fitted(self, "estimator_")
+        return self._flips(X, self._taken, np.array([*self.costs_.actions, self.abstain], dtype=object), among)
+
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+        found: Flips = self._explaining("counterfactual")._flips(X, decide, outcomes, among)
+        return found
+
+    def _taken(self, X: Any) -> tuple[Int, Float]:
+        """The action of each row by number, the last one for none, and its probability if it is a class."""
+        proba = self.predict_proba(X)
+        decision, refused = self._decided(X, proba)
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        column = np.array([place.get(action, -1) for action in (*self.costs_.actions, None)])
+        action = np.where(refused, len(column) - 1, decision.best)
+        chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
+        return action, chance
+
+    def nomogram(self, target: Any = None, rival: Any = None) -> Nomogram:
+        """The nomogram of the estimator's posterior."""
+        check_is_fitted(self, "estimator_")
+        found: Nomogram = self._explaining("nomogram").nomogram(target, rival)
+        return found
+
+    def _explaining(self, what: str) -> Any:
+        if not hasattr(self.estimator_, "explain"):
+            raise KindError(
+                f"{what}() asks a bayeskit classifier for its terms, and {type(self.estimator_).__name__} is none; "
+                f"wrap one of bayeskit's"
+            )
+        return self.estimator_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).

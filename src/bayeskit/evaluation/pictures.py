@@ -59,8 +59,8 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
 
 
 def _cost(evaluation: Evaluation, costs: Any, label: Any = None) -> CostDisplay:
-    rows = evaluation.frame("pyarrow", of="rows")
-    known = np.array([true is not None for true in rows.column("true").to_pylist()])
-    labels = np.array(rows.column("true").to_pylist(), dtype=object)[known]
-    proba = np.column_stack([c.to_numpy(zero_copy_only=False) for c in rows.columns[2:]])[known]
-    return CostDisplay.from_predictions(labels, proba, costs, evaluation.classes.tolist(), label)
+    kept = evaluation._must_keep("a cost curve")
+    known = kept.rows.counted
+    labels = np.array(evaluation.classes.tolist(), dtype=object)[kept.rows.codes[known]]
+    weights = kept.rows.weights[known]
+    return CostDisplay.from_predictions(labels, kept.proba[known], costs, evaluation.classes.tolist(), label, weights)

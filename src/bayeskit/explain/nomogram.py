@@ -32,9 +32,24 @@ class Scale:
     joined: bool  # whether numbers between the values exist
 
 
+@dataclass(frozen=True)
+class Link:
+    """What a model made of another one does to the log odds that add up, and the way back."""
+
+    odds: Callable[[Float], Float] = lambda summed: summed
+    summed: Callable[[Float], Float] = lambda odds: odds
+
+    @classmethod
+    def line(cls, slope: float, shift: float) -> Link:
+        """odds = slope * summed + shift."""
+        if not slope > 0:
+            raise InputError(f"the odds are multiplied by {slope:.3g}, so that nothing tells the classes apart")
+        return cls(lambda summed: slope * summed + shift, lambda odds: (odds - shift) / slope)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Nomogram(Shown):
-    """log odds of target against rival = base + unit * total points, each column from 0 at its least.
+    """log odds of target against rival = link(base + unit * total points), each column from 0 at its least.
 
     The odds of two classes add up over the columns of a naive model; the odds of one class against several others
     together do not, so with more than two classes the probability is P(target | target or rival, x).
@@ -57,6 +72,7 @@ class Nomogram(Shown):
     unit: float  # nats to a point
     explain: Callable[[Any], Explanation]
     several: bool  # whether there are classes besides the two
+    link: Link = Link()
 
     @classmethod
     def of(
@@ -108,13 +124,13 @@ class Nomogram(Shown):
 
     def probability(self, total: Any) -> Float:
         """P(target) for a total of points; of the two classes alone if there are more."""
-        found: Float = np.asarray(expit(self.base + self.unit * np.asarray(total, dtype=np.float64)))
+        found: Float = np.asarray(expit(self.link.odds(self.base + self.unit * np.asarray(total, np.float64))))
         return found
 
     def total(self, probability: Any) -> Float:
-        """The total of points that gives a probability."""
+        """The total of points that gives a probability; infinite or NaN for one that no total gives."""
         p = np.asarray(probability, dtype=np.float64)
-        points: Float = np.asarray((np.log(p) - np.log1p(-p) - self.base) / self.unit)
+        points: Float = np.asarray((self.link.summed(np.log(p) - np.log1p(-p)) - self.base) / self.unit)
         return points
 
     def frame(self, kind: str = "pyarrow") -> Any:
@@ -131,14 +147,23 @@ class Nomogram(Shown):
         )
 
     def plot(self, most: int = 12, ax: Any = None) -> Any:
-        """A page to print: an axis of points, one for each column, the total and the probability."""
+        """A page to print: an axis of points, one for each column, the total and the probability.
+
+        Only the columns with the most points are shown, ``most`` of them; the others count as missing.
+        """
         from bayeskit.plots.nomogram import NomogramDisplay
 
         ranked = sorted(self.scales, key=lambda s: -float(np.ptp(s.points)))[:most]
         shown = [s for s in self.scales if s in ranked]
-        return NomogramDisplay.from_scales(shown, self.base, self.unit, self._says, len(self.scales) - len(shown)).plot(
-            ax
-        )
+        others = [s for s in self.scales if s not in ranked]
+        silent = sum(s.missing for s in others)
+        return NomogramDisplay.from_scales(
+            shown,
+            lambda total: self.probability(total + silent),
+            lambda chance: self.total(chance) - silent,
+            self._says,
+            len(others),
+        ).plot(ax)
 
     @property
     def _says(self) -> str:

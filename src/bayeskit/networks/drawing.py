@@ -7,8 +7,11 @@ from functools import cached_property
 from html import escape
 
 from bayeskit.networks.graph import Graph
+from bayeskit.plots.layout import Layout
 
 LETTER, HEIGHT, GAP, RISE = 8, 26, 22, 74  # pixels: of a letter, of a box, between boxes, between layers
+INCH = 72
+LONG = 40  # letters of a name
 SWEEPS = 4
 STYLE = "font:13px sans-serif;background:white"
 
@@ -40,41 +43,42 @@ class Drawing:
         return found
 
     @cached_property
+    def layout(self) -> Layout:
+        """Where boxes and arcs lie, in inches of 72 pixels."""
+        boxes = {node: (self._width(node) / INCH, HEIGHT / INCH) for layer in self.layers for node in layer}
+        return Layout.of(self.layers, self.graph.edges, boxes, GAP / INCH, (RISE - HEIGHT) / INCH)
+
+    @cached_property
     def places(self) -> dict[str, tuple[float, float]]:
         """The middle of every node's box, in pixels."""
-        rows = [(sum(map(self._width, layer)) + GAP * (len(layer) + 1), layer) for layer in self.layers]
-        widest = max((width for width, _ in rows), default=0.0)
-        found = {}
-        for level, (width, layer) in enumerate(rows):
-            x = (widest - width) / 2 + GAP
-            for node in layer:
-                found[node] = (x + self._width(node) / 2, GAP + HEIGHT / 2 + RISE * level)
-                x += self._width(node) + GAP
-        return found
+        return {node: (GAP + INCH * x, GAP + INCH * y) for node, (x, y) in self.layout.middle.items()}
 
     @property
     def svg(self) -> str:
         """The picture as text."""
-        across = max((x + self._width(n) / 2 for n, (x, _) in self.places.items()), default=0) + GAP
-        down = max((y for _, y in self.places.values()), default=0) + HEIGHT / 2 + GAP
+        across, down = (INCH * side + 2 * GAP for side in self.layout.size)
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}" '
             f'height="{down:g}" style="{STYLE}"><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" '
             f'markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0L8,4L0,8z" fill="#555"/></marker></defs>'
         ]
-        for parent, child in self.graph.edges:
-            (x1, y1), (x2, y2) = self.places[parent], self.places[child]
-            ends = f'x1="{x1:g}" y1="{y1 + HEIGHT / 2:g}" x2="{x2:g}" y2="{y2 - HEIGHT / 2:g}"'
-            parts.append(f'<line {ends} stroke="#555" marker-end="url(#tip)"/>')
+        for points in self.layout.routes.values():
+            first, *others = (f"{GAP + INCH * x:.1f},{GAP + INCH * y:.1f}" for x, y in points.tolist())
+            path = f"M{first}C{' '.join(others)}"
+            parts.append(f'<path class="arc" d="{path}" fill="none" stroke="#555" marker-end="url(#tip)"/>')
         for node, (x, y) in self.places.items():
             width = self._width(node)
             parts.append(
                 f'<rect x="{x - width / 2:g}" y="{y - HEIGHT / 2:g}" width="{width:g}" height="{HEIGHT}" rx="8" '
                 f'fill="#eef3fb" stroke="#3b6ea8"/>'
-                f'<text x="{x:g}" y="{y + 4.5:g}" text-anchor="middle">{escape(node)}</text>'
+                f'<text x="{x:g}" y="{y + 4.5:g}" text-anchor="middle">{escape(_short(node))}</text>'
             )
         return "".join(parts) + "</svg>"
 
     @staticmethod
     def _width(node: str) -> float:
-        return LETTER * len(node) + 18.0
+        return LETTER * len(_short(node)) + 18.0
+
+
+def _short(node: str) -> str:
+    return node if len(node) <= LONG else node[: LONG - 1] + "…"

@@ -8,6 +8,7 @@ _PLACES = {
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",
     "CostDisplay": "curves",
+    "CptDisplay": "cpt",
     "DensityDisplay": "densities",
     "EllipseDisplay": "ellipses",
     "FoldDisplay": "spread",

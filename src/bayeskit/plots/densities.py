@@ -12,7 +12,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.errors import InputError
 from bayeskit.frame import shortened
 from bayeskit.plots.grid import column_of, names_of
-from bayeskit.plots.style import Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.plots.style import LEGEND, Display, codes_of, colour, labels_of, legend, line, tidy
 
 HISTOGRAMS = 6  # classes up to which the data are drawn too
 LEVELS = 15  # levels with a place on the axis
@@ -87,7 +87,8 @@ class DensityDisplay(Display):
             ax.xaxis.get_major_locator().set_params(integer=True)
         top = self.density[inside]
         finite = top[np.isfinite(top)]
-        ax.set_ylim(0, 1.08 * max(float(finite.max(initial=0.0)), ax.get_ylim()[1] / 1.3, 1e-300))
+        highest = max(float(finite.max(initial=0.0)), 1e-300)
+        ax.set_ylim(0, min(max(1.08 * highest, ax.get_ylim()[1]), 2 * highest))  # a few bars may be cut, curves never
         tidy(ax, f"{self.name} by class", self.name, "density" if self.continuous else "probability")
 
     def _some(self, k: int) -> Float | None:
@@ -108,6 +109,7 @@ class DensityDisplay(Display):
                 known = max(1, sum(v is not None for v in mine))
                 seen = [np.sum(mine == str(self.values[i])) / known for i in shown.tolist()]
                 ax.plot(x, seen, "_", color="black", ms=max(4.0, 60 * width), mew=1.4)
+        ax.set_ylim(0, (1.0 + 0.09 * min(len(self.classes), LEGEND)) * ax.get_ylim()[1])  # room for the legend
         names = [shortened(self.values[i], 14) for i in shown.tolist()]
         crowded = sum(map(len, names)) > 60
         ax.set_xticks(np.arange(len(shown)), names, rotation=35 if crowded else 0, ha="right" if crowded else "center")

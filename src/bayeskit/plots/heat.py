@@ -69,7 +69,7 @@ class ConfusionDisplay(Display):
     def _draw(self, ax: Any) -> None:
         shares, names = self.shares, labels_of(self.labels)
         texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
-        _heat(ax, shares, texts, names, names, "Blues")
+        heat(ax, shares, texts, names, names, "Blues")
         right = self.matrix.trace() / max(self.matrix.sum(), 1e-300)
         tidy(ax, f"accuracy {right:.1%}", "predicted", "true")
 
@@ -94,11 +94,11 @@ class PopulationDisplay(Display):
         shade = np.mean(list(self.rates.values()), axis=0)
         cells = np.stack(list(self.rates.values()), axis=-1)
         texts = [["\n".join("–" if np.isnan(r) else f"{r:.1%}" for r in cell) for cell in row] for row in cells]
-        _heat(ax, shade, texts, labels_of(self.names), labels_of(self.names), "Blues", 0.4)
+        heat(ax, shade, texts, labels_of(self.names), labels_of(self.names), "Blues", 0.4)
         tidy(ax, self.title or " / ".join(self.rates), "tested on", "trained on")
 
 
-def _heat(
+def heat(
     ax: Any,
     shade: Float,
     texts: Any,

@@ -1,19 +1,25 @@
-"""NetworkDisplay: nodes in layers, each with the probabilities of its states as bars."""
+"""NetworkDisplay: nodes in layers, each with the probabilities of its states as bars and its table below."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bayeskit.errors import InputError
 from bayeskit.frame import shortened
+from bayeskit.plots.cpt import CptDisplay
+from bayeskit.plots.layout import Layout
 from bayeskit.plots.style import INK, PALETTE, Display
 
-WIDE, ROW, HEAD, GAP, RISE = 2.1, 0.22, 0.3, 0.35, 0.6  # inches: of a box, a state, a title; between boxes, layers
+WIDE, ROW, HEAD, GAP, RISE = 2.1, 0.22, 0.3, 0.35, 0.55  # inches: of a box, a state, a title; between boxes, layers
+CELL, WORD = 0.56, 0.075  # inches: of a number in a table, of a letter
 STATES, NODES = 6, 60
+LINES, SIDE = 8, 5  # of a table in a box
+EDGE = 0.12  # around the picture
 
 
 @dataclass(eq=False)
@@ -24,6 +30,7 @@ class NetworkDisplay(Display):
     edges: list[tuple[str, str]]
     bars: dict[str, dict[Any, float]]  # probability by state of each node; empty without tables
     observed: dict[str, Any]
+    tables: dict[str, CptDisplay] = field(default_factory=dict)  # of the nodes that show theirs
 
     @classmethod
     def from_layers(
@@ -32,13 +39,14 @@ class NetworkDisplay(Display):
         edges: Sequence[tuple[str, str]],
         bars: Mapping[str, Mapping[Any, float]] | None = None,
         observed: Mapping[str, Any] | None = None,
+        tables: Mapping[str, CptDisplay] | None = None,
     ) -> NetworkDisplay:
-        """From the nodes of every layer, left to right, and P(state) of each node."""
+        """From the nodes of every layer, left to right, P(state) of each node, and tables to show."""
         count = sum(map(len, layers))
         if not 0 < count <= NODES:
             raise InputError(f"{count} nodes cannot be drawn readably (1 to {NODES}); draw a part of the network")
         found = {node: dict(states) for node, states in (bars or {}).items()}
-        return cls([list(layer) for layer in layers], list(edges), found, dict(observed or {}))
+        return cls([list(layer) for layer in layers], list(edges), found, dict(observed or {}), dict(tables or {}))
 
     def _columns(self) -> dict[str, Any]:
         each = [(node, state, p) for node, states in self.bars.items() for state, p in states.items()]
@@ -49,54 +57,53 @@ class NetworkDisplay(Display):
             "observed": [node in self.observed for node, *_ in each],
         }
 
-    def _tall(self, node: str) -> float:
-        states = len(self.bars.get(node, {}))
-        return HEAD + ROW * (min(states, STATES) + (states > STATES))
+    @cached_property
+    def layout(self) -> Layout:
+        boxes = {node: self._box(node) for layer in self.layers for node in layer}
+        return Layout.of(self.layers, self.edges, boxes, GAP, RISE)
 
-    @property
-    def places(self) -> dict[str, tuple[float, float]]:
-        """The top left corner of every box, in inches from the top left."""
-        wide = max(len(layer) for layer in self.layers) * (WIDE + GAP)
-        found, y = {}, 0.0
-        for layer in self.layers:
-            left = (wide - len(layer) * (WIDE + GAP)) / 2 + GAP / 2
-            for i, node in enumerate(layer):
-                found[node] = (left + i * (WIDE + GAP), y)
-            y += max(map(self._tall, layer)) + RISE
-        return found
+    def _box(self, node: str) -> tuple[float, float]:
+        """Width and height."""
+        states = len(self.bars.get(node, {}))
+        tall = HEAD + ROW * (min(states, STATES) + (states > STATES))
+        if (table := self.tables.get(node)) is None:
+            return WIDE, tall
+        if not _fits(table):
+            return WIDE, tall + ROW + 0.08
+        return max(WIDE, sum(_widths(table)) + CELL * len(table.states) + 0.1), tall + ROW * (
+            1 + len(table.table)
+        ) + 0.1
 
     def _size(self) -> tuple[float, float]:
-        wide = max(len(layer) for layer in self.layers) * (WIDE + GAP)
-        high = sum(max(map(self._tall, layer)) + RISE for layer in self.layers)
-        return min(40.0, wide + 0.3), min(40.0, high)
+        wide, high = self.layout.size
+        return min(40.0, wide + 2 * EDGE), min(40.0, high + 2 * EDGE)
 
     def _draw(self, ax: Any) -> None:
-        places = self.places
-        for parent, child in self.edges:
-            (x1, y1), (x2, y2) = places[parent], places[child]
-            ax.annotate(
-                "",
-                (x2 + WIDE / 2, y2 - 0.02),
-                xytext=(x1 + WIDE / 2, y1 + self._tall(parent) + 0.02),
-                arrowprops={"arrowstyle": "-|>", "color": "#555555", "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
-                zorder=1,
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        for points in self.layout.routes.values():
+            path = Path(points, [Path.MOVETO, *[Path.CURVE4] * (len(points) - 1)])
+            ax.add_patch(
+                FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, color="#555555", lw=1.2, zorder=1)
             )
-        for node, (x, y) in places.items():
-            self._box(ax, node, x, y)
-        across, down = self._size()
-        ax.set_xlim(-0.15, across - 0.15)
-        ax.set_ylim(down - RISE + 0.1, -0.1)
+        for node, (x, y) in self.layout.middle.items():
+            wide, tall = self._box(node)
+            self._draw_box(ax, node, x - wide / 2, y - tall / 2, wide, tall)
+        wide, high = self.layout.size
+        ax.set_xlim(-EDGE, wide + EDGE)
+        ax.set_ylim(high + EDGE, -EDGE)
         ax.set_aspect("equal")
         ax.axis("off")
 
-    def _box(self, ax: Any, node: str, x: float, y: float) -> None:
+    def _draw_box(self, ax: Any, node: str, x: float, y: float, wide: float, tall: float) -> None:
         from matplotlib.patches import FancyBboxPatch, Rectangle
 
         seen = node in self.observed
         box = FancyBboxPatch(
-            (x, y),
-            WIDE,
-            self._tall(node),
+            (x + 0.03, y + 0.03),
+            wide - 0.06,
+            tall - 0.06,
             boxstyle="round,pad=0.03,rounding_size=0.08",
             fc="#FFF4E0" if seen else "white",
             ec=PALETTE[1] if seen else PALETTE[0],
@@ -105,17 +112,63 @@ class NetworkDisplay(Display):
         )
         ax.add_patch(box)
         name = shortened(node, 24) + (" (observed)" if seen and len(node) < 14 else "")
-        ax.text(x + WIDE / 2, y + HEAD / 2, name, ha="center", va="center", fontsize=9, weight="bold", zorder=4)
+        ax.text(x + wide / 2, y + HEAD / 2, name, ha="center", va="center", fontsize=9, weight="bold", zorder=4)
         states = list(self.bars.get(node, {}).items())
         shown = sorted(states, key=lambda s: -s[1])[:STATES] if len(states) > STATES else states
+        track = wide - 1.46
         for i, (state, p) in enumerate(shown):
             middle = y + HEAD + ROW * (i + 0.45)
-            ax.text(x + 0.05, middle, shortened(state, 11), va="center", fontsize=7.5, color=INK, zorder=4)
-            ax.add_patch(Rectangle((x + 0.95, middle - 0.07), 0.64, 0.14, fc="#EEEEEE", zorder=3))
-            ax.add_patch(
-                Rectangle((x + 0.95, middle - 0.07), 0.64 * p, 0.14, fc=PALETTE[1] if seen else PALETTE[0], zorder=4)
-            )
-            ax.text(x + WIDE - 0.02, middle, f"{p:.1%}", ha="right", va="center", fontsize=7.5, color=INK, zorder=4)
+            ax.text(x + 0.08, middle, shortened(state, 11), va="center", fontsize=7.5, color=INK, zorder=4)
+            ax.add_patch(Rectangle((x + 0.93, middle - 0.07), track, 0.14, fc="#EEEEEE", zorder=3))
+            own = PALETTE[1] if seen else PALETTE[0]
+            ax.add_patch(Rectangle((x + 0.93, middle - 0.07), track * p, 0.14, fc=own, zorder=4))
+            ax.text(x + wide - 0.08, middle, f"{p:.1%}", ha="right", va="center", fontsize=7.5, color=INK, zorder=4)
+        y += HEAD + ROW * len(shown)
         if len(states) > STATES:
-            more = f"... {len(states) - STATES} more states"
-            ax.text(x + 0.05, y + HEAD + ROW * (STATES + 0.45), more, va="center", fontsize=7.5, zorder=4)
+            self._note(ax, f"... {len(states) - STATES} more states", x, y)
+            y += ROW
+        if (table := self.tables.get(node)) is None:
+            return
+        if _fits(table):
+            _draw_table(ax, table, x, y + 0.08, wide)
+        else:
+            self._note(ax, f"table: {len(table.table)} × {len(table.states)} numbers", x, y + 0.08)
+
+    @staticmethod
+    def _note(ax: Any, text: str, x: float, y: float) -> None:
+        ax.text(x + 0.08, y + ROW * 0.45, text, va="center", fontsize=7.5, color="#555555", zorder=4)
+
+
+def _fits(table: CptDisplay) -> bool:
+    return len(table.table) <= LINES and len(table.states) <= SIDE and len(table.parents) <= SIDE
+
+
+def _widths(table: CptDisplay) -> list[float]:
+    """Of the columns of the parents."""
+    each = ([shortened(p, 16), *(shortened(v, 11) for v in values)] for p, values in table.parents.items())
+    return [0.12 + WORD * max(map(len, texts)) for texts in each]
+
+
+def _draw_table(ax: Any, table: CptDisplay, x: float, y: float, wide: float) -> None:
+    """A line for each configuration of the parents; cells are the darker the more probable."""
+    from matplotlib.patches import Rectangle
+
+    ax.plot([x + 0.05, x + wide - 0.05], [y - 0.04, y - 0.04], color="#CCCCCC", lw=0.8, zorder=3)
+    widths = _widths(table)
+    starts = np.concatenate([[0.0], np.cumsum(widths)]) + x + 0.05
+    cell = (x + wide - 0.05 - starts[-1]) / len(table.states)
+    text = {"va": "center", "fontsize": 7, "zorder": 5}
+    for name, left in zip(table.parents, starts, strict=False):
+        ax.text(left + 0.03, y + ROW / 2, shortened(name, 16), style="italic", color="#555555", **text)
+    for k, state in enumerate(table.states):
+        middle = starts[-1] + cell * (k + 0.5)
+        ax.text(middle, y + ROW / 2, shortened(state, 9), ha="center", style="italic", color="#555555", **text)
+    for i, (given, row) in enumerate(zip(table.given, table.table, strict=True)):
+        down = y + ROW * (i + 1)
+        for value, left in zip(given, starts, strict=False):
+            ax.text(left + 0.03, down + ROW / 2, shortened(value, 11), color=INK, **text)
+        for k, p in enumerate(row):
+            place = (starts[-1] + cell * k + 0.01, down + 0.01)
+            shade = 0.08 + 0.5 * float(p)
+            ax.add_patch(Rectangle(place, cell - 0.02, ROW - 0.02, fc=PALETTE[0], alpha=shade, lw=0, zorder=4))
+            ax.text(place[0] + cell / 2, down + ROW / 2, f"{p:.3g}", ha="center", color=INK, **text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,16 +24,21 @@ class NomogramDisplay(Display):
     """One line for the points, one for each column, one for the total, one for the probability."""
 
     scales: list[Any]  # with name, values, points, missing, numeric, joined
-    base: float  # log odds at 0 points
-    unit: float  # nats to a point
+    probability: Callable[[Float], Float]  # of a total of points
+    total: Callable[[Float], Float]  # that gives a probability, not finite where none does
     says: str
     left_out: int = 0
 
     @classmethod
     def from_scales(
-        cls, scales: Sequence[Any], base: float, unit: float, says: str, left_out: int = 0
+        cls,
+        scales: Sequence[Any],
+        probability: Callable[[Float], Float],
+        total: Callable[[Float], Float],
+        says: str,
+        left_out: int = 0,
     ) -> NomogramDisplay:
-        return cls(list(scales), base, unit, says, left_out)
+        return cls(list(scales), probability, total, says, left_out)
 
     def _columns(self) -> dict[str, Any]:
         each = [(s.name, v, p) for s in self.scales for v, p in zip(s.values, s.points, strict=True)]
@@ -48,8 +53,8 @@ class NomogramDisplay(Display):
     def shown(self) -> tuple[float, float]:
         """The totals that are drawn: where the probability is not as good as certain."""
         low, high = self.totals
-        ends = [(np.log(p / (1 - p)) - self.base) / self.unit for p in (CHANCES[0], CHANCES[-1])]
-        inner = max(low, ends[0]), min(high, ends[1])
+        ends = self.total(np.array([CHANCES[0], CHANCES[-1]]))
+        inner = float(np.fmax(low, ends[0])), float(np.fmin(high, ends[1]))
         return inner if inner[0] < inner[1] else (low, high)
 
     def _size(self) -> tuple[float, float]:
@@ -81,13 +86,13 @@ class NomogramDisplay(Display):
         _line(ax, y, 0, top, [((t - low) * across, f"{t:g}") for t in marks.tolist()], top)
         y -= 1
         names.append(self.says)
-        chances = [(p, (np.log(p / (1 - p)) - self.base) / self.unit) for p in CHANCES]
+        chances = zip(CHANCES, self.total(np.array(CHANCES)).tolist(), strict=True)
         slack = 1e-9 * (high - low)
         inside = [((t - low) * across, f"{p:g}") for p, t in chances if low - slack <= t <= high + slack]
         if inside:
             _line(ax, y, inside[0][0], inside[-1][0], inside, top)
         else:
-            ends = [1 / (1 + np.exp(-np.clip(self.base + self.unit * t, -700, 700))) for t in (low, high)]
+            ends = self.probability(np.array([low, high])).tolist()
             _line(ax, y, 0, top, [(0, f"{ends[0]:.3g}"), (top, f"{ends[1]:.3g}")], top)
         ax.set_yticks(-np.arange(len(names), dtype=float), names)
         ax.set_ylim(y - 0.75, 0.75)
@@ -96,9 +101,10 @@ class NomogramDisplay(Display):
         ax.tick_params(axis="y", length=0)
         for side in ("top", "right", "bottom", "left"):
             ax.spines[side].set_visible(False)
-        rest = f"; {self.left_out} columns with fewer points are not shown" if self.left_out else ""
-        rest += f"; {lost} values without room for a label are in frame()" if lost else ""
-        ax.set_title(f"Add the points of each column (○ if it is missing){rest}", fontsize=10, color=INK, loc="left")
+        rest = [f"{self.left_out} columns with fewer points count as missing"] if self.left_out else []
+        rest += [f"{lost} values without room for a label are in frame()"] if lost else []
+        title = "Add the points of each column (○ if it is missing)" + ("\n" + "; ".join(rest) if rest else "")
+        ax.set_title(title, fontsize=10, color=INK, loc="left")
 
 
 def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
@@ -124,9 +130,9 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
 
 
 def _numbers(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
-    """Round numbers along an axis, at their points."""
+    """Round numbers along an axis, at their points: as many as its length on paper has room for."""
     numbers = np.asarray(values, dtype=np.float64)
-    step = _round_step(float(np.ptp(numbers)) / 8)
+    step = _round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
     ticks = np.arange(np.ceil(numbers[0] / step), np.floor(numbers[-1] / step) + 0.5) * step
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 

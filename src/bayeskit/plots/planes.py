@@ -13,6 +13,7 @@ from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
 
+ROOMY = 0.06  # share of the picture between the rings from which all have room for a label
 RINGS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
@@ -111,7 +112,8 @@ class SurfaceDisplay(Display):
         picture = self.grid.square(self.probability)
         drawn = ax.contourf(self.grid.x, self.grid.y, picture, levels=np.linspace(0, 1, 11), cmap="Greys", alpha=0.6)
         rings = ax.contour(self.grid.x, self.grid.y, picture, levels=RINGS, colors=INK, linewidths=0.7)
-        ax.clabel(rings, fmt="%.1f", fontsize=7)
+        between = float(np.mean((picture > RINGS[0]) & (picture < RINGS[-1])))
+        ax.clabel(rings, RINGS if between > ROOMY else [0.5], fmt="%.1f", fontsize=7)
         if self.codes is not None:
             self.grid.scatter(ax, self.codes, labels_of(self.classes))
         bar = ax.figure.colorbar(drawn, ax=ax, ticks=[0, 0.5, 1], shrink=0.8)

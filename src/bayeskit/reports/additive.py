@@ -1,9 +1,9 @@
-"""Additive: the program of a model in which every column speaks for itself, found by asking the model."""
+"""Additive: the factors of a model in which every column speaks for itself, found by asking the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,59 +11,49 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float
-from bayeskit.data.schema import Column
 from bayeskit.likelihood import Axis
 from bayeskit.model import Model
-from bayeskit.reports.curve import Curve, Formula, Grid, Pieces, Whole
-from bayeskit.reports.profile import COMMON, Profile
-from bayeskit.reports.program import FRONT, Parts, Question, Shape, Table
+from bayeskit.reports.cubics import Cubics, refined
+from bayeskit.reports.curve import Curve, Formula, Pieces, Whole
+from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
+from bayeskit.reports.question import Question
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table
-FINEST, COARSEST = 2001, 65  # points of a grid
-ROOM = 1_500_000  # bytes for all grids
-CHECKS = 257  # values at which a grid is judged
+ROOM = 160_000  # numbers of all cubics
+CHECKS = 256  # values at which cubics are judged
+SMALL = 1e-6  # an error of terms that goes without saying
 
 
 @dataclass(frozen=True)
 class Additive:
     """Terms at chosen values of every column at once: in such a model none depends on the others."""
 
-    model: Model
-    profiles: Mapping[str, Profile]
+    model: Model  # without weights of its columns
+    questions: Sequence[Question]
+    weight: Float  # (columns,) how much each counts
 
-    @property
-    def possible(self) -> bool:
-        return self.model.density.parts == self.model.schema.names
+    @classmethod
+    def of(cls, model: Model, questions: Sequence[Question]) -> Additive:
+        weight = np.ones(len(questions)) if model.tuning is None else model.tuning.weight
+        return cls(replace(model, tuning=None), questions, weight)
 
-    def parts(self) -> Parts:
-        questions = tuple(self._question(c) for c in self.model.schema.columns)
+    def factors(self) -> Factors:
+        questions, weight = self.questions, self.weight.tolist()
         numbers = [j for j, q in enumerate(questions) if q.levels is None]
         curves, error = self._curves({j: questions[j] for j in numbers})
         factors: list[Table | Shape] = []
         levels = self._levels({j: q for j, q in enumerate(questions) if q.levels is not None})
         for j in range(len(questions)):
             if j in levels:
-                factors.append(Table((j,), (1,), levels[j]))
+                factors.append(Table((j,), (1,), levels[j], weight[j]))
             elif j in curves:
                 zero = self._at_zero[j] if self._axis(questions[j].name).atom else None
-                factors.append(Shape((j,), curves[j], self._missing[j], zero))
-        grids = sum(isinstance(curve, Grid) for curve in curves.values())
-        note = (
-            f"{grids} of the columns on a grid of values, whose terms are off by at most {error:.1g}" if grids else ""
-        )
-        return Parts(questions, tuple(factors), note)
-
-    def _question(self, column: Column) -> Question:
-        profile = self.profiles[column.name]
-        if column.numeric:
-            return Question.number(profile, profile.type.startswith(("int", "uint")))
-        if not column.coded:
-            return Question.level(profile, ())
-        known = [value for value in self.model.counted.domain.levels[column.name].values if value is not None]
-        if len(known) <= COMMON:
-            return Question.level(profile, known)
-        return Question.level(profile, [v for v in profile.common if v in set(known)], len(known) - COMMON)
+                factors.append(Shape((j,), curves[j], self._missing[j], zero, weight[j]))
+        pieced = sum(isinstance(curve, Cubics) for curve in curves.values())
+        note = "" if error < SMALL else f"{pieced} of the columns by cubics, whose terms are off by up to {error:.1g}"
+        codings = tuple(Coding(None if q.levels is None else tuple(range(len(q.levels)))) for q in questions)
+        return Factors(codings, tuple(factors), note=note)
 
     def _terms(self, values: Mapping[int, Sequence[Any]]) -> Float:
         """Terms at some values of some columns, less their mean over the classes: (n, columns, K)."""
@@ -116,8 +106,8 @@ class Additive:
                 left = {j: q for j, q in left.items() if j not in found}
         if not left:
             return found, 0.0
-        grids = self._grids(left)
-        return found | grids, self._error(left, grids)
+        cubics = self._cubics(left)
+        return found | cubics, self._error(left, cubics)
 
     def _formulas(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
         atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
@@ -144,26 +134,42 @@ class Additive:
         tried = {j: Pieces.through(b, terms[: len(x), j]) for j, (b, x) in probes.items() if self._finite(terms, j, x)}
         return {j: curve for j, curve in tried.items() if curve is not None}
 
-    def _grids(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
-        classes = self._missing.shape[1]
-        points = int(np.clip(ROOM / (13 * len(questions) * classes), COARSEST, FINEST))
-        values = {j: np.linspace(q.low, q.high, points) for j, q in questions.items()}
-        terms = self._terms({j: x.tolist() for j, x in values.items()})
-        return {
-            j: Grid(q.low, (q.high - q.low) / (points - 1), terms[:points, j])
-            for j, q in questions.items()
-            if self._finite(terms, j, values[j])
-        }
+    def _cubics(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
+        room = ROOM // (4 * self._missing.shape[1])
+        first = room // (2 * len(questions))
+        start = {j: _laid(self._axis(q.name).points, q, first) for j, q in questions.items()}
+        atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
+
+        def ask(values: Mapping[int, Float]) -> Float:
+            beside = {j: np.where(x == 0, 1e-12 * questions[j].high, x) if j in atoms else x for j, x in values.items()}
+            return self._terms({j: x.tolist() for j, x in beside.items()})
+
+        return dict(refined(ask, start, room))
 
     def _error(self, questions: Mapping[int, Question], curves: Mapping[int, Curve]) -> float:
+        """Half of the places anywhere, half of them where the values lie."""
         rng = np.random.default_rng(0)
-        values = {j: rng.uniform(questions[j].low, questions[j].high, CHECKS) for j in curves}
+        values = {}
+        for j in curves:
+            q = questions[j]
+            usual = np.clip(rng.choice(self._axis(q.name).points, CHECKS), q.low, q.high)
+            anywhere = rng.uniform(q.low, q.high, CHECKS)
+            values[j] = np.concatenate([anywhere, (3 * usual + rng.permutation(usual)) / 4])
         terms = self._terms({j: x.tolist() for j, x in values.items()})
-        return max((float(np.abs(c.at(values[j]) - terms[:CHECKS, j]).max()) for j, c in curves.items()), default=0.0)
+        off = [float(np.abs(c.at(values[j]) - terms[: 2 * CHECKS, j]).max()) for j, c in curves.items()]
+        return max(off, default=0.0)
 
     @staticmethod
     def _finite(terms: Float, j: int, x: Float) -> bool:
         return len(x) > 0 and bool(np.isfinite(terms[: len(x), j]).all())
+
+
+def _laid(points: Float, question: Question, most: int) -> Float:
+    """Pieces between the points of an axis, a few of them where it has many: (m, 2)."""
+    inside = points[(points > question.low) & (points < question.high)]
+    some = inside[:: -(-len(inside) // max(most, 1)) or 1]
+    breaks = np.unique(np.concatenate([[question.low], some, [question.high]]))
+    return np.column_stack([breaks[:-1], breaks[1:]])
 
 
 def _spread(question: Question, points: int) -> Float:

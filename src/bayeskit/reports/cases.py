@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.estimators.auto import BACK_OFF
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, number, text
@@ -27,9 +28,9 @@ def importance(seen: Explanation) -> Float:
 
 
 def informative(seen: Explanation, told: Float) -> Section:
-    """Columns in the order of what they tell."""
-    order = np.argsort(-told, kind="stable")
-    names, sizes = [seen.parts[j] for j in order.tolist()], told[order].tolist()
+    """Columns in the order of what they tell; what backing off took back is no column, and said in words."""
+    order = [j for j in np.argsort(-told, kind="stable").tolist() if seen.parts[j] != BACK_OFF]
+    names, sizes = [seen.parts[j] for j in order], told[order].tolist()
     body = (
         f"<p>Mean weight of evidence over {len(seen):,} rows: by how many bits a column moved the odds of the most "
         f"probable class, for or against it. One bit doubles or halves the odds.</p>"
@@ -38,6 +39,11 @@ def informative(seen: Explanation, told: Float) -> Section:
     if len(names) > FEW:
         rest = drawing.bars(names[FEW:], sizes[FEW:], "mean weight of evidence in bits")
         body += f"<details><summary>{len(names) - FEW:,} more columns</summary>{rest}</details>"
+    if BACK_OFF in seen.parts:
+        body += (
+            f'<p class="fine">The members of the pool are kept from being certain: what they say is backed off to the '
+            f"prior, which moved the odds by {told[seen.parts.index(BACK_OFF)]:.2f} bits on average.</p>"
+        )
     return Section("columns", "What tells most", body)
 
 

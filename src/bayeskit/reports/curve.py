@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.reports.packed import Store
 
 CLOSE = 1e-9  # of the terms: what counts as the same curve
 BASIS: dict[str, Callable[[Float, Float], Float]] = {  # of x, and of z = (x - centre) / scale
@@ -29,7 +30,7 @@ class Curve(Protocol):
     def at(self, x: Float) -> Float:
         """(n, K)."""
 
-    def json(self) -> dict[str, Any]:
+    def json(self, store: Store) -> dict[str, Any]:
         """The same to be read by the page."""
 
 
@@ -70,7 +71,7 @@ class Formula:
         out: Float = matrix @ self.factor
         return out
 
-    def json(self) -> dict[str, Any]:
+    def json(self, store: Store) -> dict[str, Any]:
         return {"form": "formula", "names": self.names, "centre": self.centre, "scale": self.scale,
                 "factor": self.factor.tolist()}  # fmt: skip
 
@@ -86,8 +87,8 @@ class Whole:
         place = np.rint(x).astype(np.int64) - self.first
         return self.values[np.clip(place, 0, len(self.values) - 1)]
 
-    def json(self) -> dict[str, Any]:
-        return {"form": "whole", "first": self.first, "values": rounded(self.values)}
+    def json(self, store: Store) -> dict[str, Any]:
+        return {"form": "whole", "first": self.first, "values": store.close(self.values)}
 
 
 @dataclass(frozen=True)
@@ -120,39 +121,6 @@ class Pieces:
         out: Float = self.left[i] + self.slope[i] * (x - self.breaks[i])[:, None]
         return out
 
-    def json(self) -> dict[str, Any]:
-        return {"form": "pieces", "breaks": self.breaks.tolist(), "left": self.left.tolist(),
-                "slope": self.slope.tolist()}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Values at equal distances, a cubic through the nearest four between them."""
-
-    low: float
-    step: float
-    values: Float  # (points, K)
-
-    def at(self, x: Float) -> Float:
-        place = (x - self.low) / self.step
-        i = np.clip(np.floor(place).astype(np.int64), 1, len(self.values) - 3)
-        t = (place - i)[:, None]
-        a, b, c, d = (self.values[i + k] for k in (-1, 0, 1, 2))
-        out: Float = (
-            -t * (t - 1) * (t - 2) / 6 * a
-            + (t + 1) * (t - 1) * (t - 2) / 2 * b
-            - (t + 1) * t * (t - 2) / 2 * c
-            + (t + 1) * t * (t - 1) / 6 * d
-        )
-        return out
-
-    def json(self) -> dict[str, Any]:
-        return {"form": "grid", "low": self.low, "step": self.step, "values": rounded(self.values)}
-
-
-def rounded(values: Float) -> list[Any]:
-    """Numbers to ten places, which a page reads faster; None for minus infinity."""
-    if np.isfinite(values).all():
-        rows: list[Any] = np.round(values, 10).tolist()
-        return rows
-    return [[round(v, 10) if np.isfinite(v) else None for v in row] for row in values.tolist()]
+    def json(self, store: Store) -> dict[str, Any]:
+        return {"form": "pieces", "breaks": store.exact(self.breaks), "left": store.exact(self.left),
+                "slope": store.exact(self.slope)}  # fmt: skip

@@ -1,22 +1,23 @@
-"""Discrete: the programs of models whose columns depend on each other: their tables as they are."""
+"""Discrete: the factors of models whose columns depend on each other: their tables as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.data.levels import MISSING, PRESENT, key
 from bayeskit.model import Model
-from bayeskit.reports.profile import Profile
-from bayeskit.reports.program import FRONT, Mixture, Parts, Question, Table
+from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
+from bayeskit.reports.question import Question
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.augmented import AugmentedDensity
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.conditional import strides
 
-CELLS = 120_000  # numbers in all tables together
+BELOW = -1.7e308  # below any number of a table
 
 
 @dataclass(frozen=True)
@@ -24,50 +25,53 @@ class Discrete:
     """Trees, k-dependence and averaged one-dependence: numbers are read as the interval they lie in."""
 
     model: Model
-    profiles: Mapping[str, Profile]
+    questions: Sequence[Question]  # of all columns
 
-    @property
-    def possible(self) -> bool:
-        densities = self.model.density.densities
-        if len(densities) != 1 or densities[0].parts != self.model.schema.names:
-            return False
-        density = densities[0]
+    def factors(self, density: AugmentedDensity | AveragedDensity) -> Factors:
+        place = {q.name: j for j, q in enumerate(self.questions)}
+        of = [place[name] for name in density.parts]
+        codings = tuple(sliced(self.model, q, density.slices) for q in self.questions)
         if isinstance(density, AveragedDensity):
-            return sum(table.size for table in density.tables) <= CELLS
-        return isinstance(density, AugmentedDensity) and density.table.size <= CELLS
-
-    def parts(self) -> Parts:
-        density = self.model.density.densities[0]
-        assert isinstance(density, AugmentedDensity | AveragedDensity)
-        questions = tuple(self._question(name, density.slices) for name in density.parts)
-        if isinstance(density, AveragedDensity):
-            return _averaged(questions, density)
+            return _averaged(codings, of, density)
         factors = []
         for j, parents in enumerate(density.arcs):
             members = (*parents, j)
             steps = tuple(strides([density.sizes[i] for i in members]).tolist())
-            factors.append(Table(members, steps, density.table[density.offset[j] : density.offset[j + 1]]))
-        return Parts(questions, tuple(factors))
-
-    def _question(self, name: str, slices: Slices) -> Question:
-        profile = self.profiles[name]
-        if name not in slices.cuts:
-            return Question.level(profile, self.model.counted.domain.levels[name].values)
-        cuts = slices.cuts[name]
-        hole = len(cuts) + 1 if name in slices.holes else -1
-        return Question.number(profile, profile.type.startswith(("int", "uint")), cuts, hole)
+            table = density.table[density.offset[j] : density.offset[j + 1]]
+            factors.append(Table(tuple(of[i] for i in members), steps, table))
+        return Factors(codings, tuple(factors))
 
 
-def _averaged(questions: tuple[Question, ...], density: AveragedDensity) -> Parts:
+def coding(model: Model, question: Question) -> Coding:
+    """How a model codes the answers to a question; of numbers whether they are there."""
+    levels = model.counted.domain.levels.get(question.name)
+    if levels is None:
+        return Coding(None if question.levels is None else ())
+    hole = levels.index.get(MISSING, -1)
+    if question.levels is not None:
+        known = (key(value) for value in question.levels)
+        return Coding(tuple(-2 if k is None else levels.index.get(k, -2) for k in known), hole=hole)
+    return Coding(cuts=(BELOW,) * levels.index.get(PRESENT, 0), hole=hole)
+
+
+def sliced(model: Model, question: Question, slices: Slices) -> Coding:
+    """The same where numbers are cut into intervals."""
+    if question.name not in slices.cuts:
+        return coding(model, question)
+    cuts = slices.cuts[question.name]
+    return Coding(cuts=cuts, hole=len(cuts) + 1 if question.name in slices.holes else -1)
+
+
+def _averaged(codings: tuple[Coding, ...], of: Sequence[int], density: AveragedDensity) -> Factors:
     """Naive Bayes where no column can be a parent, else the mean over the parents there are."""
-    columns = range(len(questions))
-    naive = tuple(Table((j,), (1,), np.log(density.margins[j].fronted.T)) for j in columns)
+    columns = range(len(of))
+    naive = tuple(Table((of[j],), (1,), np.log(density.margins[j].fronted.T)) for j in columns)
     mixtures = []
     for i, p in enumerate(density.parents):
-        given = density.tables[i * len(questions) : (i + 1) * len(questions)]
-        factors = tuple(Table((p,), (1,), given[j]) if j == p else _under(p, j, given[j]) for j in columns)
-        mixtures.append(Mixture(p, tuple(density.known[p].tolist()), factors))
-    return Parts(questions, naive, mixtures=tuple(mixtures))
+        given = density.tables[i * len(of) : (i + 1) * len(of)]
+        factors = tuple(Table((of[p],), (1,), given[j]) if j == p else _under(of[p], of[j], given[j]) for j in columns)
+        mixtures.append(Mixture(of[p], tuple(density.known[p].tolist()), factors))
+    return Factors(codings, naive, tuple(mixtures))
 
 
 def _under(parent: int, child: int, table: Float) -> Table:

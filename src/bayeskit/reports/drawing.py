@@ -83,7 +83,7 @@ def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
     most = max(sizes, default=0.0) or 1.0
     rows = "".join(
         f'<li><span class="name">{text(name)}</span><span class="track"><i style="width:{100 * size / most:.2f}%"></i>'
-        f'</span><span class="n">{size:.3f}</span></li>'
+        f'</span><span class="n">{brief(size, 3)}</span></li>'
         for name, size in zip(names, sizes, strict=True)
     )
     return f'<ol class="bars" aria-label="{plain(unit, 120)}">{rows}</ol>'
@@ -115,7 +115,18 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
 
 
 def _signed(number: float) -> str:
-    return "0.00" if abs(number) < 0.005 else _minus(f"{number:+.2f}")
+    return "0.00" if abs(number) < 0.005 else _minus(("+" if number > 0 else "-") + brief(abs(number), 2))
+
+
+def brief(size: float, places: int) -> str:
+    """A size that fits beside a bar, however large.
+
+    >>> brief(3.14159, 2), brief(31415.9, 2), brief(3.14159e9, 2)
+    ('3.14', '31416', '3.1e9')
+    """
+    if size < 1000:
+        return f"{size:.{places}f}"
+    return f"{size:.0f}" if size < 1e5 else f"{size:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
 def key(labels: Sequence[Any]) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice, product
 from math import prod
 from typing import Any
 
 from bayeskit.estimators.network import Network
 from bayeskit.networks.network import Network as Value
-from bayeskit.reports.markup import Safe, Section, folded, script, text
+from bayeskit.reports.markup import Safe, Section, folded, script, table, text
 
 NUMBERS = 100_000  # in all tables of a page
 WIDEST = 1 << 16  # cells of the largest table in between that a page computes with
 DRAWN = 60  # nodes of a picture
+LISTED, LINES = 100, 64  # nodes with their tables, lines of a table
 
 
 def sections(network: Network) -> list[Section]:
@@ -23,8 +25,25 @@ def sections(network: Network) -> list[Section]:
     ]
     picture = f'<div class="wide graph">{network.svg()}</div>' if len(network.nodes) <= DRAWN else ""
     lead = f"<p>{len(network.nodes):,} nodes, {len(network.edges):,} arcs.</p>"
-    table = folded(rows, ("node", "parents", "states"), 2)
-    return [Section("graph", "The network", lead + picture + table), _panel(value)]
+    every = folded(rows, ("node", "parents", "states"), 2)
+    tables = "".join(_table(value, node) for node in value.nodes[:LISTED])
+    return [
+        Section("graph", "The network", lead + picture + every),
+        _panel(value),
+        Section("tables-of-nodes", "The tables", f"<p>P(node | its parents).</p>{tables}"),
+    ]
+
+
+def _table(value: Value, node: str) -> str:
+    """The probabilities of a node, folded; the first lines of a long table."""
+    parents, states = value.graph.parents[node], value.states(node)
+    numbers = value.potentials[node].reshape(-1, len(states))
+    given = islice(product(*(value.states(p) for p in parents)), LINES)
+    lines = [(*map(str, some), *(f"{p:.4g}" for p in row)) for some, row in zip(given, numbers, strict=False)]
+    more = f"<p>{len(numbers) - LINES:,} more lines.</p>" if len(numbers) > LINES else ""
+    head = f"{text(node)}{' given ' if parents else ''}{', '.join(text(p) for p in parents)}"
+    listed = table((*parents, *states), lines, len(parents))
+    return f"<details><summary>{head}</summary>{listed}{more}</details>"
 
 
 def _panel(value: Value) -> Section:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Float
+from bayeskit.estimators.auto import AutoBayes
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.reports import pool
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, text
 from bayeskit.reports.profile import Profile
 
@@ -28,15 +31,28 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
     body = (
         lead + quality(profiles) + "<h3>Classes, in the rows tested</h3>" + folded(classes, ("class", "rows", "share"))
     )
-    schema = getattr(evaluation.model, "schema_", None)
-    described = {} if schema is None else {c["name"]: c for c in schema.rows()}
+    described = _described(evaluation.model)
     if profiles:
-        body += "<h3>Columns</h3>" + folded(
-            [_column(p, described.get(name)) for name, p in profiles.items()],
-            ("column", "kind", "family", "why", "missing", "values", "from", "to"),
-            words=4,
-        )
+        body += "<h3>Columns</h3>" + _columns(profiles, described)
     return Section("data", "The data", body)
+
+
+def _described(model: Any) -> dict[str, dict[str, Any]]:
+    """Each column with its kind, and its family if one decides alone."""
+    if hasattr(model, "schema_"):
+        return {c["name"]: c for c in model.schema_.rows()}
+    if hasattr(model, "encoder_"):  # its members have families of their own
+        plain = _described(model.encoder_)
+        return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
+    return _described(model.estimator_) if hasattr(model, "estimator_") else {}
+
+
+def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Mapping[str, Any]]) -> str:
+    head = ("column", "kind", "family", "why", "missing", "values", "from", "to")
+    rows = [_column(p, described.get(name)) for name, p in profiles.items()]
+    if any(row[2] not in ("", "–") for row in rows):
+        return folded(rows, head, words=4)
+    return folded([(*row[:2], *row[3:]) for row in rows], (*head[:2], *head[3:]), words=3)  # no family decides
 
 
 def _column(profile: Profile, described: Mapping[str, Any] | None) -> tuple[Any, ...]:
@@ -78,24 +94,46 @@ def quality(profiles: Mapping[str, Profile]) -> str:
 def model(evaluation: Evaluation) -> Section:
     """What was fitted, in words."""
     fitted = evaluation.model
-    said = [f"<p><code>{text(fitted, 400)}</code></p>"]
+    said = [f"<p><code>{text(fitted, 400)}</code></p>", *_wrapped(fitted)]
+    while hasattr(fitted, "estimator_"):  # calibrated, or with costs
+        fitted = fitted.estimator_
     record = getattr(fitted, "model_", None)
-    if record is not None and hasattr(record, "log_prior"):
-        prior = np.exp(record.log_prior())
-        shown = [
-            f"{text(label)} {number(p)}" for label, p in zip(record.classes.tolist()[:12], prior.tolist(), strict=False)
-        ]
-        more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
-        said.append(f"<p>Prior: {', '.join(shown)}{more}.</p>")
-        arcs = [arc for d in getattr(record.density, "densities", ()) for arc in getattr(d, "named", tuple)()]
-        joined = [(name, parents) for name, parents in arcs if parents]
-        if joined:
-            listed = [(name, Safe(", ".join(text(p) for p in parents))) for name, parents in joined]
-            said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
-        elif arcs:
-            said.append("<p>No column depends on another once the class is known.</p>")
-        if record.tuning is not None:
-            weight = record.tuning.weight
-            rows = [(n, f"{w:.3f}") for n, w in zip(record.schema.names, weight.tolist(), strict=True)]
-            said.append("<h3>How much each column counts</h3>" + folded(rows, ("column", "weight")))
+    if isinstance(fitted, AutoBayes):
+        said.append(_prior(fitted.classes_.tolist(), np.exp(fitted._log_prior(None))))
+        said.append(pool.members(fitted.summary()))
+    elif record is not None and hasattr(record, "log_prior"):
+        said += _learned(record)
     return Section("model", "The model", "".join(said))
+
+
+def _wrapped(fitted: Any) -> list[str]:
+    if hasattr(fitted, "calibration_"):
+        return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
+    if hasattr(fitted, "costs_"):
+        return ["<p>It takes the action of least expected cost.</p>"]
+    return []
+
+
+def _prior(labels: Sequence[Any], prior: Float) -> str:
+    shown = [f"{text(label)} {number(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
+    more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
+    return f"<p>Prior: {', '.join(shown)}{more}.</p>"
+
+
+def _learned(record: Any) -> list[str]:
+    said = [_prior(record.classes.tolist(), np.exp(record.log_prior()))]
+    arcs = [arc for d in getattr(record.density, "densities", ()) for arc in getattr(d, "named", tuple)()]
+    joined = [(name, parents) for name, parents in arcs if parents]
+    if joined:
+        named = [
+            ("the class" if name is None else name, [p for p in parents if p is not None]) for name, parents in joined
+        ]
+        listed = [(name, Safe(", ".join(text(p) for p in parents) or "–")) for name, parents in named]
+        said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
+    elif arcs:
+        said.append("<p>No column depends on another once the class is known.</p>")
+    if record.tuning is not None:
+        weight = record.tuning.weight
+        rows = [(n, f"{w:.3f}") for n, w in zip(record.schema.names, weight.tolist(), strict=True)]
+        said.append("<h3>How much each column counts</h3>" + folded(rows, ("column", "weight")))
+    return said

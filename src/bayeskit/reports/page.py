@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import os
 import platform
+import re
 from collections.abc import Sequence
-from importlib import resources
+from importlib import import_module, resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,19 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def report(
-    evaluation: Evaluation | Network, path: str | os.PathLike[str] = "report.html", title: str | None = None
+    evaluation: Evaluation | Network,
+    path: str | os.PathLike[str] = "report.html",
+    title: str | None = None,
+    *,
+    rows: bool = True,
 ) -> Path:
     """Write an evaluation as one HTML file: data, performance, explanations, and the model to try out.
 
-    It needs no network and no other file. Where the model can be written down term by term (naive Bayes, TAN, KDB,
-    AODE) the page has a panel that computes posteriors for any values; the terms are checked against the model before.
-    Of a ``Network`` the page shows the graph, and every marginal under evidence set by clicking.
+    It needs no network and no other file. Where the model can be written down term by term the page has a panel that
+    computes posteriors for any values; the terms are checked against the model before. Neighbours (KNNBayes, members of
+    AutoBayes) are looked up in the learned rows, which are then part of the page: ``rows=False`` leaves them, and that
+    panel, out; the hardest cases show the values of six rows all the same. Of a ``Network`` the page shows the graph,
+    and every marginal under evidence set by clicking.
 
     >>> import bayeskit as bk, tempfile
     >>> from sklearn.datasets import load_iris
@@ -48,7 +55,9 @@ def report(
         page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
     elif isinstance(evaluation, Evaluation):
         page = _page(
-            _sections(evaluation), title or f"{evaluation.name}: evaluation", ("elements.js", "model.js", "panel.js")
+            _sections(evaluation, rows),
+            title or f"{evaluation.name}: evaluation",
+            ("elements.js", "arithmetic.js", "voices.js", "model.js", "panel.js"),
         )
     else:
         raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
@@ -77,10 +86,11 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
     )
 
 
-def _sections(evaluation: Evaluation) -> list[Section]:
+def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
     rows, model = Table.of(evaluation), evaluation.model
     profiles = {} if rows is None else rows.profiles
-    seen = None if rows is None else _explained(model, rows, rows.some(EXPLAINED))
+    some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
+    seen = None if rows is None else _explained(model, rows, some)
     told = None if seen is None else cases.importance(seen)
     found: list[Section | None] = [
         performance.measures(evaluation),
@@ -91,15 +101,13 @@ def _sections(evaluation: Evaluation) -> list[Section]:
         performance.costs(evaluation),
         None if seen is None or told is None else cases.informative(seen, told),
     ]
-    whatif = WhatIf.of(model, profiles, seen)
-    if whatif.program is not None and told is not None:
-        found.append(portrait.portraits(whatif.program, told))
+    whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
+    if whatif.program is not None and told is not None and seen is not None:
+        found.append(portrait.portraits(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
     hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
-    explained = None
     if rows is not None and len(hard):
-        explained = _explained(model, rows, hard)
-        found.append(cases.cases(rows, hard, evaluation.classes, explained))
-    found.append(panel.section(evaluation, whatif, told, hard, explained))
+        found.append(cases.cases(rows, hard, evaluation.classes, _explained(model, rows, hard)))
+    found.append(panel.section(evaluation, whatif, seen, told, hard, rows))
     found.append(_reproduce(evaluation))
     return [section for section in found if section is not None]
 
@@ -108,12 +116,24 @@ def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None
 
 
+def _imports(call: str) -> str:
+    """Where the names of a call come from."""
+    names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
+    lines = []
+    for module in ("bayeskit", "bayeskit.families", "bayeskit.smoothing"):
+        if mine := [name for name in names if hasattr(import_module(module), name)]:
+            lines.append(f"from {module} import {', '.join(mine)}")
+        names = [name for name in names if name not in mine]
+    return "\n".join(lines)
+
+
 def _reproduce(evaluation: Evaluation) -> Section:
     """What to run, and with what, to have the same figures."""
     model = evaluation.model
     settings = " ".join(repr(model).split())
-    call = f"{settings}, X, y, {evaluation.method!r}, random_state={evaluation.random_state!r}"
-    code = f"import bayeskit as bk\n\nevaluation = bk.evaluate({call})\nbk.report(evaluation)"
+    costs = "" if evaluation.stakes is None else ", costs=costs"
+    call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
+    code = f"{_imports(call)}\n\nreport({call})"
     record = getattr(model, "model_", None)
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]

@@ -1,20 +1,25 @@
 // The what-if panel: asks for a value of each column, for priors and costs, and shows what follows.
-(() => {
+(async () => {
   "use strict";
   const source = document.getElementById("program");
   if (!source) return;
   const program = JSON.parse(source.textContent);
   const panel = document.getElementById("panel");
+  if (typeof DecompressionStream === "undefined") {
+    panel.textContent = "The panel needs a browser that can unpack numbers (any of 2023 or later).";
+    return;
+  }
   const { classes, questions } = program;
   const K = classes.length, FEW = 20, STEPS = 10, MANY = 12;
-  const { values, prior, start, terms, posterior, evidence } = modelOf(program);
+  const { values, prior, parts, terms, posterior, evidence } = modelOf(program, await unpack(program.numbers));
   const costs = program.costs.map((row) => row.slice());
   let chosen = -1; // the class explained; -1 is the most probable
 
   const shown = (p) => (Number.isNaN(p) ? "–" : p > 0 && p < 0.0001 ? "< 0.0001" : p.toFixed(4));
   const exact = (x) => String(Number(x.toPrecision(12)));
   const short = (x) => String(Number(x.toPrecision(6)));
-  const signed = (x) => (Math.abs(x) < 0.005 ? "" : x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? Math.abs(x).toFixed(2) : "∞");
+  const brief = (x) => (x < 1000 ? x.toFixed(2) : x < 1e5 ? x.toFixed(0) : x.toExponential(1).replace("+", ""));
+  const signed = (x) => (Math.abs(x) < 0.005 ? "" : x > 0 ? "+" : x < 0 ? "−" : "") + (Number.isFinite(x) ? brief(Math.abs(x)) : "∞");
 
   const setters = []; // by question: shows the value it now has
 
@@ -63,7 +68,7 @@
   function level(q, j) {
     const select = make("select", { id: `q${j}` });
     select.append(make("option", { value: "", text: "(missing)" }));
-    q.levels.forEach((name, i) => { if (i !== q.hole) select.append(named("option", name, { value: i })); });
+    q.levels.forEach((name, i) => { select.append(named("option", name, { value: i })); });
     select.addEventListener("change", () => { values[j] = select.value === "" ? null : Number(select.value); update(j); });
     setters[j] = () => { select.value = values[j] === null ? "" : values[j]; };
     const note = q.more ? make("small", { text: `the ${q.levels.length} most frequent of ${q.levels.length + q.more} levels` }) : "";
@@ -154,6 +159,7 @@
 
   function said(j) {
     const q = questions[j], v = values[j];
+    if (!q) return null;
     return v === null ? "missing" : q.levels ? q.levels[v] : short(v);
   }
 
@@ -174,10 +180,10 @@
       fall.append(make("li", { text: "A class is impossible or certain: no step has a size." }));
       return;
     }
-    const big = questions.map((_, j) => j).filter((j) => Math.abs(steps[j + 1]) >= 0.005);
+    const big = parts.map((_, j) => j).filter((j) => Math.abs(steps[j + 1]) >= 0.005);
     const order = big.sort((a, b) => Math.abs(steps[b + 1]) - Math.abs(steps[a + 1]));
-    const rows = [["prior", null, steps[0]], ...order.slice(0, STEPS).map((j) => [questions[j].name, said(j), steps[j + 1]])];
-    const others = questions.length - (rows.length - 1);
+    const rows = [["prior", null, steps[0]], ...order.slice(0, STEPS).map((j) => [parts[j], said(j), steps[j + 1]])];
+    const others = questions.length - order.slice(0, STEPS).filter((j) => j < questions.length).length;
     const rest = steps.reduce((sum, v) => sum + v, 0) - rows.reduce((sum, row) => sum + row[2], 0);
     if (others) rows.push([`${others} other column${others > 1 ? "s" : ""}`, null, rest]);
     const ends = rows.reduce((all, row) => [...all, all[all.length - 1] + row[2]], [0]);
@@ -202,7 +208,7 @@
   }
 
   function update(only) {
-    const first = start(), told = terms(), p = posterior(first, told);
+    const { first, told } = terms(), p = posterior(first, told);
     const best = p.reduce((top, v, k) => (v > p[top] ? k : top), 0);
     outputs.forEach(({ bar, value, item }, k) => {
       bar.style.width = Number.isNaN(p[k]) ? "0" : `${100 * p[k]}%`;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,32 @@ from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.markup import Section, script, text
-from bayeskit.reports.program import ABSENT
+from bayeskit.reports.profile import Table
+from bayeskit.reports.program import Program
+from bayeskit.reports.question import ABSENT
 from bayeskit.reports.whatif import AGREES, WhatIf
 
 TITLE = "What if?"
 
 
 def section(
-    evaluation: Evaluation, whatif: WhatIf, told: Float | None, hard: Int, explained: Explanation | None
+    evaluation: Evaluation,
+    whatif: WhatIf,
+    seen: Explanation | None,
+    told: Float | None,
+    hard: Int,
+    table: Table | None,
 ) -> Section:
     """The panel, filled by the script of the page; or why there is none."""
     program = whatif.program
     if program is None:
         return Section("what-if", TITLE, f"<p>Not available for this model: {text(whatif.note, 400)}.</p>")
-    rank = np.arange(len(program.questions)) if told is None else np.argsort(-told, kind="stable")
+    worth = {} if seen is None or told is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    names = [question.name for question in program.questions]
     data = {
         **program.json(),
-        "rank": rank.tolist(),
-        "examples": [] if explained is None else _examples(whatif, hard, explained),
+        "rank": sorted(range(len(names)), key=lambda j: -worth.get(names[j], 0.0)),
+        "examples": [] if table is None else _examples(program, hard, table.values(hard, names)),
         **_costs(evaluation),
     }
     if whatif.gap <= AGREES:
@@ -37,9 +46,14 @@ def section(
         agreed = f"Approximate: the page differed from Python by up to {whatif.gap:.0e}"
     agreed += f" on {whatif.checked:,} of the rows evaluated"
     note = f"; {text(whatif.note, 300)}" if whatif.note else ""
+    held = (
+        f" To find neighbours it holds the values of {program.rows:,} learned rows (rows=False leaves them out)."
+        if program.rows
+        else ""
+    )
     lead = (
         f"<p>Change a value, a prior or a cost, and see what follows. {agreed}{note}. "
-        f"Numbers range over the values that were observed.</p>"
+        f"Numbers range over the values that were observed.{held}</p>"
     )
     body = (
         f'{lead}<noscript><p>The panel needs JavaScript.</p></noscript><div id="panel" class="panel"></div>'
@@ -48,18 +62,18 @@ def section(
     return Section("what-if", TITLE, body)
 
 
-def _examples(whatif: WhatIf, hard: Int, explained: Explanation) -> list[dict[str, Any]]:
+def _examples(program: Program, hard: Int, values: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Rows to begin from: their values as the program reads them."""
-    assert whatif.program is not None
-    read = [q.read([row[j] for row in explained.values]) for j, q in enumerate(whatif.program.questions)]
-    shown = []
-    for i, row in enumerate(hard.tolist()):
-        values = [
-            None if explained.values[i][j] is None or mine[i] == ABSENT else float(mine[i])
-            for j, mine in enumerate(read)
-        ]
-        shown.append({"name": f"row {row}", "values": values})
-    return shown
+    read = [q.read([row[j] for row in values]) for j, q in enumerate(program.questions)]
+    return [
+        {
+            "name": f"row {row}",
+            "values": [
+                None if values[i][j] is None or mine[i] == ABSENT else float(mine[i]) for j, mine in enumerate(read)
+            ],
+        }
+        for i, row in enumerate(hard.tolist())
+    ]
 
 
 def _costs(evaluation: Evaluation) -> dict[str, Any]:

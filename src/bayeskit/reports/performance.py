@@ -101,6 +101,8 @@ def _roc(evaluation: Evaluation) -> str:
         return ""
     label = evaluation.classes.tolist()[1]
     curve = evaluation.roc(label)
+    if not np.isfinite(curve.false_positive).all() or not np.isfinite(curve.true_positive).all():
+        return ""  # one of the classes was not tested
     some = np.unique(np.linspace(0, len(curve.false_positive) - 1, SHOWN).astype(np.int64))
     line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
     plot = drawing.square(line, "share of the others taken for it", f"share of {label} found", f"ROC curve of {label}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.reports import drawing
+from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
 from bayeskit.reports.markup import Section, text
-from bayeskit.reports.program import FRONT, Program, Question, Shape, Table
+from bayeskit.reports.program import Program
+from bayeskit.reports.question import Question
 
 BIT = float(np.log(2))
 COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
@@ -16,15 +20,18 @@ FAR = 12.0  # bits at which a curve is cut: 4096 to 1
 WORTH = 0.01  # bits on average below which a column is not drawn
 
 
-def portraits(program: Program, told: Float) -> Section | None:
+def portraits(program: Program, told: Mapping[str, float]) -> Section | None:
     """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
-    if program.parts.mixtures or not 2 <= len(program.classes) <= CLASSES:
+    voice = program.voices[0]
+    if len(program.voices) > 1 or not 2 <= len(program.classes) <= CLASSES:
         return None
-    alone = {factor.of[0]: factor for factor in program.parts.factors if len(factor.of) == 1}
-    together = {q for factor in program.parts.factors if len(factor.of) > 1 for q in factor.of}
-    order = [j for j in np.argsort(-told, kind="stable").tolist() if j in alone and j not in together]
-    worth = [j for j in order if told[j] >= WORTH][:COLUMNS]
-    drawn = [_portrait(program, program.questions[j], alone[j]) for j in worth]
+    if not isinstance(voice.says, Factors) or voice.says.mixtures:
+        return None
+    alone = {factor.of[0]: factor for factor in voice.says.factors if len(factor.of) == 1}
+    together = {q for factor in voice.says.factors if len(factor.of) > 1 for q in factor.of}
+    worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
+    order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
+    drawn = [_portrait(program, voice.says.codings, j, alone[j]) for j in order]
     shown = [picture for picture in drawn if picture]
     if not shown:
         return None
@@ -38,22 +45,24 @@ def portraits(program: Program, told: Float) -> Section | None:
     return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
 
 
-def _portrait(program: Program, question: Question, factor: Table | Shape) -> str:
+def _portrait(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
+    question, weight = program.questions[j], program.voices[0].weight
     if question.levels is not None:
-        return _levels(program, question, factor) if isinstance(factor, Table) else ""
+        return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
     if not question.high > question.low:
         return ""
     x = np.linspace(question.low, question.high, POINTS)
     if question.whole:
         x = np.unique(np.rint(x))
     read = [x if q is question else np.full(len(x), np.nan) for q in program.questions]
-    lines = np.clip(_bits(factor.terms(program.questions, read)) * program.temperature, -FAR, FAR)
+    lines = np.clip(_bits(factor.terms(codings, read)) * weight, -FAR, FAR)
     return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
 
 
-def _levels(program: Program, question: Question, factor: Table) -> str:
-    bits = _bits(factor.table[FRONT:]) * program.temperature
-    levels = [(level, bits[i]) for i, level in enumerate(question.levels or ()) if level is not None]
+def _levels(question: Question, terms: Float) -> str:
+    """Terms of the levels, with those of holes in front."""
+    bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
+    levels = list(zip(question.levels or (), bits, strict=True))
     if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():
         return ""
     if bits.shape[1] == 1:

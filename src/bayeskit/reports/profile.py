@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -109,6 +109,12 @@ class Table:
     def some(self, most: int) -> Int:
         """Rows spread over the table, all of them if they are few."""
         return np.unique(np.linspace(0, len(self) - 1, min(most, len(self))).astype(np.int64))
+
+    def values(self, rows: Int, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """What some rows hold in some columns, None where missing: (rows)(names)."""
+        found = dict(self._columns())
+        cells = [found[name].take(pa.array(rows)).to_pylist() for name in names]
+        return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
 
     @cached_property
     def profiles(self) -> dict[str, Profile]:

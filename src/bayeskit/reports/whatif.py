@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bayeskit.decision.calibration import Temperature
-from bayeskit.estimators.augmented import AODE, KDB, TAN
+from bayeskit.arrays import Float, Int
+from bayeskit.decision.calibration import Sigmoid, Temperature
+from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.explain.explanation import Explanation
+from bayeskit.estimators.risk import RiskClassifier
+from bayeskit.model import Model
 from bayeskit.reports.additive import Additive
-from bayeskit.reports.discrete import Discrete
-from bayeskit.reports.profile import Profile
-from bayeskit.reports.program import Program
+from bayeskit.reports.discrete import Discrete, coding
+from bayeskit.reports.factors import Factors
+from bayeskit.reports.lens import Lens, Plain
+from bayeskit.reports.near import Near
+from bayeskit.reports.normal import Cells, Normal
+from bayeskit.reports.packed import Store
+from bayeskit.reports.profile import Profile, Table
+from bayeskit.reports.program import Program, Voice
+from bayeskit.reports.question import Question, questions
+from bayeskit.structures.augmented import AugmentedDensity
+from bayeskit.structures.averaged import AveragedDensity
+from bayeskit.structures.full import FullDensity
+from bayeskit.structures.neighbours import NeighbourDensity
 
 AGREES = 1e-6  # what a panel may differ from Python
 FAR = 1e-4  # a panel that differs by more is left out
 COLUMNS = 2000  # of which a panel can hold terms
+MOST = 4_000_000  # numbers of one classifier, before they are packed
+ROOM = 2_300_000  # characters of all numbers: the page stays under three million
+
+
+class Unwritten(Exception):
+    """Why a model is not in the page."""
 
 
 @dataclass(frozen=True)
@@ -34,35 +51,135 @@ class WhatIf:
     checked: int = 0  # rows
 
     @classmethod
-    def of(cls, estimator: Any, profiles: Mapping[str, Profile], seen: Explanation | None) -> WhatIf:
-        """Written down, and checked on rows that were explained; too far off, it is left out."""
-        plain, temperature = _plain(estimator)
-        if plain is None:
-            return cls(None, f"{type(estimator).__name__} cannot be written down term by term")
-        if seen is None:
+    def of(cls, estimator: Any, table: Table | None, which: Int, proba: Float | None, rows: bool = True) -> WhatIf:
+        """Written down, and checked on some rows whose posterior is known; too far off, it is left out.
+
+        ``rows`` says whether learned rows may be in the page; neighbours cannot be found without.
+        """
+        if table is None:
             return cls(None, "the rows were streamed and none was kept, so the range of values is not known")
-        model = plain.model_
-        if len(model.schema.names) > COLUMNS or not set(model.schema.names) <= set(profiles):
-            return cls(None, f"its {len(model.schema.names):,} columns are too many for a page")
-        maker = Additive(model, profiles) if isinstance(plain, NaiveBayes) else Discrete(model, profiles)
-        if not maker.possible:
-            return cls(None, "its tables are too large for a page, or belong to groups of columns")
-        parts = maker.parts()
-        program = Program(
-            tuple(map(str, model.classes.tolist())),
-            parts,
-            model.log_base(),
-            np.exp(model.log_prior()),
-            temperature,
-        )
-        gap, checked = program.gap(seen.values, seen.proba)
+        try:
+            program = _program(estimator, table.profiles)
+            _check_room(program, rows)
+        except Unwritten as why:
+            return cls(None, str(why))
+        assert proba is not None  # what can be written down can be explained
+        gap, checked = program.gap(table.values(which, [q.name for q in program.questions]), proba)
         if gap > FAR:
             return cls(None, f"what could be written down differs from the model by {gap:.1g}")
-        return cls(program, parts.note, gap, checked)
+        return cls(program, "; ".join(dict.fromkeys(program.notes)), gap, checked)
 
 
-def _plain(estimator: Any) -> tuple[BayesClassifier | None, float]:
-    """The classifier whose terms can be written down, and the temperature they are multiplied by."""
-    if isinstance(estimator, Calibrated) and isinstance(estimator.calibration_, Temperature):
-        return _plain(estimator.estimator_)[0], estimator.calibration_.weight
-    return (estimator if isinstance(estimator, NaiveBayes | TAN | KDB | AODE) else None), 1.0
+def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
+    if isinstance(estimator, RiskClassifier):
+        return _program(estimator.estimator_, profiles)
+    if isinstance(estimator, AutoBayes) and estimator.members_:
+        return _pooled(estimator, profiles)
+    plain, weight, base = _plain(estimator)
+    model = plain.model_
+    asked = _asked(model, profiles)
+    voice = Voice(type(plain).__name__, weight, model.log_base(), _says(model, asked, type(plain).__name__))
+    alone = Program.alone(tuple(map(str, model.classes.tolist())), asked, voice, np.exp(model.log_prior()))
+    return replace(alone, base=alone.base + base)
+
+
+def _plain(estimator: Any) -> tuple[BayesClassifier, float, Float | float]:
+    """The classifier whose terms can be written down, what they are multiplied with, and what is added."""
+    if isinstance(estimator, Calibrated):
+        plain, found = estimator.estimator_, estimator.calibration_
+        if isinstance(found, Temperature):
+            return plain, found.weight, 0.0
+        if isinstance(found, Sigmoid) and len(estimator.classes_) == 2:
+            return plain, float(found.slope[0]), np.array([0.0, found.shift[1]])
+        raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
+    if isinstance(estimator, AutoBayes):
+        return estimator.encoder_, 1.0, 0.0
+    if isinstance(estimator, BayesClassifier):
+        return estimator, 1.0, 0.0
+    raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
+
+
+def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[Question, ...]:
+    names = model.schema.names
+    if len(names) > COLUMNS or not set(names) <= set(profiles):
+        raise Unwritten(f"its {len(names):,} columns are too many for a page")
+    return questions(model, profiles)
+
+
+def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
+    """Every member as a voice."""
+    asked = _asked(pool.encoder_.model_, profiles)
+    voices = []
+    for member, weight in zip(pool.members_, pool.pool_.weight.tolist(), strict=True):
+        lens = None if member.view is None else Lens.of(member.view, asked)
+        model = member.classifier.model_
+        voices.append(Voice(member.name, weight, model.log_base(), _says(model, asked, member.name, lens)))
+    rows = float(pool.encoder_.model_.weights.sum())
+    return Program(
+        tuple(map(str, pool.classes_.tolist())),
+        asked,
+        tuple(voices),
+        pool._base(None),
+        pool._own_prior,
+        1 / (rows + 10),
+        np.exp(pool._log_prior(None)),
+    )
+
+
+def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Factors | Normal | Near:
+    """What the density of a model says, its columns being questions, or facets of a lens."""
+    density = model.density
+    first = density.densities[0] if len(density.densities) == 1 else None
+    place = {q.name: j for j, q in enumerate(asked)}
+    if isinstance(first, AugmentedDensity | AveragedDensity):
+        tables = (first.table,) if isinstance(first, AugmentedDensity) else first.tables
+        _check_numbers(name, sum(table.size for table in tables))
+        return Discrete(model, asked).factors(first)
+    if isinstance(first, FullDensity):
+        columns, coded = first.normals.numbers.columns, first.joint.columns
+        facets = [Plain(place[n]) if lens is None else lens.facets[model.schema.names.index(n)] for n in columns]
+        _check_numbers(name, first.normals.covariance.matrix.size + sum(c.offset.size for c in first.normals.cells))
+        codings = [coding(model, asked[place[n]]) for n in coded]
+        cells = Cells.of_joint(first.joint, first, [place[n] for n in coded], codings) if coded else None
+        return Normal.of(first, Lens(tuple(facets)), cells)
+    if isinstance(first, NeighbourDensity):
+        if first.metric.covariance is not None:
+            raise Unwritten(f"the distances of {name} depend on which columns are known, which no table holds")
+        _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
+        return _near(model, first, asked, lens)
+    if density.additive and density.parts == model.schema.names:
+        return Additive.of(model, asked).factors()
+    raise Unwritten(f"{name} cannot be written down term by term")
+
+
+def _near(model: Model, density: NeighbourDensity, asked: Sequence[Question], lens: Lens | None) -> Near:
+    schema, place = density.statistic.schema, {q.name: j for j, q in enumerate(asked)}
+    if lens is not None:
+        facets = tuple(lens.facets[model.schema.names.index(n)] for n in schema.numeric)
+        return Near.of_density(density, Lens(facets), (), ())
+    codings = {n: coding(model, asked[place[n]]) for n in schema.coded}
+    ranked = [n for n, most in zip(schema.coded, density.metric.ordinal, strict=True) if most > 0]
+    plain = [n for n in schema.coded if n not in ranked]
+    numbers = [Plain(place[n]) for n in schema.numeric] + [Plain(place[n], codings[n].codes) for n in ranked]
+    return Near.of_density(density, Lens(tuple(numbers)), [place[n] for n in plain], [codings[n] for n in plain])
+
+
+def _check_numbers(name: str, numbers: int) -> None:
+    """Refuse early what cannot fit."""
+    if numbers > MOST:
+        raise Unwritten(f"{name} has {numbers:,} numbers, too many for a page")
+
+
+def _check_room(program: Program, rows: bool) -> None:
+    if program.rows and not rows:
+        raise Unwritten("neighbours are looked up in the learned rows, which were to stay out of the page (rows=False)")
+    whole, sizes = len(program.json()["numbers"]["data"]), {}
+    if whole > ROOM:
+        for voice in program.voices:
+            store = Store()
+            voice.json(store)
+            sizes[voice.name] = len(store.json()["data"])
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise Unwritten(
+            f"its numbers take {whole / 1e6:.1f} MB ({largest} alone {sizes[largest] / 1e6:.1f}), too much for a page"
+        )

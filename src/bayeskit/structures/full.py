@@ -22,8 +22,8 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.covariance import SHAPES, refuse_singular
 from bayeskit.structures.joint import Joint, Own
 from bayeskit.structures.mixed import mixed
-from bayeskit.structures.normals import Cells, Normals
-from bayeskit.structures.numbers import Numbers
+from bayeskit.structures.normals import LOG_2, LOG_2PI, Cells, Factor, Normals
+from bayeskit.structures.numbers import Numbers, present
 
 TINY = 2.0**-900
 
@@ -181,7 +181,7 @@ class FullDensity:
 
     def _log(self, z: Float, codes: Int, own: Own | None) -> Float:
         if not self.normals.numbers.columns:
-            return self.joint.log(codes, own)
+            return self.joint.log(codes, own) if self.joint.columns else np.zeros((len(z), self.classes))
         if not self.joint.columns:
             return self._numbers(z, None, own)
         return mixed(self.joint, self.normals, z, codes, own)
@@ -202,6 +202,8 @@ class FullDensity:
         """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
         z, codes = self._read(block)
         mine = self._own(block, z, codes) if own else None
+        if mine is None and not self.joint.columns:
+            return self._chained(z, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
         coded = {name: j for j, name in enumerate(self.joint.columns)}
         seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
@@ -219,6 +221,27 @@ class FullDensity:
             with np.errstate(invalid="ignore"):
                 out[:, place[name]] = np.where(np.isneginf(after), -np.inf, after - before)
             before = after
+        return out
+
+    def _chained(self, z: Float, names: Sequence[str]) -> Float:
+        """The same of numbers alone: one factor in the order of revealing holds all conditional densities.
+
+        With x = mean + L u, log p(x_j | those before, c) = -u_j^2 / 2 - log L_jj, and a constant.
+        """
+        columns = self.normals.numbers.columns
+        order = np.array([columns.index(name) for name in names if name in columns], dtype=np.int64)
+        place = [self.parts.index(columns[j]) for j in order.tolist()]
+        out = np.zeros((len(z), len(self.parts), self.classes))
+        for there, rows in present(z):
+            some = order[there[order]]
+            if len(some):
+                matrix, numbers = self.normals.covariance.matrix, self.normals.numbers
+                factor = Factor.of(some, matrix, numbers.mean, numbers.shift)
+                white = factor.whiten(z[rows])  # (n, K, o)
+                size = np.log(np.diagonal(factor.inverse, axis1=1, axis2=2))  # (K, o) -log L_jj
+                log = size - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[some] * LOG_2
+                which = np.array(place)[there[order]]
+                out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
     def reach(self, block: Block, own: bool = False) -> Float:

@@ -1,0 +1,176 @@
+"""Trials: the values of each column that are worth trying when a decision is to be turned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float
+from bayeskit.data.block import Block
+from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.model import Model
+from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.sliced import Sliced
+
+TRIED = 96  # values along a continuous column
+MOST = 1000  # values of a table
+TAIL = 1e-6  # share of a column's values that are too unusual to be tried
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Values of a number column."""
+
+    values: Sequence[float]  # sorted
+    spread: float
+    middle: float
+    dense: bool = False  # whether values between them may be tried too
+
+    @classmethod
+    def along(cls, alone: Marginal) -> Numbers:
+        """The usual values of a column, as finely as its density bends."""
+        low, high = alone.usual(TAIL)
+        values = np.asarray(alone.values, dtype=np.float64)
+        pooled = alone.shares @ alone.prior
+        middle = float(values @ pooled)
+        spread = float(np.sqrt((values - middle) ** 2 @ pooled))
+        inside = values[(values >= low) & (values <= high)]
+        if alone.continuous:  # between them it is looked closer where a decision turns
+            inside = inside[:: -(-len(inside) // TRIED)]
+        return cls(inside.tolist(), spread, middle, alone.continuous)
+
+    @classmethod
+    def among(cls, known: Float) -> Numbers:
+        """Values that were seen, at most a thousand of them."""
+        values = np.unique(known)
+        some = values[np.unique(np.linspace(0, len(values) - 1, MOST).astype(np.int64))]
+        return cls(some.tolist(), float(known.std()), float(known.mean()))
+
+    def whole(self) -> Numbers:
+        """Of a column that holds whole numbers only, if there are not too many."""
+        low, high = np.ceil(self.values[0]), np.floor(self.values[-1])
+        every = np.arange(low, high + 1) if high - low < MOST else np.unique(np.rint(self.values))
+        return replace(self, values=every.astype(np.int64).tolist(), dense=False) if len(every) else self
+
+    def nearest(self, there: Bool, held: float | None) -> int:
+        """Which of some values is the nearest."""
+        start = self.middle if held is None else held
+        return int(np.argmin(np.where(there, np.abs(np.array(self.values) - start), np.inf)))
+
+    def distance(self, held: float | None, place: int) -> float:
+        return 1.0 if held is None else abs(self.values[place] - held) / max(self.spread, 1e-300)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A number column that is read as the interval it lies in: the nearest value of each, on either side of a cut."""
+
+    cuts: Float  # (m,)
+    integers: bool = False
+
+    @property
+    def values(self) -> Sequence[float]:
+        if self.integers:
+            return sorted({int(c) + step for c in np.floor(self.cuts) for step in (0, 1)})
+        return [float(value) for c in self.cuts for value in (c, np.nextafter(c, np.inf))]
+
+    def whole(self) -> Intervals:
+        """Of a column that holds whole numbers only."""
+        return replace(self, integers=True)
+
+    def nearest(self, there: Bool, held: float | None) -> int:
+        start = float(np.median(self.cuts)) if held is None else held
+        return int(np.argmin(np.where(there, np.abs(np.array(self.values) - start), np.inf)))
+
+    def distance(self, held: float | None, place: int) -> float:
+        """How many cuts lie between."""
+        if held is None:
+            return 1.0
+        cells = np.searchsorted(self.cuts, [held, self.values[place]])
+        return float(abs(int(cells[1]) - int(cells[0])))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of a column; the likeliest is the nearest, unless they are in order."""
+
+    values: Sequence[Any]
+    usual: Float  # (m,) how usual each is
+    ordered: bool
+
+    def whole(self) -> Levels:
+        return self
+
+    def nearest(self, there: Bool, held: Any) -> int:
+        steps = [self.distance(held, i) for i in range(len(self.values))] if self._known(held) else -self.usual
+        return int(np.argmin(np.where(there, steps, np.inf)))
+
+    def distance(self, held: Any, place: int) -> float:
+        return float(abs(self.values.index(held) - place)) if self._known(held) else 1.0
+
+    def _known(self, held: Any) -> bool:
+        return self.ordered and held in self.values
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What to try in each column of a model, and the columns of numbers that offer nothing."""
+
+    columns: dict[str, Numbers | Intervals | Levels]
+    untried: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Model, prior: Any = None, among: Iterable[Block] | None = None) -> Trials:
+        """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which."""
+        schema, alone = model.schema, marginals(model, prior=prior)
+        blocks = _kept(model) if among is None else list(among)
+        cuts = _cuts(model)
+        found: dict[str, Numbers | Intervals | Levels] = {}
+        untried = []
+        for name in schema.names:
+            column, silent = schema[name], name in model.constant
+            if column.numeric and name in alone:
+                found[name] = Numbers.along(alone[name])
+            elif column.numeric and name in cuts:
+                if cuts[name]:
+                    found[name] = Intervals(np.array(cuts[name]))
+            elif column.numeric and not silent:
+                known = np.concatenate([np.empty(0), *(np.asarray(b.numbers((name,))[0].column(0)) for b in blocks)])
+                known = known[~np.isnan(known)]
+                if len(known):
+                    found[name] = Numbers.among(known)
+                else:
+                    untried.append(name)
+            elif column.coded and not column.numeric:
+                found[name] = _levels(model, name, alone.get(name))
+        return cls(found, tuple(untried))
+
+    def spread(self, name: str) -> float:
+        """The deviation of a number column, 1 of another."""
+        return getattr(self.columns[name], "spread", 1.0)
+
+
+def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:
+    keys = [key for key, value in zip(*_named(model, name), strict=True) if value is not None]
+    same = [value for family, value in keys if family == keys[0][0]]  # a column of a table has values of one type
+    share = {} if alone is None else dict(zip(alone.values, (alone.shares @ alone.prior).tolist(), strict=True))
+    usual = np.array([share.get(value, 1.0 if alone is None else 0.0) for value in same])
+    return Levels(same, usual, model.schema[name].kind == "ordinal")
+
+
+def _named(model: Model, name: str) -> tuple[Sequence[Any], Sequence[Any]]:
+    levels = model.counted.domain.levels[name]
+    return levels.keys, levels.values
+
+
+def _cuts(model: Model) -> dict[str, tuple[float, ...]]:
+    parts = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
+    return {name: cuts for part in parts if isinstance(part, Sliced) for name, cuts in part.slices.cuts.items()}
+
+
+def _kept(model: Model) -> list[Block]:
+    parts = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
+    return [part.block() for part in parts if isinstance(part, Rows)]
