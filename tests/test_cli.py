@@ -9,18 +9,23 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
+from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.cli.app import main
 from bayeskit.cli.example import clinic
+from bayeskit.estimators.gathering import gathered
 
 VISITS = clinic(600).append_column("id", pa.array([f"{i:04d}" for i in range(600)]))
 FEATURES = VISITS.drop_columns(["id"])
@@ -64,6 +69,13 @@ def model(here: Path) -> str:
     return "m.bayes"
 
 
+@pytest.fixture
+def pool(here: Path) -> str:
+    csv.write_csv(FEATURES.slice(0, 120), "few.csv")
+    bk.AutoBayes(max_candidates=4).fit(FEATURES.slice(0, 120), "diagnosis").save(here / "auto.bayes")
+    return "auto.bayes"
+
+
 def digest(*parts: pa.Table) -> str:
     return bk.NaiveBayes().fit(pa.concat_tables(parts), "diagnosis").model_.digest
 
@@ -84,13 +96,38 @@ def test_a_user_learns_updates_forgets_and_predicts(here: Path) -> None:
     assert (predict.returncode, predict.stdout) == (0, "300 rows answered in out.csv\n")
 
 
-def test_help_and_rule_and_inspect_never_load_scikit_learn(model: str) -> None:
+def test_several_million_rows_pass_through_little_memory(tmp_path: Path) -> None:
+    """105 different rows, each as often as its remainders occur together: the model is that of as many weights."""
+    rows = 3_000_000
+    duckdb.sql(f"select i % 7 as a, (i % 5) / 2 as x, 'c' || (i % 3) as class from range({rows}) t(i)").write_parquet(
+        str(tmp_path / "many.parquet")
+    )
+    i = np.arange(105)
+    weight = rows // 105 + (i < rows % 105)
+    few = pa.table({"a": i % 7, "x": (i % 5) / 2, "class": [f"c{k % 3}" for k in i], "w": weight.astype(float)})
+    expected = bk.NaiveBayes().fit(few, "class", sample_weight="w")
+    for line in ("fit many.parquet -t class", "predict many.bayes many.parquet -o out.parquet"):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bayeskit.cli", *line.split(), "-q", "--memory", "500MB"],
+            env=ENVIRONMENT,
+            cwd=tmp_path,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+        assert used.ru_maxrss < 700_000  # KB
+    assert bk.load(tmp_path / "many.bayes").model_.digest == expected.model_.digest
+    found = pq.read_table(tmp_path / "out.parquet", columns=["P(c1)"])["P(c1)"].to_numpy()
+    np.testing.assert_array_equal(found, expected.predict_proba(few.drop_columns(["w"]))[np.arange(rows) % 105, 1])
+
+
+def test_help_rule_inspect_and_predict_never_load_scikit_learn(model: str) -> None:
     spy = "import sys\nfrom bayeskit.cli.app import main\ntry: main()\nfinally: print('sklearn' in sys.modules)"
     for words in (
         ["--help"],
         ["fit", "--help"],
         ["rule", "--prior", "0.5", "--likelihood", "1", "--evidence", "1"],
         ["inspect", model],
+        ["predict", model, "all.parquet", "--keep", "id", "-o", "out.csv", "--reasons", "2", "--evidence"],
     ):
         found = subprocess.run([sys.executable, "-c", spy, *words], env=ENVIRONMENT, capture_output=True, text=True)
         assert found.stdout.splitlines()[-1] == "False", words
@@ -109,8 +146,13 @@ def test_standard_input_is_read_and_standard_output_written(here: Path, model: s
     assert lines[1].startswith('"0000",')
 
 
-def test_progress_is_shown_on_a_terminal_only(here: Path) -> None:
-    words = ["fit", "all.parquet", "-t", "diagnosis", "--ignore", "id"]
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [([], "rows/s"), (["-m", "auto", "--set", "max_candidates=1"], "fit 1 of 1")],
+    ids=["rows", "fits"],
+)
+def test_progress_is_shown_on_a_terminal_only(here: Path, more: list[str], said: str) -> None:
+    words = ["fit", "all.parquet", "-t", "diagnosis", "--ignore", "id", *more]
     leader, follower = pty.openpty()
     shown = subprocess.run(
         [sys.executable, "-m", "bayeskit.cli", *words],
@@ -122,7 +164,7 @@ def test_progress_is_shown_on_a_terminal_only(here: Path) -> None:
     told = os.read(leader, 100_000).decode()
     os.close(leader)
     assert shown.returncode == 0
-    assert "rows/s" in told
+    assert said in told
     assert typed(*words).stderr == ""
 
 
@@ -184,16 +226,55 @@ def test_models_are_found_by_name(run: Any, name: str, public: str) -> None:
     assert pq.read_metadata("out.parquet").num_rows == 600
 
 
-def test_pooled_models_are_learned_saved_and_asked(run: Any) -> None:
-    csv.write_csv(FEATURES.slice(0, 120), "few.csv")
-    assert run("fit", "few.csv", "-t", "diagnosis", "-m", "auto", "-o", "auto.bayes", "-q") == (0, "", "")
-    assert run("predict", "auto.bayes", "all.parquet", "--keep", "id", "-o", "out.parquet", "-q") == (0, "", "")
+def test_pooled_models_are_learned_saved_and_asked(run: Any, pool: str) -> None:
+    assert run("predict", pool, "all.parquet", "--keep", "id", "--reasons", "2", "-o", "out.parquet", "-q")[0] == 0
     found = pq.read_table("out.parquet")
-    expected = bk.load("auto.bayes").predict_proba(FEATURES.drop_columns(["diagnosis"]))
+    expected = bk.load(pool).predict_proba(FEATURES.drop_columns(["diagnosis"]))
     assert found["P(flu)"].to_pylist() == pytest.approx(expected[:, 1].tolist())
-    assert run("predict", "auto.bayes", "few.csv", "--reasons", "2")[0] == 3
-    assert run("explain", "auto.bayes", "few.csv", "--row", "2")[1].startswith("row 2\n")
-    assert run("inspect", "auto.bayes")[0] == 0
+    shares = bk.load(pool).explain(FEATURES.slice(0, 1)).evidence(0)[1:]
+    assert found["reasons"][0].as_py().split()[1].rstrip(",") == f"{max(shares):+.2f}"
+    assert run("explain", pool, "few.csv", "--row", "2")[1].startswith("row 2\n")
+    code, _, err = run("predict", pool, "few.csv", "--evidence")
+    assert (code, "has no density of rows" in err) == (3, True)
+
+
+def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the members have counted is what it was, and the journal says what was done; rows come in portions."""
+    monkeypatch.setattr("bayeskit.estimators.gathering.PORTION", 100)
+    before = bk.load(pool)
+    assert "learned 300 rows; the model has 420 rows" in run("update", pool, "second.csv", "--ignore", "id")[1]
+    assert run("forget", pool, "second.csv", "--ignore", "id", "-q") == (0, "", "")
+    after = bk.load(pool)
+    assert after.encoder_.model_.digest == before.encoder_.model_.digest
+    digests = [[m.classifier.model_.digest for m in model.members_] for model in (before, after)]
+    assert digests[0] == digests[1]
+    told = json.loads(run("inspect", pool, "--json")[1])
+    assert [(line["operation"], line["rows"]) for line in told["journal"]] == [("update", 300), ("forget", 300)]
+    assert told["candidates"][0]["weight"] > 0
+    assert "forget  300 rows" in run("inspect", pool)[1]
+    Path("never.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,barking,true,cold\n")
+    held = Path(pool).read_bytes()
+    assert (run("forget", pool, "never.csv")[0], Path(pool).read_bytes()) == (3, held)
+
+
+def test_pooled_models_learn_from_files(pool: str) -> None:
+    alone = bk.AutoBayes(max_candidates=4).fit("few.csv", "diagnosis")
+    assert [m.classifier.model_.digest for m in alone.members_] == [
+        m.classifier.model_.digest for m in bk.load(pool).members_
+    ]
+    before = alone.encoder_.model_.digest
+    with pytest.raises(bk.errors.SchemaError, match="id"):
+        alone.partial_fit("second.csv", "diagnosis")
+    assert alone.encoder_.model_.digest == before
+
+
+def test_pooled_models_are_merged_if_they_see_rows_alike(run: Any, pool: str) -> None:
+    assert run("merge", pool, pool, "-o", "twice.bayes", "-q") == (0, "", "")
+    assert bk.load("twice.bayes").encoder_.model_.counted.weight == 240
+    csv.write_csv(FEATURES.slice(300, 120), "others.csv")
+    run("fit", "others.csv", "-t", "diagnosis", "-m", "auto", "-o", "other.bayes", "-q")
+    code, _, err = run("merge", pool, "other.bayes", "-o", "both.bayes")
+    assert (code, "fit one and let it learn the other rows" in err) == (3, True)
 
 
 def test_weights_count(run: Any) -> None:
@@ -223,7 +304,7 @@ def test_bad_lines_left_out_are_told(run: Any) -> None:
     Path("bad.csv").write_text("v,class\n1,a\n2,a,x\n2,a\n7,b\n")
     assert run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "-q") == (0, "", "")
     out = run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip", "--json")[1]
-    assert "1 bad lines" in json.loads(out)["notes"][0]
+    assert "1 bad line was left out" in json.loads(out)["notes"][0]
     assert "line 3" in run("fit", "bad.csv", "-t", "class", "--bad-lines", "skip")[2]
     assert run("fit", "bad.csv", "-t", "class")[0] == 3
 
@@ -244,6 +325,13 @@ def test_predict_gives_the_answers_of_the_model(run: Any, model: str) -> None:
     assert found["id"].to_pylist() == VISITS["id"].to_pylist()
     assert found["P(flu)"].to_pylist() == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
     assert found["log_evidence"].to_pylist() == bk.load(model).log_evidence(FEATURES).tolist()
+
+
+def test_answers_on_standard_output_may_be_json(run: Any, model: str) -> None:
+    found = json.loads(run("predict", model, "all.parquet", "--keep", "id,pulse", "--json")[1])
+    assert [row["id"] for row in found] == VISITS["id"].to_pylist()
+    assert [row["pulse"] for row in found] == VISITS["pulse"].to_pylist()
+    assert [row["P(flu)"] for row in found] == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
 
 
 def test_predict_takes_costs_and_a_prior(run: Any, model: str) -> None:
@@ -297,14 +385,71 @@ def test_inspect_shows_the_journal(run: Any, model: str) -> None:
 
 
 def test_report_writes_a_page(run: Any, here: Path) -> None:
-    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "-o", "page.html")
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--folds", "3", "-o", "p.html")
     code, out, _ = run(*words, "--title", "Visits", "--json")
-    page = (here / "page.html").read_text(encoding="utf-8")
+    page = (here / "p.html").read_text(encoding="utf-8")
     alone = json.loads(run("evaluate", *words[1:-2], "--json")[1])
     assert code == 0
     assert json.loads(out)["measures"] == alone["measures"]
     assert "<h1>Visits</h1>" in page
     assert 'id="program"' in page
+
+
+def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> None:
+    words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "--set", "max_candidates=2")
+    told = json.loads(run(*words, "--method", "holdout", "--sample", "150", "--json")[1])
+    assert told["model"] == "AutoBayes"
+    assert "150 of 600 rows were drawn at random" in told["notes"][0]
+    assert sum(sum(row.values()) for row in told["confusion"].values()) == 50
+    assert (here / "report.html").stat().st_size > 10_000
+
+
+def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the smallest hashes, in their order; another seed draws others."""
+    found, rows = gathered(here / "all.parquet", most=50)
+    monkeypatch.setattr("bayeskit.engines.duckdb.ROWS", 64)
+    assert gathered(here / "all.parquet", most=50)[0].equals(found)
+    ids = found["id"].to_pylist()
+    assert (rows, len(set(ids)), ids) == (600, 50, sorted(ids))
+    assert gathered(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
+    assert gathered(here / "all.parquet")[0].num_rows == 600
+
+
+def test_a_sample_is_drawn_from_everywhere(here: Path) -> None:
+    """Each row about as often as another: 40 samples of 150 in 600 rows, 10 times each on average, deviation 2.7."""
+    times = Counter(
+        i for seed in range(40) for i in gathered(here / "all.parquet", most=150, seed=seed)[0]["id"].to_pylist()
+    )
+    assert sum(times.values()) == 6000
+    assert len(times) >= 598
+    assert max(times.values()) <= 25
+
+
+@pytest.mark.parametrize("unpacked", [8, 10**9], ids=["in memory", "in passes"])
+def test_a_model_file_is_judged_by_new_rows(
+    run: Any, model: str, unpacked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: every row of the second half asked, and compared with the truth."""
+    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", unpacked)
+    told = json.loads(run("evaluate", model, "second.csv", "--ignore", "id", "--json")[1])
+    second = FEATURES.slice(300)
+    truth, fitted = second["diagnosis"].to_pylist(), bk.load(model)
+    right = sum(a == b for a, b in zip(fitted.predict(second), truth, strict=True))
+    found = {m["measure"]: m["value"] for m in told["measures"]}
+    assert found["accuracy"] == pytest.approx(right / 300)
+    assert found["log_loss"] == pytest.approx(log_loss(truth, fitted.predict_proba(second)))
+    area = roc_auc_score(truth, fitted.predict_proba(second), multi_class="ovr")
+    assert found["auc"] == pytest.approx(area, abs=1e-3)
+
+
+def test_a_model_file_is_judged_by_classes_it_never_learned(run: Any, model: str) -> None:
+    """A class without probability is a wrong answer; texts that look like numbers stay what the model learned."""
+    Path("new.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,7,true,cold\n40,39,80,,,plague\n")
+    told = json.loads(run("evaluate", model, "new.csv", "--json")[1])
+    assert sum(told["confusion"]["plague"].values()) == 1
+    assert told["confusion"]["plague"]["plague"] == 0
+    for words in (["--folds", "3"], ["-m", "tan"], ["--smoothing", "0"]):
+        assert "judged as it is" in run("evaluate", model, "new.csv", *words)[2]
 
 
 def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
@@ -320,6 +465,14 @@ def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
     assert code == 0
     assert sum(row[label] for label, row in told["confusion"].items()) == right
     assert next(m["value"] for m in told["measures"] if m["measure"] == "accuracy") == pytest.approx(right / 60)
+
+
+def test_a_query_is_judged(run: Any, model: str) -> None:
+    query = "select * exclude (id) from 'all.parquet' where id >= '0300'"
+    words = ["evaluate", "--sql", query, "-t", "diagnosis", "--method", "holdout", "--json"]
+    assert sum(sum(row.values()) for row in json.loads(run(*words)[1])["confusion"].values()) == 100
+    found = json.loads(run("evaluate", model, "--sql", query, "--json")[1])
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 300
 
 
 def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -422,6 +575,15 @@ WRONG = {
         "--folds",
     ),
     "an arc that is none": (["network", "learn", "first.csv", "-o", "n.bif", "--required", "ab"], 3, "parent>child"),
+    "a target for a table": (["evaluate", "first.csv"], 2, "--target"),
+    "two tables": (["evaluate", "first.csv", "second.csv", "-t", "diagnosis"], 3, "no model file"),
+    "a pool on a cluster": (["fit", "lake", "-t", "x", "-m", "auto", "--engine", "spark"], 3, "not learned on Spark"),
+    "answers of a cluster without a place": (["predict", "m.bayes", "lake", "--engine", "spark"], 3, "--output"),
+    "answers of a cluster in a file": (
+        ["predict", "m.bayes", "lake", "--engine", "spark", "-o", "first.csv"],
+        3,
+        "there already",
+    ),
     "an engine that is none": (["fit", "first.csv", "-t", "diagnosis", "--engine", "flink"], 3, "auto or spark"),
 }
 

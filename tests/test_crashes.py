@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,22 +97,26 @@ def test_a_killed_predict_leaves_no_part_of_a_file(tables: Path, tmp_path: Path)
     assert not target.exists() or pq.read_table(target).num_rows == 10_000
 
 
-@pytest.mark.parametrize("command", ["fit", "update", "predict"])
-def test_a_full_disk_leaves_the_old_file(tables: Path, tmp_path: Path, command: str) -> None:
-    """No file may grow beyond a few bytes, as on a disk that is full."""
-    model, other = tmp_path / "m.bayes", str(tables / "other.parquet")
-    bk.NaiveBayes().fit(HALF, "diagnosis").save(model)
-    target = tmp_path / "out.parquet" if command == "predict" else model
-    if command == "predict":
-        target.write_bytes(b"the old answers")
+def words_of(command: str, model: Path, other: str, target: Path) -> list[str]:
     words = {
         "fit": ["fit", other, "-t", "diagnosis", "-o", str(model)],
         "update": ["update", str(model), other],
         "predict": ["predict", str(model), other, "-o", str(target)],
     }
+    return [sys.executable, "-m", "bayeskit.cli", *words[command], "-q"]
+
+
+@pytest.mark.parametrize("command", ["fit", "update", "predict"])
+def test_a_file_that_may_not_grow_leaves_the_old_one(tables: Path, tmp_path: Path, command: str) -> None:
+    """No file may grow beyond a few bytes, as under a quota."""
+    model, other = tmp_path / "m.bayes", str(tables / "other.parquet")
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(model)
+    target = tmp_path / "out.parquet" if command == "predict" else model
+    if command == "predict":
+        target.write_bytes(b"the old answers")
     before = target.read_bytes()
     run = subprocess.run(
-        [sys.executable, "-m", "bayeskit.cli", *words[command], "-q"],
+        words_of(command, model, other, target),
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
@@ -120,6 +126,49 @@ def test_a_full_disk_leaves_the_old_file(tables: Path, tmp_path: Path, command: 
     assert "an older file is intact" in run.stderr
     assert target.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted({"m.bayes", target.name})
+
+
+MOUNT = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64k tmpfs "$0" && "$@"']
+ON_A_SMALL_DISK = """
+import json, os, pathlib, shutil, subprocess, sys
+disk, model, *words = sys.argv[1:]
+disk, page = pathlib.Path(disk), 4096
+shutil.copy(model, disk / "m.bayes")
+(disk / "out.parquet").write_bytes(b"the old answers")
+filler = open(disk / "filler", "wb", buffering=0)
+try:
+    while True:
+        filler.write(bytes(page))
+except OSError:
+    filler.truncate(filler.tell() - page)  # a page is left: a file can be begun, but not ended
+before = {path.name: path.read_bytes() for path in disk.iterdir()}
+run = subprocess.run(words, capture_output=True, text=True)
+after = {path.name: path.read_bytes() for path in disk.iterdir()}
+print(json.dumps([run.returncode, run.stderr, before == after]))
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """Where a disk of 64 KB is mounted, for the process that mounts it alone."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not shutil.which("unshare") or subprocess.run([*MOUNT, folder, "true"], capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small tmpfs (unshare --user --mount)")
+    return folder
+
+
+@pytest.mark.parametrize("command", ["fit", "update", "predict"])
+def test_a_full_disk_leaves_the_old_file(tables: Path, tmp_path: Path, disk: Path, command: str) -> None:
+    """A real one, that has room for a page and no more."""
+    bk.NaiveBayes().fit(HALF, "diagnosis").save(tmp_path / "m.bayes")
+    words = words_of(command, disk / "m.bayes", str(tables / "other.parquet"), disk / "out.parquet")
+    inner = [sys.executable, "-c", ON_A_SMALL_DISK, str(disk), str(tmp_path / "m.bayes"), *words]
+    run = subprocess.run([*MOUNT, str(disk), *inner], env=ENVIRONMENT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    code, told, intact = json.loads(run.stdout)
+    assert (code, intact) == (4, True), told
+    assert "No space left on device; not saved, an older file is intact" in told
 
 
 def test_two_updates_at_once_both_count(tables: Path, tmp_path: Path) -> None:

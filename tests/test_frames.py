@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.frames import predicted_file
+from bayeskit.estimators.inquiry import Inquiry
 
 VISITS = clinic(300)
 MODEL = bk.NaiveBayes().fit(VISITS, "diagnosis")
@@ -83,14 +85,18 @@ def test_a_matrix_has_no_columns_to_keep() -> None:
         model.predict_frame(np.eye(4))
 
 
+def written(rows: pa.Table, path: Path, keep: Any) -> int:
+    return predicted_file(Inquiry.of(MODEL.model_, rows, "NaiveBayes", keep), path, keep)
+
+
 def test_kept_columns_of_any_type_reach_a_file(tmp_path: Path) -> None:
     """Views of texts, as Polars writes them, too; lists have a place in Parquet only."""
     more = VISITS.slice(0, 3).append_column("note", pa.array(["a", None, "c"], pa.string_view()))
     more = more.append_column("tags", pa.array([[1], [], [2, 3]])).append_column("nothing", pa.nulls(3))
-    assert predicted_file(MODEL, more.drop_columns(["tags"]), tmp_path / "t.csv", ["note", "nothing"]) == 3
+    assert written(more.drop_columns(["tags"]), tmp_path / "t.csv", ["note", "nothing"]) == 3
     assert (tmp_path / "t.csv").read_text().splitlines()[1].startswith('"a",,')
-    assert predicted_file(MODEL, more, tmp_path / "t.parquet", "all") == 3
+    assert written(more, tmp_path / "t.parquet", "all") == 3
     assert pq.read_table(tmp_path / "t.parquet")["tags"].to_pylist() == [[1], [], [2, 3]]
     with pytest.raises(InputError, match=r"'tags'.*Parquet"):
-        predicted_file(MODEL, more, tmp_path / "u.csv", "all")
+        written(more, tmp_path / "u.csv", "all")
     assert not (tmp_path / "u.csv").exists()

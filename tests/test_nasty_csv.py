@@ -122,3 +122,23 @@ def test_a_key_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_an_option_that_cannot_be_is_told(option: dict[str, str]) -> None:
     with pytest.raises(InputError, match=next(iter(option))):
         Reading("a.csv", **option)
+
+
+def test_numbers_spoilt_by_a_word_are_told(tmp_path: Path) -> None:
+    """A type that holds every value is text; nine of ten values say that numbers were meant."""
+    lines = "".join(f"{i},{'ab'[i % 2]}\n" for i in range(9))
+    with pytest.warns(UserWarning, match=r"'v' is read as text because of '\?'; 9 of its 10 values are numbers"):
+        fitted(tmp_path, f"v,class\n{lines}?,a\n")
+
+
+def test_whole_numbers_beyond_64_bits_are_told(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="'v' has whole numbers of more than 18 digits, rounded to the nearest double"):
+        model = fitted(tmp_path, "v,class\n9223372036854775808,a\n2,a\n3,b\n4,b\n")
+    assert model.model_.digest == rows([2.0**63, 2, 3, 4])
+
+
+def test_a_word_among_numbers_that_were_learned_is_told_with_a_cure(tmp_path: Path) -> None:
+    model = fitted(tmp_path, "v,class\n1,a\n2,a\n3,b\n4,b\n")
+    (tmp_path / "new.csv").write_text("v,note\n1,x\n?,y\n")
+    with pytest.raises(InputError, match=r"'v' held numbers when the model was fitted and now has '\?'.*--null"):
+        model.predict_frame(tmp_path / "new.csv", keep="note")

@@ -156,29 +156,52 @@ def test_spark_connect_gives_the_local_model() -> None:
     assert run.stdout.split() == [LOCAL.model_.digest, "4000"], run.stderr[-2000:]
 
 
-def test_the_command_learns_on_spark(tmp_path: Path) -> None:
-    (tmp_path / "lake").mkdir()
-    for i in range(3):
-        part = VISITS.slice(1500 * i, 1500)
-        pq.write_table(part.append_column("id", pa.array(range(part.num_rows))), tmp_path / "lake" / f"{i}.parquet")
-    words = [
-        "fit",
-        "lake",
-        "-t",
-        "diagnosis",
-        "--ignore",
-        "id",
-        "-o",
-        "m.bayes",
-        "--engine",
-        "spark",
-        "--master",
-        "local[2]",
-    ]
+def test_a_partition_that_does_not_come_home_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one: the numbers of those that came are without a gap."""
+    from bayeskit.engines import spark
+
+    mapped = spark._mapped
+    monkeypatch.setattr(spark, "_mapped", lambda *given: mapped(*given).where("partition < 2"))
+    with pytest.raises(bk.errors.InputError, match="the frame has 4000 rows, but Spark's tasks read 2"):
+        bk.NaiveBayes().fit(frame().repartition(3), "diagnosis")
+
+
+def test_a_folder_with_too_few_rows_is_not_left(tmp_path: Path) -> None:
+    from bayeskit.engines.spark import saved
+
+    with pytest.raises(bk.errors.InputError, match="4001 rows were to be answered, but 4000 were written"):
+        saved(frame(), str(tmp_path / "answers"), 4001)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pool_of_models_is_not_asked_on_executors() -> None:
+    few = VISITS.slice(0, 200)
+    pool = bk.AutoBayes(max_candidates=1).fit(few, "diagnosis")
+    with pytest.raises(bk.errors.InputError, match="executors, which have no scikit-learn"):
+        pool.predict_frame(frame(few))
+
+
+def typed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The command on a Spark of its own."""
     environment = {k: v for k, v in os.environ.items() if k != "PYSPARK_PYTHON"}
     environment["PYTHONPATH"] = SETTINGS["spark.executorEnv.PYTHONPATH"]
-    run = subprocess.run(
-        [sys.executable, "-m", "bayeskit.cli", *words], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
+    command = [sys.executable, "-m", "bayeskit.cli", *words, "--engine", "spark", "--master", "local[2]"]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+
+
+def test_the_command_learns_and_predicts_on_spark(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    data = VISITS.append_column("id", pa.array(range(4000)))
+    for i in range(3):
+        pq.write_table(data.slice(1500 * i, 1500), tmp_path / "lake" / f"{i}.parquet")
+    fit = typed("fit", "lake", "-t", "diagnosis", "--ignore", "id", "-o", "m.bayes", folder=tmp_path)
+    assert fit.returncode == 0, fit.stderr[-2000:]
     assert bk.load(tmp_path / "m.bayes").model_.digest == LOCAL.model_.digest
+    predict = typed("predict", "m.bayes", "lake", "--keep", "id", "-o", "answers", folder=tmp_path)
+    assert (predict.returncode, predict.stdout) == (0, "4,000 rows answered in answers\n"), predict.stderr[-2000:]
+    found = pq.read_table(tmp_path / "answers").sort_by("id")
+    assert found["id"].to_pylist() == list(range(4000))
+    assert found["P(flu)"].to_pylist() == LOCAL.predict_proba(VISITS)[:, 1].tolist()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["answers", "lake", "m.bayes"]
+    again = typed("predict", "m.bayes", "lake", "--keep", "id", "-o", "answers", folder=tmp_path)
+    assert (again.returncode, "it is there already" in again.stderr) == (3, True)

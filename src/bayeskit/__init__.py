@@ -34,6 +34,7 @@ _PLACES = {
     "evaluate": "bayeskit.estimators.evaluate",
     "compare": "bayeskit.estimators.compare",
     "cross_population": "bayeskit.estimators.populations",
+    "AsFitted": "bayeskit.evaluation.methods",
     "Holdout": "bayeskit.evaluation.methods",
     "CrossValidation": "bayeskit.evaluation.methods",
     "LeaveOneOut": "bayeskit.evaluation.methods",

@@ -85,27 +85,31 @@ class Answers:
 
     def of_block(self, block: Block, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The answers about rows that are encoded already."""
-        return self.beside(batch, self.model.posterior(block, self.prior), block)
+        proba = self.model.posterior(block, self.prior)
+        evidence = self.model.evidence(block, self.prior) if self.evidence else None
+        return self.beside(batch, proba, evidence, self._explained(block, proba) if self.reasons else None)
 
-    def beside(self, batch: pa.RecordBatch, proba: Float, block: Block | None = None) -> pa.RecordBatch:
-        """The answers that follow from probabilities, (n, K); evidence and reasons need the block, too."""
+    def beside(
+        self, batch: pa.RecordBatch, proba: Float, evidence: Float | None = None, explained: Explanation | None = None
+    ) -> pa.RecordBatch:
+        """The answers that follow from probabilities, (n, K), from log p(row), (n,), and from what columns say."""
         columns = [_as(batch.column(f.name), f.type) for f in self.keep]
         columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
         columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
         if self.costs is not None:
             decision = decide(proba, self.costs, self.model.classes)
             columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
-        if self.evidence and block is not None:
-            columns.append(pa.array(self.model.evidence(block, self.prior)))
-        if self.reasons and block is not None:
-            columns.append(pa.array(self._reasons(block, proba), pa.string()))
+        columns += [] if evidence is None else [pa.array(evidence)]
+        columns += [] if explained is None else [pa.array(self._reasons(explained), pa.string())]
         return pa.record_batch(columns, schema=self.schema)
 
-    def _reasons(self, block: Block, proba: Float) -> list[str]:
-        names = self.model.schema.names
-        terms = self.model.terms(block)
-        explained = Explanation(self.model.classes, self.prior, names, terms, ((),) * block.rows, proba)
-        shares = np.array([explained.evidence(i)[1:] for i in range(block.rows)]).reshape(block.rows, len(names))
+    def _explained(self, block: Block, proba: Float) -> Explanation:
+        names, nothing = self.model.schema.names, ((),) * block.rows
+        return Explanation(self.model.classes, self.prior, names, self.model.terms(block), nothing, proba)
+
+    def _reasons(self, explained: Explanation) -> list[str]:
+        names, rows = explained.parts, len(explained)
+        shares = np.array([explained.evidence(i)[1:] for i in range(rows)]).reshape(rows, len(names))
         most = np.argsort(-shares, axis=1, kind="stable")[:, : self.reasons]
         return [
             ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)

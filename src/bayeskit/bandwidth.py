@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import dct
-from scipy.optimize import brentq
 
 from bayeskit import _core
 from bayeskit.arrays import Float
@@ -101,5 +100,7 @@ def isj(column: BinnedColumn, weights: Float, shift: int = 0) -> float | None:
         cross = np.flatnonzero((signs[:-1] < 0) & (signs[1:] >= 0))
         if not len(cross):
             return None
+        from scipy.optimize import brentq  # a fifth of a second that no other model needs
+
         found = brentq(excess, times[cross[0]], times[cross[0] + 1])
     return float(np.sqrt(found) * (high - low))

@@ -91,6 +91,7 @@ def test_every_type_counts_as_it_does_locally(tmp_path: Path, kind: pa.DataType)
 LATE = [("1", "0.5", 1.0, 0.5), ("1", "word", "1", "word"), ("true", "maybe") * 2, ("NA", "0.5", None, 0.5)]
 
 
+@pytest.mark.filterwarnings("ignore:.*is read as text because of")
 @pytest.mark.parametrize(("first", "last", "value", "end"), LATE)
 def test_a_value_late_in_a_csv_counts_as_it_does_locally(
     tmp_path: Path, first: str, last: str, value: Any, end: Any

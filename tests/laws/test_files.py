@@ -71,6 +71,13 @@ def test_loaded_models_merge(settings: dict[str, object], tmp_path: Path) -> Non
     assert both.model_.digest == fitted(settings, 1, 2).model_.digest
 
 
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_matrix_learned_in_parts_comes_back(width: int, tmp_path: Path) -> None:
+    X, y = np.random.default_rng(0).normal(size=(40, width)), [0, 1] * 20
+    bk.NaiveBayes().fit(X[:20], y[:20]).partial_fit(X[20:], y[20:]).save(tmp_path / "m.bayes")
+    assert bk.load(tmp_path / "m.bayes").model_.digest == bk.NaiveBayes().fit(X, y).model_.digest
+
+
 @every_setting
 def test_two_saves_give_the_same_bytes(settings: dict[str, object], tmp_path: Path) -> None:
     model = fitted(settings, 1)

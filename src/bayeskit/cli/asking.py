@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes
-from bayeskit.cli.places import Rows, opened
+from bayeskit.cli.places import Cluster, Rows, opened
+from bayeskit.errors import InputError
 
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="A .parquet or .csv file; CSV on standard output unless given."),
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="A .parquet or .csv file, on Spark a folder; CSV (or JSON) on standard output unless given.",
+    ),
 ]
 
 
@@ -24,9 +31,39 @@ def register(app: typer.Typer) -> None:
     command(app, explain, "bayeskit explain people.bayes new.csv --row 7 --top 5")
 
 
+@dataclass(frozen=True)
+class Asker:
+    """The model of a file, read without scikit-learn, whose start would take longer than most answers."""
+
+    model: Any
+    kind: str
+    pool: Any = None
+
+    @classmethod
+    def of(cls, file: Path) -> Asker:
+        from bayeskit import network_record, record, store
+
+        kind = store.peek(file).get("model")
+        if kind == network_record.KIND:
+            raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
+        if kind == "AutoBayes":
+            import bayeskit as bk
+
+            pool = bk.load(file)
+            return cls(pool.encoder_.model_, kind, pool)
+        model, kind, _ = record.load(file)
+        return cls(model, kind)
+
+    def about(self, source: Any, keep: Any = (), jobs: int | None = None) -> Any:
+        from bayeskit.estimators.inquiry import Inquiry
+
+        return Inquiry.of(self.model, source, self.kind, keep, jobs, self.pool)
+
+
 def predict(
     file: ModelFile,
     rows: Rows,
+    cluster: Cluster,
     say: Saying,
     output: Output = None,
     keep: Annotated[list[str] | None, typer.Option(help="Columns to carry through: id, or all.")] = None,
@@ -38,17 +75,31 @@ def predict(
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
-    from bayeskit.estimators.frames import predicted_file
+    from bayeskit.engines.spark import saved
+    from bayeskit.estimators.frames import predicted_file, predicted_frame
 
-    classifier = bk.load(file).set_params(n_jobs=jobs)
-    given = prior_of(prior, classifier.classes_.tolist())
-    table = None if costs is None else bk.Costs(costs)
+    asker = Asker.of(file)
+    given = prior_of(prior, asker.model.classes.tolist())
+    wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
     kept = "all" if listed(keep) == ("all",) else listed(keep)
-    to = output or sys.stdout.buffer
-    with notes(say) as told, opened(rows, say, "predicting") as source:
-        done = predicted_file(classifier, source, to, kept, given, costs=table, evidence=evidence, reasons=reasons)
+    if cluster.engine == "spark":
+        _check_folder(output)
+    with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
+        asked = asker.about(source, kept, jobs)
+        if cluster.engine == "spark":
+            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+        else:
+            done = predicted_file(asked, output or sys.stdout.buffer, kept, given, say.json, **wanted)
     if output is not None:
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
+
+
+def _check_folder(output: str | None) -> None:
+    """Refuse what executors cannot write to, before they are called."""
+    if output is None:
+        raise InputError("on Spark the executors write the answers: name a folder for them (--output)")
+    if "://" not in output and os.path.lexists(output):
+        raise InputError(f"{output}: it is there already, and Spark writes a folder; remove it, or choose another name")
 
 
 def explain(
@@ -64,11 +115,11 @@ def explain(
     import bayeskit as bk
     from bayeskit.estimators.frames import some_rows
 
-    classifier = bk.load(file)
-    labels = classifier.classes_.tolist()
+    asker = Asker.of(file)
+    labels = asker.model.classes.tolist()
     with notes(say) as told, opened(rows, say, "reading") as source:
-        some = some_rows(classifier, source, row, count)
-        found = classifier.explain(some, top, prior_of(prior, labels))
+        some = some_rows(asker.about(source), row, count)
+        found = bk.load(file).explain(some, top, prior_of(prior, labels))
     data = [
         {
             "row": row + i,

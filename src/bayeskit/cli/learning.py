@@ -9,16 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
-from bayeskit.cli.options import ModelFile, ModelName, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes
-from bayeskit.cli.places import Cluster, Rows, at_hand, opened
+from bayeskit.cli.options import ModelFile, ModelName, OtherTarget, Sample, Settings, Target, Weight
+from bayeskit.cli.output import Saying, check_place, notes, trying
+from bayeskit.cli.places import Cluster, Rows, brought, opened
+from bayeskit.errors import InputError
+
+MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
 
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="The model file; the source's name with .bayes unless given."),
-]
-OtherTarget = Annotated[
-    str | None, typer.Option("--target", "-t", help="The column with the classes; that of the fit unless given.")
 ]
 
 
@@ -38,13 +38,23 @@ def fit(
     output: Output = None,
     model: ModelName = "naive",
     weight: Weight = None,
+    sample: Sample = None,
 ) -> None:
     """Learn a model from a table and save it."""
     classifier, path = settings.classifier(model), output or _beside(rows.place)
+    check_place(path)
+    pooled = model == "auto"  # which looks at rows again and again
+    if pooled and cluster.engine == "spark":
+        raise InputError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
     with notes(say) as told:
-        with opened(rows, say, "learning", cluster) as source:
-            pooled = model == "auto"  # which looks at rows more than once, in any order
-            classifier.fit(at_hand(source) if pooled else source, target, sample_weight=weight)
+        if pooled:
+            with opened(rows, say, "reading") as source:
+                table = brought(source, MOST if sample is None else sample)
+            with trying(say, 1) as classifier.callback:
+                classifier.fit(table, target, sample_weight=weight)
+        else:
+            with opened(rows, say, "learning", cluster) as source:
+                classifier.fit(source, target, sample_weight=weight)
         classifier.save(path)
     _tell(classifier, path, "learned", told, say)
 
@@ -100,9 +110,11 @@ def _revise(
     target: str | None,
     weight: str | None,
 ) -> None:
+    from bayeskit.estimators.files import core
+
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
         classifier = change(file, source, target, weight)
-    last = classifier.model_.journal[-1]
+    last = core(classifier).model_.journal[-1]
     _tell(classifier, file, f"{done} {last.rows:,.10g} rows", told, say)
 
 
@@ -114,15 +126,25 @@ def _beside(place: str | None) -> Path:
 
 def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
     """What the model is by now, and what was done to it."""
-    summary = classifier.summary()
-    data: dict[str, Any] = {"model": str(path), "notes": told}
-    if hasattr(summary, "digest"):
-        weight = sum(weight for _, weight, _ in summary.classes)
-        done = f"{done}; the model has {weight:,.10g} rows"
-        data |= {
-            "rows": weight,
-            "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
-            "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in summary.columns],
-            "digest": summary.digest,
-        }
-    say.answer(f"{summary}\n\n{done}; saved in {path}", data)
+    from bayeskit.estimators.files import core
+
+    counted = core(classifier).summary()
+    weight = sum(weight for _, weight, _ in counted.classes)
+    data = {
+        "model": str(path),
+        "rows": weight,
+        "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in counted.classes],
+        "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in counted.columns],
+        **candidates(classifier),
+        "notes": told,
+    }
+    if "candidates" not in data:
+        data["digest"] = counted.digest
+    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data)
+
+
+def candidates(classifier: Any) -> dict[str, Any]:
+    """What became of the candidates of a pool, for machines; nothing of another model."""
+    names = ("candidate", "log_loss", "weight", "adds", "why_not")
+    lines = getattr(classifier.summary(), "lines", None)
+    return {} if lines is None else {"candidates": [dict(zip(names, line, strict=True)) for line in lines]}

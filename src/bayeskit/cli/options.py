@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,19 @@ CostsFile = Annotated[
 ]
 
 
-ModelName = Annotated[str, typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        help="Most rows to take, drawn at random, by a model that keeps them at hand; 0 is all.",
+        min=0,
+        rich_help_panel=PANEL,
+    ),
+]
+ModelOption = typer.Option("--model", "-m", help=f"One of {', '.join(OFFERED)}.", rich_help_panel=PANEL)
+ModelName = Annotated[str, ModelOption]
+OtherTarget = Annotated[
+    str | None, typer.Option("--target", "-t", help="The column with the classes; that of the model file unless given.")
+]
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,11 @@ class Settings:
     ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.", rich_help_panel=PANEL)] = -1
 
+    @property
+    def given(self) -> bool:
+        """Whether any was."""
+        return any(getattr(self, f.name) not in (None, [], ()) for f in fields(self) if f.name != "jobs")
+
     def classifier(self, name: str) -> Any:
         """The classifier by the name a user types, with those settings that were given."""
         if name not in OFFERED:
@@ -90,7 +107,9 @@ class Settings:
         for setting in wanted:
             if setting not in taken:
                 known = ", ".join(p for p in taken if p != "n_jobs")
-                raise InputError(f"--model {name} has no setting {setting!r}; it has: {known}")
+                raise InputError(
+                    f"--model {name} has no setting {setting!r}; it has: {known}. Other models have others"
+                )
         return kind(**wanted, **({"n_jobs": self.jobs} if "n_jobs" in taken else {}))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import sys
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +36,12 @@ class Saying:
             print(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
         elif not self.quiet:
             print(text)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file in a folder that is not there, before the work is done."""
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
 
 
 @contextmanager
@@ -78,6 +86,34 @@ def progress(title: str, say: Saying, source: Any) -> Iterator[Callable[[int], o
             shown.update(task, advance=rows, speed=shown.tasks[0].speed or 0.0)
 
         yield more
+
+
+@contextmanager
+def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Which candidate of which fit is tried, and the time left, likewise; AutoBayes calls it."""
+    if say.silent or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    shown = Progress(
+        TextColumn("fit {task.fields[fit]} of {task.fields[fits]}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("trying {task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with shown:
+        task = shown.add_task("", total=fits, fit=0, fits=fits)
+
+        def now(done: int, of: int, name: str) -> None:
+            fit = shown.tasks[0].fields["fit"] + (done == 0)
+            shown.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
+
+        yield now
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -111,16 +112,22 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
         yield frame.drop(*listed(rows.ignore))
 
 
-def at_hand(source: Any) -> Any:
+def at_hand(source: Any, known: Any = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
-    import pyarrow as pa
-
-    from bayeskit.engines.engine import engine_for
     from bayeskit.engines.files import bytes_of
+    from bayeskit.estimators.gathering import gathered
 
-    if bytes_of(source) * UNPACKED > source.size:
-        return source
-    engine = engine_for(source)
-    schema = engine.schema(source)
-    batches = list(engine.map(source, schema.names, lambda batch, start: batch))
-    return pa.Table.from_batches(batches) if batches else schema.empty_table()
+    return source if bytes_of(source) * UNPACKED > source.size else gathered(source, known)[0]
+
+
+def brought(source: Any, most: int | None, seed: int = 0) -> Any:
+    """All rows in memory, or a random sample of them if they are more than so many, which is told."""
+    from bayeskit.estimators.gathering import gathered
+
+    table, rows = gathered(source, most=most, seed=seed)
+    if table.num_rows < rows:
+        warnings.warn(
+            f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",
+            stacklevel=2,
+        )
+    return table

@@ -26,9 +26,12 @@ def inspect(file: ModelFile, say: Saying) -> None:
     from bayeskit.explain.summary import Summary
 
     told = store.peek(file).get("model")
-    if told in (network_record.KIND, "AutoBayes"):  # several tables, or several models
-        found = bk.load(file)
-        say.answer(found.summary() if hasattr(found, "summary") else found, {"kind": told})
+    if told == network_record.KIND:
+        network = bk.load(file)
+        say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges})
+        return
+    if told == "AutoBayes":
+        _inspect_pool(bk.load(file), say)
         return
     model, kind, settings = record.load(file)
     summary = Summary.of(model)
@@ -41,6 +44,28 @@ def inspect(file: ModelFile, say: Saying) -> None:
         "target": model.schema.target,
         **asdict(summary),
         "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
+        "journal": [asdict(entry) for entry in model.journal],
+    }
+    say.answer(text, data)
+
+
+def _inspect_pool(pool: Any, say: Saying) -> None:
+    """What a pool holds: its members, and what the one that reads rows knows of them."""
+    from bayeskit.cli.learning import candidates
+    from bayeskit.explain.summary import Summary
+
+    model = pool.encoder_.model_
+    known = Summary.of(model)
+    journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
+    classes = [{"label": c, "weight": w, "prior": p} for c, w, p in known.classes]
+    shown = ", ".join(f"{c['label']} ({c['weight']:,.10g} rows)" for c in classes)
+    text = f"{pool!r}\ntarget {model.schema.target!r}; classes {shown}\n\n{pool.summary()}\n\n{journal}"
+    data = {
+        "kind": type(pool).__name__,
+        "target": model.schema.target,
+        "classes": classes,
+        "columns": [{n: c[n] for n in ("name", "kind", "why")} for c in known.columns],
+        **candidates(pool),
         "journal": [asdict(entry) for entry in model.journal],
     }
     say.answer(text, data)

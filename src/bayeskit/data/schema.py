@@ -161,7 +161,8 @@ class Schema:
             raise SchemaError(different_names(self.names, other.names))
         columns: Sequence[Column]
         if isinstance(self.columns, Alike) and isinstance(other.columns, Alike) and self.names:
-            columns = replace(self.columns, like=_unify(self.columns[0], other[self.names[0]]))
+            like = _unify(self.columns[0], other[self.names[0]])
+            columns = replace(self.columns, like=replace(like, name=""))
         else:
             columns = tuple(_unify(c, other[c.name]) for c in self.columns)
         label = _common(self.label, other.label)

@@ -28,6 +28,28 @@ TYPES = {  # each holds when every value matches; the first that fits is taken
 }
 PLAIN = {"text": "VARCHAR", "number": "DOUBLE"}  # DuckDB would take "yes" for a truth value, too
 SHOWN = 5
+FIRST = 10_000  # rows that rule types out; one is taken only if all rows have it
+DIGITS = 18  # of whole numbers that surely fit in 64 bits
+WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
+MOSTLY = 0.9  # share of numbers from which a column of text is told
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a pass over a column has found."""
+
+    fits: Mapping[str, bool | None]  # by kind whether all values are of it; None where there are none
+    damaged: bool
+    long: bool  # whether some whole number has many digits
+    count: int  # values
+    numbers: int  # of them that are numbers
+    other: str | None  # a value that is none
+
+    @classmethod
+    def of(cls, found: Sequence[Any]) -> _Seen:
+        width = len(TYPES)
+        damaged, long, *rest = found[width:]
+        return cls(dict(zip(TYPES, found[:width], strict=True)), bool(damaged), bool(long), *rest)
 
 
 @dataclass(frozen=True)
@@ -60,39 +82,75 @@ class Delimited:
         names = self.names
         if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
             return Table(self._read({name: PLAIN[known[name]] for name in names}))
-        tests = ", ".join(f"{_test(kind, pattern, quoted(n))}" for n in names for kind, pattern in TYPES.items())
-        odd = ", ".join(f"bool_or(contains({quoted(n)}, chr(0)))" for n in names)
         skip = ", store_rejects=true" * (self.reading.bad_lines == "skip")
-        ((*found,),) = connection.execute(f"select {tests}, {odd} from {self._read({}, skip)}").fetchall()
+        first = self._seen(connection, f"(from {self._read({})} limit {FIRST})", known, {})
+        found = self._seen(connection, self._read({}, skip), known, first)
         if skip:
             self._tell(connection)
-        width = len(TYPES)
-        types, empty = {}, []
-        for j, name in enumerate(names):
-            fits = dict(zip(TYPES, found[j * width : (j + 1) * width], strict=True))
-            if found[len(names) * width + j]:
-                raise InputError(f"{self.reading.place}: column {name!r} holds NUL characters; the file is damaged")
-            types[name] = self._type(name, fits, known.get(name))
-            if fits["KEY"] is None and name not in known:  # no value to judge by
-                empty.append(name)
-        return Table(self._read(types), tuple(empty))
+        types = {name: self._type(name, seen, known.get(name)) for name, seen in found.items()}
+        return Table(self._read(types), tuple(n for n, seen in found.items() if not seen.count and n not in known))
 
-    def _type(self, name: str, fits: Mapping[str, bool | None], known: str | None) -> str:
+    def _seen(
+        self, connection: Any, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
+    ) -> dict[str, _Seen]:
+        """What a pass finds about every column; what the first rows have ruled out need not be asked again."""
+        names = self.names
+        tests = ", ".join(test for n in names for test in self._tests(n, known.get(n), first.get(n)))
+        ((*found,),) = connection.execute(f"select {tests} from {rows}").fetchall()
+        width = len(found) // len(names)
+        return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
+
+    def _tests(self, name: str, known: str | None, first: _Seen | None) -> list[str]:
+        """What to find out about a column, as ``_Seen`` has it."""
+        column = quoted(name)
+        out = {"text": set(TYPES), "key": set(TYPES) - {"KEY"}}.get(known or "", {"KEY"})
+        out |= {kind for kind, fits in (first.fits if first else {}).items() if fits is False}
+        number = f"regexp_full_match({column}, {literal(TYPES[self._number])})"
+        maybe = known == "number" or first is None or 2 * first.numbers >= first.count  # else why it is text is plain
+        long = f"length({column}) > {DIGITS} and regexp_full_match({column}, {literal(WHOLE_NUMBER)})"
+        return [
+            *("false" if kind in out else _test(kind, pattern, column) for kind, pattern in TYPES.items()),
+            f"bool_or(contains({column}, chr(0)))",
+            "false" if self._number in out else f"bool_or({long})",
+            f"count({column})",
+            f"count(*) filter (where {number})" if maybe else "0",
+            f"min({column}) filter (where not {number})" if maybe else "null",
+        ]
+
+    @property
+    def _number(self) -> str:
+        return "COMMA" if self.reading.decimal == "," else "DOUBLE"
+
+    def _type(self, name: str, seen: _Seen, known: str | None) -> str:
         """A column known to hold text stays text, a key stays as it is, and one known for numbers may be empty."""
+        where, fits = f"{self.reading.place}: column {name!r}", seen.fits
+        if seen.damaged:
+            raise InputError(f"{where} holds NUL characters; the file is damaged")
         if known == "text":
             return "VARCHAR"
         if known == "key":
             return "BIGINT" if fits["KEY"] else "VARCHAR"
-        if fits["KEY"] is None:
+        if not seen.count:
             return "DOUBLE" if known == "number" else "VARCHAR"
-        number = "COMMA" if self.reading.decimal == "," else "DOUBLE"
-        if fits["COMMA"] and not fits["DOUBLE"] and number == "DOUBLE":
+        if fits["COMMA"] and not fits["DOUBLE"] and self._number == "DOUBLE":
             raise InputError(
-                f"{self.reading.place}: column {name!r} has numbers with commas; if they are decimal marks, "
+                f"{where} has numbers with commas; if they are decimal marks, "
                 f"read it with decimal=',' (--decimal ,), else take them out"
             )
-        order = ("BOOLEAN", "BIGINT", number, "DATE", "TIMESTAMP")
-        return next(("DOUBLE" if kind == number else kind for kind in order if fits[kind]), "VARCHAR")
+        order = ("BOOLEAN", "BIGINT", self._number, "DATE", "TIMESTAMP")
+        kind = next(("DOUBLE" if kind == self._number else kind for kind in order if fits[kind]), "VARCHAR")
+        mostly = (
+            f"{seen.numbers} of its {seen.count} values are numbers; if {seen.other!r} means missing, say so (--null)"
+        )
+        if known == "number" and kind == "VARCHAR":
+            raise InputError(f"{where} held numbers when the model was fitted and now has {seen.other!r}; {mostly}")
+        if kind == "VARCHAR" and seen.numbers >= MOSTLY * seen.count:
+            warnings.warn(f"{where} is read as text because of {seen.other!r}; {mostly}", stacklevel=2)
+        if kind == "DOUBLE" and seen.long:
+            warnings.warn(
+                f"{where} has whole numbers of more than {DIGITS} digits, rounded to the nearest double", stacklevel=2
+            )
+        return kind
 
     def _tell(self, connection: Any) -> None:
         """Say which lines were left out."""
@@ -103,7 +161,8 @@ class Delimited:
         if bad:
             shown = "; ".join(f"{path} line {line}: {why.splitlines()[0]}" for path, line, why in bad[:SHOWN])
             more = f"; and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
-            warnings.warn(f"{len(bad)} bad lines were left out ({shown}{more})", stacklevel=2)
+            lines = f"{len(bad)} bad lines were" if len(bad) > 1 else "1 bad line was"
+            warnings.warn(f"{lines} left out ({shown}{more})", stacklevel=2)
 
     def _read(self, types: Mapping[str, str], more: str = "") -> str:
         return "(" + " union all by name ".join(self._one(path, types, more) for path in self.headers) + ")"
@@ -144,7 +203,7 @@ def _header(path: str, encoding: str) -> tuple[str, tuple[str, ...]]:
         head.encode(kind)  # what could not be read cannot be written
     except (UnicodeError, LookupError) as error:
         raise InputError(
-            f"{path}: the file is not {encoding} text ({error}); name its encoding (--encoding latin-1), or convert it"
+            f"{path}: the first line is not {encoding} text; name its encoding (--encoding latin-1), or convert it"
         ) from error
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: {error}") from error

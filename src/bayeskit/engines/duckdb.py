@@ -120,4 +120,8 @@ def _told(source: Any) -> Iterator[None]:
             said = malformed(Files.of(Reading.of(source)).all)
         if "reached an invalid state" in said:
             said = "its lines end in different ways, or a quote stands in the wrong place; make all line ends the same"
+        if "not utf-8 encoded" in said:
+            said += " Name its encoding (--encoding latin-1), or convert it"
+        elif "CSV Error on Line" in said:
+            said += "; mend the line, or leave such lines out (--bad-lines skip)"
         raise InputError(f"{Reading.of(source).shown}: {said}") from error

@@ -96,7 +96,7 @@ def malformed(paths: Sequence[str]) -> str:
                 try:
                     json.loads(line or "null")
                 except ValueError as error:
-                    return f"{path} line {number} is not JSON: {error}"
+                    return f"line {number} of {path} is not JSON: {error}"
     return "a line is not JSON"
 
 

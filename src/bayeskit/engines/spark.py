@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,8 +28,9 @@ RAISED = re.compile(r"^bayeskit\.errors\.(\w+): (.*(?:\n(?!\s*(?:at |\n|$)).*)*)
 class Spark:
     """A Spark frame, Classic or Connect: every partition is counted by its executor and sends one row, its state.
 
-    Nothing but these rows is believed: a task that Spark runs twice sends the same state, and one of them counts.
-    Executors need the driver's version of bayeskit.
+    Nothing but these rows is believed: a task that Spark runs twice sends the same state, and one of them counts. A job
+    of its own counts the rows, so that a partition that did not come home is noticed. Executors need the driver's
+    version of bayeskit.
     """
 
     outside = True
@@ -35,6 +38,7 @@ class Spark:
     def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.rows = rows
+        self._count: tuple[Any, int] | None = None  # of the frame that was counted last
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -70,7 +74,19 @@ class Spark:
             whole = whole.merge(empty.with_bytes(state.as_py()))
         if whole.rows != (sent := sum(states["rows"].to_pylist())):
             raise InputError(f"Spark's tasks read {sent} rows, but {whole.rows} were counted; fit again")
+        if sent != (there := self._rows_of(source)):
+            raise InputError(
+                f"the frame has {there} rows, but Spark's tasks read {sent}: a partition is missing, or the rows are "
+                f"not the same each time they are read; cache the frame, and fit again"
+            )
         return whole
+
+    def _rows_of(self, source: Any) -> int:
+        """How many rows a frame has, found once for all passes."""
+        if self._count is None or self._count[0] is not source:
+            with _told():
+                self._count = source, int(source.count())
+        return self._count[1]
 
     def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
         """The rows come to the driver, in the order in which Spark collects them."""
@@ -104,12 +120,43 @@ def frame_of(place: str | None, query: str | None, master: str | None) -> Iterat
     ):  # workers on this machine: by this Python, not the first on the path
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.log.level", "ERROR")
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
         with _told():
             yield session.read.parquet(str(place)) if query is None else session.sql(query)
     finally:
         session.stop()
+
+
+def saved(frame: Any, path: str, rows: int) -> int:
+    """A frame written by its executors, as a folder of Parquet files (CSV where its name says so) with so many rows.
+
+    The folder gets its name when it is complete; a place with a scheme (hdfs://, s3a://) is left to Spark's own way.
+    """
+    elsewhere = "://" in path
+    folder = Path(os.path.realpath(path))
+    temporary = folder.parent / f"{folder.name}-{secrets.token_hex(8)}.tmp"  # Spark does not read what is hidden
+    to = path if elsewhere else temporary.as_uri()
+    is_csv = path.lower().endswith(".csv")
+    how = {"header": True, "multiLine": True} if is_csv else {}
+    try:
+        with _told():
+            writer = frame.write.options(**how)
+            writer.csv(to) if is_csv else writer.parquet(to)
+            reader = frame.sparkSession.read.options(**how)
+            found = int((reader.csv(to) if is_csv else reader.parquet(to)).count())
+        if found != rows:
+            raise InputError(
+                f"{path}: {rows} rows were to be answered, but {found} were written; the rows have changed, or the "
+                f"executors do not share this folder with the driver"
+            )
+        if not elsewhere:
+            os.rename(temporary, folder)
+    finally:
+        if not elsewhere:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return found
 
 
 def _only(source: Any, columns: Sequence[str]) -> Any:

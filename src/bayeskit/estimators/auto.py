@@ -23,9 +23,13 @@ import bayeskit
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.data.encode import Roles
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, candidates, voices
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.frames import predicted_frame
+from bayeskit.estimators.gathering import gathered, portions
+from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Roll
 from bayeskit.estimators.sample import Sample, names_in, taken, without
@@ -86,8 +90,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     # -- learning --------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Try, judge and pool, then learn from all rows."""
+        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
         self._check_settings()
+        X = gathered(X)[0] if is_outside(X) else X
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
@@ -115,6 +120,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         if not hasattr(self, "encoder_"):
             return self.fit(X, y, sample_weight)
+        if is_outside(X):
+            return self._by_portions(X, lambda pool, part: pool.partial_fit(part, y, classes, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
@@ -128,21 +135,38 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows in every member; the weights of the members stay as they are."""
         check_is_fitted(self, "encoder_")
+        if is_outside(X):
+            return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
         return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
 
     def merge(self, other: AutoBayes) -> AutoBayes:
         """A new classifier whose members have learned what both have; the weights of the members are this one's."""
+        if not isinstance(other, AutoBayes):
+            raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "encoder_")
         check_is_fitted(other, "encoder_")
         if [m.name for m in self.members_] != [m.name for m in other.members_]:
             raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
+        for mine, theirs in zip(self.members_, other.members_, strict=True):
+            if not mine.sees_like(theirs):
+                raise MergeError(
+                    f"the member {mine.name!r} of the two puts rows on scales of its own, found in different rows; "
+                    f"fit one and let it learn the other rows"
+                )
         both = type(self)(**self.get_params(deep=False))
         members = tuple(
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
         )
         return both._adopt(self.encoder_.merge(other.encoder_), members, self.pool_, self.roll_)
+
+    def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
+        """The rows of a file or relation, some at a time; all are taken, or none."""
+        moved = copy(self)
+        for part in portions(X, self.encoder_.model_.counted.types):
+            change(moved, part)
+        return self._adopt(moved.encoder_, moved.members_, moved.pool_, moved.roll_)
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
@@ -271,6 +295,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             score = score + weight * self._said(member, X)
         out: Float = log_softmax(score + self._base(prior), axis=1)
         return out
+
+    def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
+        """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
+
+        ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
+        """
+        check_is_fitted(self, "encoder_")
+        asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
+        return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
     def _said(self, member: Member, X: Any) -> Float:
         """What a member adds to the prior: (n, K)."""

@@ -63,6 +63,14 @@ class Member:
         """Whether it sees a row as a whole, so that no column has a part of its own."""
         return type(self.classifier).__name__ == "KNNBayes"
 
+    def sees_like(self, other: Member) -> bool:
+        """Whether rows look the same to both, so that what they counted can be added."""
+        if self.view is None or other.view is None:
+            return self.view is other.view
+        mine, theirs = self.view.numbers(), other.view.numbers()
+        same = self.view.described() == other.view.described()
+        return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
     def asked(self, encoder: BayesClassifier, X: Any) -> Any:
         """The table as the classifier takes it."""
         return X if self.view is None else self.view.matrix(encoder, X)

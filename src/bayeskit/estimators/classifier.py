@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import warnings
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -22,7 +21,8 @@ from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.intake import Intake, check_rows, no_rows
+from bayeskit.estimators.inquiry import Inquiry, Step
+from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, flips, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
@@ -156,11 +156,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         counted = model.likewise(structure, schema)
         return Model(counted, structure, normal_prior(self.prior), self.unseen)
 
-    def _opened(
-        self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None, keep: Any = ()
-    ) -> Intake:
+    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known, keep=keep).against(schema, type(self).__name__)
+        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -234,7 +232,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
         """
         wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
-        return predicted_frame(self, X, keep, prior, wanted)
+        return predicted_frame(self._inquiry(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
@@ -339,36 +337,19 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         self,
         table: Intake,
         prior: Any,
-        step: Callable[[Model, Block, Float, Any, int], Any],
+        step: Step,
         guarded: Collection[str] = (),
         columns: Sequence[str] | None = None,
     ) -> Iterator[Any]:
-        """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
-        model = self.model_
-        known, names = model.log_base(prior), columns or model.schema.names
-
-        def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
-            block = model.block(batch, guarded)
-            return step(model, block, known, batch, start), model.density.outside(block)
-
-        outside: Counter[str] = Counter()
-        empty = True
-        for result, strange in table.engine.map(table.rows(model.structure.sparse), names, one):
-            empty = False
-            outside.update(strange)
-            yield result
-        if empty:
-            raise no_rows(model.schema)
-        if outside:
-            schema = self.schema_
-            found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
-            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
+        return Inquiry(self.model_, table).steps(prior, step, guarded, columns)
 
     def _asked(self, X: Any, keep: Any = ()) -> Intake:
         """The table of a question, checked against the columns of the fit; it may have others that are to be kept."""
+        return self._inquiry(X, keep).table
+
+    def _inquiry(self, X: Any, keep: Any = ()) -> Inquiry:
         check_is_fitted(self, "model_")
-        return self._opened(X, schema=self.model_.schema, keep=keep)
+        return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
     def calibrated(
         self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0

@@ -16,16 +16,17 @@ from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.examination import Examination
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Bootstrapped, Measures
-from bayeskit.evaluation.methods import Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
 from bayeskit.evaluation.scores import Scores, Stakes
 
-METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632)
+METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
 
 def evaluate(
@@ -44,9 +45,10 @@ def evaluate(
     """How well a classifier does on rows it has not learned.
 
     ``model`` is any classifier with probabilities; it is left as it is. ``method`` is CrossValidation() unless given;
-    Holdout, LeaveOneOut and Bootstrap632 are the others. ``groups`` (an array, or a column that then is no feature)
-    keeps rows together. With ``costs`` the least costly action is judged too, with ``reject`` a row whose best action
-    is expected to cost more is left undecided. ``n_jobs`` is for processes where models are refitted.
+    Holdout, LeaveOneOut and Bootstrap632 are the others, and AsFitted judges a fitted model by rows that are new to
+    it. ``groups`` (an array, or a column that then is no feature) keeps rows together. With ``costs`` the least costly
+    action is judged too, with ``reject`` a row whose best action is expected to cost more is left undecided. ``n_jobs``
+    is for processes where models are refitted.
 
     A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
     named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
@@ -64,11 +66,17 @@ def evaluate(
 
 def planned(
     X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
-) -> Plan | Passes:
+) -> Plan | Passes | Examination:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
     if not isinstance(method, METHODS):
         raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    if isinstance(method, AsFitted):
+        if groups is not None:
+            raise InputError(
+                "groups keep rows together where they are divided; a fitted model is judged by all of them"
+            )
+        return Examination(X, y, weight, partial(stakes, costs, reject))
     rng = _generator(random_state)
     if is_outside(X):
         return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))

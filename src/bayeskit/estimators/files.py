@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -16,6 +17,8 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.journal import Entry
 from bayeskit.replacement import alone
+
+Learner = BayesClassifier | AutoBayes
 
 
 def load(path: Any) -> BayesClassifier | Network | AutoBayes:
@@ -38,40 +41,47 @@ def merge(models: Iterable[Any]) -> Any:
     return reduce(lambda a, b: a.merge(b), given)
 
 
-def update_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> BayesClassifier:
+def update_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
     """Teach a model file more rows; the file is replaced whole, with a line in its journal, or stays as it is."""
     return _revised(path, "update", X, y, sample_weight)
 
 
-def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> BayesClassifier:
+def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
     """Make a model file forget rows, likewise; rows that cannot have been learned are refused."""
     return _revised(path, "forget", X, y, sample_weight)
 
 
-def merge_files(paths: Iterable[Any], target: Any) -> BayesClassifier:
+def merge_files(paths: Iterable[Any], target: Any) -> Learner:
     """Write one model file that has learned what all of them have."""
-    first, *others = [_classifier(path) for path in paths]
-    whole = reduce(lambda a, b: a.merge(b), others, first)
+    first, *others = [_learner(path) for path in paths]
+    whole: Learner = merge([first, *others])
     for model in others:
-        _note(whole, Entry.now("merge", model.model_.counted.weight))
+        _note(whole, Entry.now("merge", core(model).model_.counted.weight))
     whole.save(target)
     return whole
 
 
-def _classifier(path: Any) -> BayesClassifier:
+def core(model: Learner) -> BayesClassifier:
+    """The classifier that knows the columns and the rows: of a pool the one that reads them."""
+    return model.encoder_ if isinstance(model, AutoBayes) else model
+
+
+def _learner(path: Any) -> Learner:
     model = load(path)
-    if not isinstance(model, BayesClassifier):
-        raise ModelFileError(f"{path}: holds a {type(model).__name__}, not a classifier; load it and go on in Python")
+    if isinstance(model, Network):
+        raise ModelFileError(f"{path}: holds a network, not a classifier; load it and go on in Python")
     return model
 
 
-def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> BayesClassifier:
+def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> Learner:
     with _alone(path):
-        model = _classifier(path)
-        before = model.model_.counted.weight
+        model = _learner(path)
+        before, known = core(model).model_.counted.weight, model.classes_.tolist()
         change = model.partial_fit if operation == "update" else model.forget
-        change(X, _target(model, y), sample_weight=weight)
-        _note(model, Entry.now(operation, abs(model.model_.counted.weight - before)))
+        change(X, _target(core(model), y), sample_weight=weight)
+        if new := [str(label) for label in model.classes_.tolist() if label not in known]:
+            warnings.warn(f"the model has learned classes that are new to it: {', '.join(new)}", stacklevel=3)
+        _note(model, Entry.now(operation, abs(core(model).model_.counted.weight - before)))
         model.save(path)
     return model
 
@@ -91,5 +101,6 @@ def _target(model: BayesClassifier, y: str | None) -> str:
     return target
 
 
-def _note(model: BayesClassifier, entry: Entry) -> None:
-    model._adopt(replace(model.model_, journal=(*model.model_.journal, entry)))
+def _note(model: Learner, entry: Entry) -> None:
+    known = core(model)
+    known._adopt(replace(known.model_, journal=(*known.model_.journal, entry)))

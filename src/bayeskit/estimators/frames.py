@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,41 +18,45 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.engines.files import rows_of
 from bayeskit.errors import InputError
-from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.frame import kind_of, turned
 from bayeskit.model import Model
 from bayeskit.replacement import replacing
 
 GROUP = 1 << 17  # rows of a Parquet row group
 
-if TYPE_CHECKING:
-    from bayeskit.estimators.classifier import BayesClassifier
 
-
-def predicted_frame(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
+def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
-    table, answers = _opened(classifier, X, keep, prior, wanted)
+    table, answers = asked.table, _answers(asked, keep, prior, wanted)
     if hasattr(table.engine, "frame"):
+        if asked.pool is not None:
+            raise InputError(
+                f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "
+                f"here (toArrow), or fit one model"
+            )
         return table.engine.frame(table.source.rows, answers.columns, answers, answers.schema)
-    return turned(pa.Table.from_batches(_batches(classifier, table, answers, prior), answers.schema), kind_of(X))
+    return turned(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
-def predicted_file(classifier: Any, X: Any, path: Any, keep: Any = (), prior: Any = None, **wanted: Any) -> int:
+def predicted_file(
+    asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, records: bool = False, **wanted: Any
+) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
-    ``path`` may be an open binary file, which gets CSV.
+    ``path`` may be an open binary file, which gets CSV, or a JSON array of ``records``.
     """
-    table, answers = _opened(_encoder(classifier), X, keep, prior, wanted)
-    batches = _batches(classifier, table, answers, prior)
+    answers = _answers(asked, keep, prior, wanted)
+    batches = _batches(asked, answers, prior)
     if hasattr(path, "write"):
-        return _csv(path, answers.schema, batches)
+        return (_json if records else _csv)(path, answers.schema, batches)
     name = os.fspath(path)
     write = {".parquet": _parquet, ".pq": _parquet, ".csv": _csv}.get(Path(name).suffix.lower())
     if write is None:
         raise InputError(f"{name}: answers are written to .parquet or .csv files; choose one of these endings")
     with replacing(name) as file:
         rows = write(file, answers.schema, batches)
-        if (expected := rows_of(table.source.rows)) not in (None, rows):
+        if (expected := rows_of(asked.table.source.rows)) not in (None, rows):
             raise InputError(f"{expected} rows were to be answered, but {rows} were; the source has changed, ask again")
     return rows
 
@@ -87,13 +93,25 @@ def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -
     return rows
 
 
-def some_rows(classifier: Any, X: Any, first: int, count: int) -> pa.Table:
+def _json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    """A line for each row; numbers that JSON does not have are null, and what it has no type for is text."""
+    rows = 0
+    for batch in batches:
+        for row in batch.to_pylist():
+            known = {n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in row.items()}
+            file.write(b",\n" if rows else b"[\n")
+            file.write(json.dumps(known, ensure_ascii=False, default=str).encode())
+            rows += 1
+    file.write(b"\n]\n")
+    return rows
+
+
+def some_rows(asked: Inquiry, first: int, count: int) -> pa.Table:
     """A few rows of a source, from one on, with the columns of the fit."""
-    encoder = _encoder(classifier)
-    table, wanted = encoder._asked(X), encoder.model_.schema.names
+    table = asked.table
     found: list[pa.RecordBatch] = []
     seen = 0
-    for batch in table.engine.map(table.source.rows, wanted, lambda batch, start: batch):
+    for batch in table.engine.map(table.source.rows, asked.model.schema.names, lambda batch, start: batch):
         here = batch.slice(max(first - seen, 0), count - sum(b.num_rows for b in found))
         found += [here] if here.num_rows else []
         seen += batch.num_rows
@@ -104,37 +122,34 @@ def some_rows(classifier: Any, X: Any, first: int, count: int) -> pa.Table:
     return pa.Table.from_batches(found)
 
 
-def _opened(classifier: BayesClassifier, X: Any, keep: Any, prior: Any, wanted: Any) -> tuple[Intake, Answers]:
-    table = classifier._asked(X, keep)
-    if not isinstance(table.fields, pa.Schema):
+def _answers(asked: Inquiry, keep: Any, prior: Any, wanted: Any) -> Answers:
+    if not isinstance(asked.table.fields, pa.Schema):
         raise InputError("a matrix has no columns to name; use predict_proba, or give a frame")
-    return table, Answers.of(classifier.model_, table.fields, keep, prior, **wanted)
+    return Answers.of(asked.model, asked.table.fields, keep, prior, **wanted)
 
 
-def _encoder(classifier: Any) -> BayesClassifier:
-    """Who knows the columns: the classifier, or of a pool of them the one that reads rows."""
-    return getattr(classifier, "encoder_", classifier)  # type: ignore[no-any-return]
-
-
-def _batches(classifier: Any, table: Intake, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
-    if _encoder(classifier) is not classifier:
-        return _pooled(classifier, table, answers, prior)
+def _batches(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+    if asked.pool is not None:
+        return _pooled(asked, answers, prior)
 
     def step(model: Model, block: Block, prior: Float, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         return answers.of_block(block, batch)
 
-    return classifier._steps(table, None, step, columns=answers.columns)
+    return asked.steps(None, step, columns=answers.columns)
 
 
-def _pooled(classifier: Any, table: Intake, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+def _pooled(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
-    if answers.evidence or answers.reasons:
+    pool, table = asked.pool, asked.table
+    if answers.evidence:
         raise InputError(
-            f"{type(classifier).__name__} pools several models: it has no evidence, and explain its reasons"
+            f"{type(pool).__name__} weighs what several models say of the classes and has no density of rows, so no "
+            f"evidence; ask a model that has one (fit it with --model naive)"
         )
-    names = list(answers.model.schema.names)
 
     def step(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
-        return answers.beside(batch, classifier.predict_proba(pa.Table.from_batches([batch]).select(names), prior))
+        rows = pa.Table.from_batches([batch]).select(list(answers.model.schema.names))
+        explained = pool.explain(rows, prior=prior) if answers.reasons else None
+        return answers.beside(batch, pool.predict_proba(rows, prior), explained=explained)
 
     return table.engine.map(table.source.rows, answers.columns, step)

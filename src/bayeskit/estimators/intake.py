@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.exceptions import DataConversionWarning
 
 from bayeskit.answers import ALL
 from bayeskit.data.kinds import infer
@@ -42,6 +41,8 @@ class Intake:
         keep: str | Collection[str] = (),
     ) -> Intake:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
+
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. "
                 "Please change the shape of y to (n_samples, ), for example using ravel().",
@@ -144,7 +145,8 @@ class Intake:
 
 def no_rows(schema: Schema) -> InputError:
     """The refusal of a table without rows."""
-    return InputError(f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required")
+    shape = f"(0, {len(schema.names)})"
+    return InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: it has no rows")
 
 
 def check_rows(counted: Counted) -> None:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from bayeskit.arrays import Array
-from bayeskit.data.levels import Levels
-from bayeskit.data.source import labels
 from bayeskit.errors import InputError
 from bayeskit.estimators.evaluate import fitted, planned
-from bayeskit.estimators.refit import Refit, checked
+from bayeskit.estimators.examination import examined
+from bayeskit.estimators.refit import Refit
 from bayeskit.estimators.sample import Sample
-from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.populations import Populations
 
 
@@ -58,7 +51,7 @@ def cross_population(
                     sample.X, sample.y, method, None, None, None, sample.weight, random_state
                 ).run(model, n_jobs)
             else:
-                found[train, test] = _asked(ready, learned, sample)
+                found[train, test] = examined(ready, sample, "another population")
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
 
 
@@ -69,31 +62,3 @@ def _sample(name: Any, given: Any) -> Sample:
         return Sample.of(*given)
     except InputError as error:
         raise type(error)(f"population {name!r}: {error}") from error
-
-
-def _asked(model: Any, learned: Sample, sample: Sample) -> Evaluation:
-    """A fitted model on rows of another population, whose classes may be others."""
-    classes = _union(learned.rows.classes, sample.rows.classes)
-    place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
-    rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
-    proba = checked(model.predict_proba(sample.features), model.classes_, classes)
-    measures = Measures.of(rows, proba, len(sample.rows) / len(learned.rows))
-    return Evaluation(
-        classes,
-        measures,
-        "another population",
-        "fit",
-        type(model).__name__,
-        sample.kind,
-        lambda: model,
-        sample.X,
-        sample.y,
-    )
-
-
-def _union(mine: Array, theirs: Array) -> Array:
-    """The labels of both, sorted."""
-    levels = Levels.of([*mine.tolist(), *theirs.tolist()])
-    same = mine.dtype.kind == theirs.dtype.kind and mine.dtype.kind in "biufU"
-    kind = "U" if mine.dtype.kind == "U" else mine.dtype.str
-    return labels(levels.canonical(np.ones(len(levels), dtype=bool)).values, kind if same else "O")

@@ -104,18 +104,13 @@ class Stream:
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
-        scores = Scores.empty(folds, len(pooled.classes))
-        apart = folds * len(pooled.classes) <= RANKED  # else all folds are ranked together, which takes less memory
-        ranks = Ranks.empty(folds if apart else 1, len(pooled.classes))
         step = self._step(pooled, models)
         columns = self.table.columns(whole.schema)
-        for codes, proba, weights, fold in self.table.engine.map(self.table.rows(False), columns, step):
-            scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
-            ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
+        judged = self.table.engine.map(self.table.rows(False), columns, step)
         return Evaluation(
             pooled.classes,
-            Measures(scores, 1, ratio, ranks=ranks, stakes=stakes),
+            measured(judged, folds, len(pooled.classes), ratio, stakes),
             method,
             "algebra",
             type(self.classifier).__name__,
@@ -157,6 +152,17 @@ class Stream:
         fitted: BayesClassifier = clone(self.classifier)
         fitted._adopt(model)
         return fitted
+
+
+def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, stakes: Stakes | None) -> Measures:
+    """The measures of rows that are foretold batch by batch, none of which is kept."""
+    scores = Scores.empty(folds, classes)
+    apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
+    ranks = Ranks.empty(folds if apart else 1, classes)
+    for codes, proba, weights, fold in judged:
+        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
+        ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
+    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
 
 
 def _division(method: Any, key: Any, seed: int) -> Division | None:

@@ -183,6 +183,14 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True)
+class AsFitted:
+    """The rows are new to a model that is fitted already: it is judged as it is, and learns nothing."""
+
+    def __str__(self) -> str:
+        return "as fitted, on new rows"
+
+
+@dataclass(frozen=True)
 class Bootstrap632:
     """Models learn from rows drawn with replacement, and are tested on the rows not drawn.
 

@@ -1,0 +1,109 @@
+"""Examination: fitted classifiers judged as they are, by rows that are new to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array
+from bayeskit.data.coding import codes_of
+from bayeskit.data.encode import weights_of
+from bayeskit.data.levels import Levels
+from bayeskit.data.schema import Column
+from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
+from bayeskit.errors import InputError
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.refit import checked
+from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.stream import PARTS, Judged, measured
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.methods import AsFitted
+from bayeskit.evaluation.scores import Stakes
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Rows with their true classes, which may be others than those a model has learned."""
+
+    X: Any
+    y: Any
+    weight: Any
+    at_stake: Callable[[Array], Stakes | None]
+
+    @property
+    def rows(self) -> int:
+        raise InputError("baselines are not fitted, and these rows are not to learn from; divide them instead")
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model judged."""
+        check_is_fitted(model)
+        if not is_outside(self.X):
+            return examined(model, Sample.of(self.X, self.y, self.weight, least=1), AsFitted(), self.at_stake)
+        known = getattr(getattr(model, "encoder_", model), "model_", None)
+        if known is None:
+            raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
+        table = Intake.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
+        return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
+
+    def _streamed(self, model: Any, table: Intake, names: Any) -> Evaluation:
+        """In two passes, the first for the classes there are; no row is kept."""
+        roles, engine, rows = table.source.roles, table.engine, table.source.rows
+        label = str(roles.label)
+        column = Column(label, "nominal", "", "target")
+        levels = Levels.of(model.classes_.tolist())
+        for values in engine.map(rows, [label], lambda batch, start: batch.column(label).unique()):
+            levels = codes_of(values, levels, True, column)[1]
+        classes = _sorted(levels, model.classes_)
+        known = Levels.of(classes.tolist())
+        stakes = self.at_stake(classes)
+
+        def step(batch: pa.RecordBatch, start: int) -> Judged:
+            codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
+            given = weights_of(batch, roles)
+            weights = np.ones(len(codes)) if given is None else given
+            asked = pa.Table.from_batches([batch]).select(list(names))
+            proba = checked(model.predict_proba(asked), model.classes_, classes)
+            used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
+            return codes[used], proba[used], weights[used], part[used]
+
+        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, stakes)
+        return Evaluation(
+            classes, found, AsFitted(), "fit", type(model).__name__, fit=lambda: model, X=self.X, y=self.y
+        )
+
+
+def examined(
+    model: Any, sample: Sample, method: Any, at_stake: Callable[[Array], Stakes | None] = lambda classes: None
+) -> Evaluation:
+    """A fitted model on rows in memory."""
+    levels = Levels.of([*model.classes_.tolist(), *sample.rows.classes.tolist()])
+    classes = _sorted(levels, model.classes_, sample.rows.classes)
+    place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
+    rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
+    proba = checked(model.predict_proba(sample.features), model.classes_, classes)
+    return Evaluation(
+        classes,
+        Measures.of(rows, proba, 0.0, at_stake(classes)),
+        method,
+        "fit",
+        type(model).__name__,
+        sample.kind,
+        lambda: model,
+        sample.X,
+        sample.y,
+    )
+
+
+def _sorted(levels: Levels, *given: Array) -> Array:
+    """The labels, sorted, in the type that all of those given have."""
+    kinds = {array.dtype.kind for array in given}
+    same = len(kinds) == 1 and kinds <= set("biufU")
+    kind = "U" if kinds == {"U"} else given[0].dtype.str
+    return labels(levels.canonical(np.ones(len(levels), dtype=bool)).values, kind if same else "O")

@@ -1,0 +1,61 @@
+"""Inquiry: the rows of a table put to a model, block by block."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayeskit.arrays import Float
+from bayeskit.data.block import Block
+from bayeskit.estimators.intake import Intake, no_rows
+from bayeskit.model import Model
+
+Step = Callable[[Model, Block, Float, Any, int], Any]
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A model and a table that has its columns; an estimator is not needed to answer, nor scikit-learn.
+
+    ``pool`` is who answers where the model only knows the columns: a pool of several models.
+    """
+
+    model: Model
+    table: Intake
+    pool: Any = None
+
+    @classmethod
+    def of(
+        cls, model: Model, X: Any, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
+    ) -> Inquiry:
+        """The table checked against the columns of the fit; it may have others that are to be kept."""
+        table = Intake.of(X, None, None, n_jobs, model.counted.types, keep=keep)
+        return cls(model, table.against(model.schema, kind), pool)
+
+    def steps(
+        self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None
+    ) -> Iterator[Any]:
+        """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
+        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
+        model = self.model
+        known, names = model.log_base(prior), columns or model.schema.names
+
+        def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
+            block = model.block(batch, guarded)
+            return step(model, block, known, batch, start), model.density.outside(block)
+
+        outside: Counter[str] = Counter()
+        empty = True
+        for result, strange in self.table.engine.map(self.table.rows(model.structure.sparse), names, one):
+            empty = False
+            outside.update(strange)
+            yield result
+        if empty:
+            raise no_rows(model.schema)
+        if outside:
+            schema = model.described
+            found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
+            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
