@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import html
-import time
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -22,31 +18,27 @@ from sklearn.utils.validation import check_is_fitted
 import bayeskit
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
-from bayeskit.data.encode import Roles
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, MergeError, ModelFileError
-from bayeskit.estimators.candidates import Candidate, Facts, Member, Voice, candidates, voices
+from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.gathering import gathered, portions
+from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.roll import Roll
+from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, names_in, taken, without
-from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import View
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.frame import kind_of
 from bayeskit.model import Model
 from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import Read, doubts
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
-EVERY = -1  # in place of a part of the plan: all rows
-JUDGED = 16_000  # rows candidates are judged on; all rows are learned in the end
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):
@@ -96,22 +88,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        sample = _opened(Sample.of(X, y, sample_weight))
-        rng = np.random.default_rng(self.random_state)
-        judged = _some(sample, JUDGED, rng)
-        plan = Plan.of(judged, rng, 5 if len(judged.rows) * len(encoder.classes_) <= 60_000 else 2)
-        heard, lines = self._heard(sample, encoder, plan)
-        rows = float(np.mean([len(t) for t in plan.trains]))
-        base = np.concatenate([_prior_of(judged, t, len(x)) for t, x in zip(plan.trains, plan.tests, strict=True)])
-        said = np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1)
-        pool = Pool.of(said, base, plan.label, plan.mass)
+        hearing = Hearing.of(Sample.of(X, y, sample_weight), encoder, self.random_state)
+        wanted, unhelpful = self._wanted(hearing.facts)
+        heard, silent = hearing.heard(wanted, self.time_budget, self.callback)
+        plan = hearing.plan
+        pool = Pool.of(*hearing.evidence(heard), plan.label, plan.mass)
         members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
-        for v, w, gain in zip(heard, pool.weight, pool.gain, strict=True):
-            given = v.log_posterior[np.arange(len(plan.label)), plan.label]
-            loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=plan.mass))
-            lines.append((v.name, loss, float(w), float(gain), "" if w > 0 else "adds nothing"))
-        lines.sort(key=lambda line: (-line[2] if np.isfinite(line[2]) else 1.0, line[0]))
-        return self._adopt(encoder, members, pool.kept(), Roll(tuple(lines), len(plan.label)))
+        judged = [hearing.line(*each) for each in zip(heard, pool.weight, pool.gain, strict=True)]
+        return self._adopt(encoder, members, pool.kept(), Roll.of([*unhelpful, *silent, *judged], len(plan.label)))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
@@ -180,76 +164,17 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         new = encoder.model_.counted.domain.classes
         return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
 
-    def _heard(self, sample: Sample, encoder: BayesClassifier, plan: Plan) -> tuple[list[Voice], list[Any]]:
-        """What each candidate says of the rows of the plan, and why some say nothing."""
-        facts = _facts(encoder, sample)
-        heard: list[Voice] = []
-        lines: list[Any] = []
-        begin = time.monotonic()
-        views: dict[str, tuple[View, Sample]] = {}
-        shared: dict[tuple[str, str], dict[int, Model]] = defaultdict(dict)
-        wanted = self._wanted(facts, lines)
-        for done, candidate in enumerate(wanted):
-            if self.callback is not None:
-                self.callback(done, len(wanted), candidate.name)
-            late = self.time_budget is not None and heard and time.monotonic() - begin > self.time_budget
-            if late:
-                lines.append((candidate.name, np.nan, np.nan, np.nan, "no time left to try it"))
-                continue
-            try:
-                known = shared[candidate.view, candidate.counts] if candidate.counts else {}
-                heard += self._voices(candidate, sample, encoder, plan, views, known)
-            except Exception as error:  # whatever goes wrong inside one candidate, the others answer
-                lines.append((candidate.name, np.nan, np.nan, np.nan, f"failed: {error}"))
-        if not heard:
-            raise InputError(f"no candidate could be fitted; the first said: {lines[0][4]}")
-        return heard, lines
-
-    def _wanted(self, facts: Facts, lines: list[Any]) -> list[Candidate]:
-        found = []
+    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
+        """The candidates to try, and why not the others."""
+        found, silent = [], []
         for candidate in candidates(self.kinds, self.unseen):
             if why := candidate.helps(facts):
-                lines.append((candidate.name, np.nan, np.nan, np.nan, why))
+                silent.append(Line.silent(candidate.name, why))
             else:
                 found.append(candidate)
         if self.fast:
             found = [replace(found[0], plain=False)]
-        return found[: self.max_candidates]
-
-    def _voices(
-        self,
-        candidate: Candidate,
-        sample: Sample,
-        encoder: BayesClassifier,
-        plan: Plan,
-        views: dict[str, tuple[View, Sample]],
-        known: dict[int, Model],
-    ) -> Iterator[Voice]:
-        classes = tuple(sample.rows.classes.tolist())
-        if candidate.view:
-            if candidate.view not in views:
-                scores, levels = candidate.view != "numbers", candidate.view == "indicators"
-                made = View.of(encoder, plan.sample.features, scores, levels)
-                views[candidate.view] = made, _numbers(plan.sample, made, encoder)
-            view, rows = views[candidate.view]
-            seen = replace(plan, sample=rows)
-        else:
-            view, seen = None, plan
-
-        @cache
-        def every() -> BayesClassifier:
-            made = candidate.make()
-            if EVERY in known:
-                made._adopt(made._likewise(known[EVERY]))
-                return made
-            whole = sample if view is None else _numbers(sample, view, encoder)
-            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes))
-            known[EVERY] = made.model_
-            return made
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return iter(list(voices(candidate, seen, view, every, known)))
+        return found[: self.max_candidates], silent
 
     def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Roll) -> Self:
         self.encoder_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
@@ -453,7 +378,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
             pool = Pool(*(numbers[f"pool.{n}"] for n in ("weight", "bias", "gain", "curvature")))
             lines = [
-                (n, *(np.nan if v is None else float(v) for v in values), why) for n, *values, why in notes["roll"]
+                Line._make([n, *(np.nan if v is None else float(v) for v in values), why])
+                for n, *values, why in notes["roll"]
             ]
             roll = Roll(tuple(lines), int(notes["rows"]))
             if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
@@ -468,15 +394,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
-
-
-def _opened(sample: Sample) -> Sample:
-    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = sample.intake(None).source.rows
-    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
-        return sample
-    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
-    return replace(sample, X=features, roles=Roles(), beside={})
 
 
 def _kept(classifier: BayesClassifier) -> Read:
@@ -498,42 +415,3 @@ def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = Sample.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))
-
-
-def _numbers(sample: Sample, view: View, encoder: BayesClassifier) -> Sample:
-    return replace(sample, X=view.matrix(encoder, sample.features), roles=Roles(), beside={})
-
-
-def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
-    """Rows enough to judge by."""
-    counted = np.flatnonzero(sample.rows.counted)
-    if len(counted) <= most:
-        return sample
-    kept = np.sort(rng.choice(counted, most, replace=False))
-    X, _, _ = sample.take(kept)
-    rows = replace(sample.rows, codes=sample.rows.codes[kept], weights=sample.rows.weights[kept])
-    return replace(
-        sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, roles=Roles(), beside={}
-    )
-
-
-def _prior_of(sample: Sample, train: Array, rows: int) -> Float:
-    weights: Float = np.bincount(
-        sample.rows.codes[train], sample.rows.weights[train], minlength=len(sample.rows.classes)
-    ).astype(np.float64)
-    return np.broadcast_to(smoothed_prior(weights), (rows, len(weights)))
-
-
-def _facts(encoder: BayesClassifier, sample: Sample) -> Facts:
-    model = encoder.model_
-    present = [float(w.total().rounded()[0]) for _, w in model.counted.statistic["features"].column_weights()]
-    whole = max(float(model.weights.sum()), 1e-300) * max(len(present), 1)
-    schema = model.schema
-    return Facts(
-        int(sample.rows.counted.sum()),
-        len(model.classes),
-        len(schema.names),
-        len(schema.numeric),
-        len(schema.coded),
-        1 - sum(present) / whole,
-    )

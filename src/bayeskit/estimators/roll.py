@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from bayeskit.frame import aligned, html_table
 
 
+class Line(NamedTuple):
+    """One candidate."""
+
+    name: str
+    loss: float  # on unseen rows; NaN where it was not heard, as the next two
+    weight: float
+    gain: float
+    why: str  # it has no weight
+
+    @classmethod
+    def silent(cls, name: str, why: str) -> Line:
+        """Of a candidate that was not heard."""
+        return cls(name, np.nan, np.nan, np.nan, why)
+
+
 @dataclass(frozen=True)
 class Roll:
     """What became of each candidate: its log-loss on unseen rows, its weight, what the pool would lose without it."""
 
-    lines: tuple[tuple[str, float, float, float, str], ...]  # name, log-loss, weight, gain, why not
+    lines: tuple[Line, ...]
     rows: int
+
+    @classmethod
+    def of(cls, lines: Iterable[Line], rows: int) -> Roll:
+        """The heaviest first, those that were not heard last."""
+        order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
+        return cls(tuple(order), rows)
 
     def __str__(self) -> str:
         return aligned(self._table(), left=1)

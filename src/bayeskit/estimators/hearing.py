@@ -1,0 +1,160 @@
+"""Hearing: what the candidates of AutoBayes say of rows they have not learned."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError
+from bayeskit.estimators.candidates import Candidate, Facts, Voice, voices
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.roll import Line
+from bayeskit.estimators.sample import Sample, without
+from bayeskit.estimators.unseen import Plan
+from bayeskit.estimators.views import View
+from bayeskit.frame import kind_of
+from bayeskit.model import Model
+from bayeskit.pool import evidence, smoothed_prior
+
+EVERY = -1  # in place of a part of the plan: all rows
+JUDGED = 16_000  # rows candidates are judged on; all rows are learned in the end
+SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
+
+    sample: Sample
+    encoder: BayesClassifier  # of all rows
+    plan: Plan
+    _views: dict[str, tuple[View, Sample]] = field(default_factory=dict)
+    _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(cls, sample: Sample, encoder: BayesClassifier, random_state: Any) -> Hearing:
+        opened, rng = _opened(sample), np.random.default_rng(random_state)
+        judged = _some(opened, JUDGED, rng)
+        few = len(judged.rows) * len(encoder.classes_) <= SEVERAL
+        return cls(opened, encoder, Plan.of(judged, rng, 5 if few else 2))
+
+    @property
+    def facts(self) -> Facts:
+        """What decides which candidates can help."""
+        model, schema = self.encoder.model_, self.encoder.model_.schema
+        present = [float(w.total().rounded()[0]) for _, w in model.counted.statistic["features"].column_weights()]
+        whole = max(float(model.weights.sum()), 1e-300) * max(len(present), 1)
+        return Facts(
+            int(self.sample.rows.counted.sum()),
+            len(model.classes),
+            len(schema.names),
+            len(schema.numeric),
+            len(schema.coded),
+            1 - sum(present) / whole,
+        )
+
+    def heard(
+        self,
+        wanted: list[Candidate],
+        budget: float | None,
+        callback: Callable[[int, int, str], Any] | None,
+    ) -> tuple[list[Voice], list[Line]]:
+        """What each says of the rows of the plan, and why some say nothing."""
+        begin = time.monotonic()
+        found: list[Voice] = []
+        silent: list[Line] = []
+        for done, candidate in enumerate(wanted):
+            if callback is not None:
+                callback(done, len(wanted), candidate.name)
+            if budget is not None and found and time.monotonic() - begin > budget:
+                silent.append(Line.silent(candidate.name, "no time left to try it"))
+                continue
+            try:
+                found += self._voices(candidate)
+            except Exception as error:  # whatever goes wrong inside one candidate, the others answer
+                silent.append(Line.silent(candidate.name, f"failed: {error}"))
+        if not found:
+            raise InputError(f"no candidate could be fitted; the first said: {silent[0].why}")
+        return found, silent
+
+    def evidence(self, heard: list[Voice]) -> tuple[Float, Float]:
+        """What each voice adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
+        plan = self.plan
+        rows = float(np.mean([len(t) for t in plan.trains]))
+        base = np.concatenate([self._prior(t, len(x)) for t, x in zip(plan.trains, plan.tests, strict=True)])
+        return np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1), base
+
+    def line(self, voice: Voice, weight: float, gain: float) -> Line:
+        """What became of it."""
+        given = voice.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
+        loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
+        return Line(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
+
+    def _prior(self, train: Array, rows: int) -> Float:
+        known = self.plan.sample.rows
+        weights = np.bincount(known.codes[train], known.weights[train], minlength=len(known.classes))
+        return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
+
+    def _voices(self, candidate: Candidate) -> list[Voice]:
+        classes = tuple(self.sample.rows.classes.tolist())
+        known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
+        view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
+
+        @cache
+        def every() -> BayesClassifier:
+            made = candidate.make()
+            if EVERY in known:
+                made._adopt(made._likewise(known[EVERY]))
+                return made
+            whole = self.sample if view is None else self._numbers(self.sample, view)
+            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes))
+            known[EVERY] = made.model_
+            return made
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(voices(candidate, seen, view, every, known))
+
+    def _viewed(self, name: str) -> tuple[View, Plan]:
+        """A view made of the rows that are judged, and their plan in it."""
+        if name not in self._views:
+            judged = self.plan.sample
+            view = View.of(self.encoder, judged.features, name != "numbers", name == "indicators")
+            self._views[name] = view, self._numbers(judged, view)
+        view, rows = self._views[name]
+        return view, replace(self.plan, sample=rows)
+
+    def _numbers(self, sample: Sample, view: View) -> Sample:
+        return replace(sample, X=view.matrix(self.encoder, sample.features), roles=Roles(), beside={})
+
+
+def _opened(sample: Sample) -> Sample:
+    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
+    rows = sample.intake(None).source.rows
+    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
+        return sample
+    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
+    return replace(sample, X=features, roles=Roles(), beside={})
+
+
+def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
+    """Rows enough to judge by."""
+    counted = np.flatnonzero(sample.rows.counted)
+    if len(counted) <= most:
+        return sample
+    kept = np.sort(rng.choice(counted, most, replace=False))
+    X, _, _ = sample.take(kept)
+    rows = replace(sample.rows, codes=sample.rows.codes[kept], weights=sample.rows.weights[kept])
+    return replace(
+        sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, roles=Roles(), beside={}
+    )
