@@ -229,3 +229,19 @@ def test_many_columns_leave_out_what_pairs_columns():
 def test_settings_are_checked():
     with pytest.raises(BayeskitError, match="time_budget"):
         bk.AutoBayes(time_budget=0).fit([[1.0], [2.0]], ["x", "y"])
+
+
+def test_a_pool_that_keeps_nobody_gives_the_prior() -> None:
+    X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}), list("aaaabb")
+    auto = bk.AutoBayes(max_candidates=1).fit(X, y)
+    auto._adopt(auto.encoder_, (), Pool.silent(2), auto.roll_)
+    prior = [4.5 / 7, 2.5 / 7]
+    assert auto.predict_proba(X) == pytest.approx(np.tile(prior, (6, 1)))
+    assert auto.predict_proba(X, prior="uniform") == pytest.approx(np.full((6, 2), 0.5))
+    told = auto.explain(X)
+    assert not told.terms.any()
+    assert told.proba == pytest.approx(np.tile(prior, (6, 1)))
+    with pytest.raises(bk.errors.InputError, match="better than its prior"):
+        auto.nomogram("a")
+    with pytest.raises(bk.errors.InputError):
+        auto.predict_proba(X[[]])

@@ -213,9 +213,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
         check_is_fitted(self, "encoder_")
-        if not self.members_:
-            return self.encoder_.predict_log_proba(X)
-        score: Float = np.zeros(1)
+        rows = 1 if self.members_ else len(self.encoder_.predict_log_proba(X))  # without members, the prior of each
+        score: Float = np.zeros((rows, 1))
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             score = score + weight * self._said(member, X)
         out: Float = log_softmax(score + self._base(prior), axis=1)
@@ -251,8 +250,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         their own; "back-off" is what keeps any member from being certain.
         """
         plain = self.encoder_.explain(X, prior=prior)
-        if not self.members_:
-            return plain if top is None else plain.top(top)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
@@ -297,7 +294,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         check_is_fitted(self, "encoder_")
         if not self.members_:
-            return self.encoder_.nomogram(target, rival, prior)
+            raise InputError("nothing foretells the class better than its prior here, so there are no points to add up")
         member, *others = self.members_
         mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
         if mixed or others or len(self.classes_) > 2:

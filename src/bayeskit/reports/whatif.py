@@ -73,7 +73,9 @@ class WhatIf:
 def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
     if isinstance(estimator, RiskClassifier):
         return _program(estimator.estimator_, profiles)
-    if isinstance(estimator, AutoBayes) and estimator.members_:
+    if isinstance(estimator, AutoBayes):
+        if not estimator.members_:
+            raise Unwritten("nothing foretells the class better than its prior, whatever the values")
         return _pooled(estimator, profiles)
     plain, weight, base = _plain(estimator)
     model = plain.model_
@@ -92,8 +94,6 @@ def _plain(estimator: Any) -> tuple[BayesClassifier, float, Float | float]:
         if isinstance(found, Sigmoid) and len(estimator.classes_) == 2:
             return plain, float(found.slope[0]), np.array([0.0, found.shift[1]])
         raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
-    if isinstance(estimator, AutoBayes):
-        return estimator.encoder_, 1.0, 0.0
     if isinstance(estimator, BayesClassifier):
         return estimator, 1.0, 0.0
     raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
