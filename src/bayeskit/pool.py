@@ -12,9 +12,9 @@ from bayeskit.loglinear import Evidence, mixture_weights
 
 PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
-VOICE, ALONE = 0.3, 10.0  # rows that each voice, and the prior alone, are taken to have foretold best beforehand
+VOICE, ALONE = 0.3, 5.0  # rows that each voice, and the prior alone, are taken to have foretold best beforehand
 SILENT = 1e-3  # a weight below which a voice is dropped
-SPARED = 1e-4  # nats per row that dropping the faintest voices may cost altogether
+SPARED = 5e-4  # nats per row that dropping the faintest voices may cost altogether
 
 
 def smoothed_prior(weights: Float) -> Float:

@@ -18,7 +18,7 @@ from bayeskit.structures.weighted import Tuning
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
-FEW = 300  # rows below which folds are drawn several times
+FEW = 100  # rows below which folds are drawn several times
 PLENTY = 15_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
@@ -33,7 +33,7 @@ class Plan:
 
     @classmethod
     def of(cls, sample: Sample, rng: np.random.Generator, folds: int = FOLDS, most: int = ROWS) -> Plan:
-        """Stratified folds; of many rows only some are tested, below 300 rows the folds are drawn three times.
+        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times.
 
         Above 15,000 rows some are held out: all parts are then foretold by one model of the others.
         """
