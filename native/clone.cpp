@@ -40,6 +40,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "mixture.inl"
 #include "around.inl"
 #include "gauss.inl"
+#include "arrays.inl"
 #include "leave.inl"
 #include "alone.inl"
 #include "selection.inl"
@@ -57,6 +58,6 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
-                                       softmax, integers, mixture, around, gauss, curves, propagate, selection,
+                                       softmax, integers, mixture, around, gauss, exponentials, logarithms, gamma_shapes, curves, propagate, selection,
                                        cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
                                        gram, whiten, apart};

@@ -75,6 +75,7 @@ NB_MODULE(_core, m) {
     bind_networks(m);
     bind_products(m);
     bind_selection(m);
+    bind_shapes(m);
     bind_texts(m);
     bind_whiten(m);
 }

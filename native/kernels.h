@@ -150,7 +150,10 @@ struct Kernels {
                    double depth, const double *place, int64_t places, int64_t terms, double *scale, double *moments,
                    double *scratch);
     Status (*gauss)(const double *centre, const double *weight, int64_t count, double precision, const double *place,
-                    int64_t places, double *out);
+                    int64_t places, double *out, double *near);
+    void (*exponentials)(const double *in, int64_t n, double *out);
+    void (*logarithms)(const double *in, int64_t n, double *out);
+    void (*gamma_shapes)(const double *gap, int64_t n, double *shape, double *level);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
     Status (*propagate)(Program, Evidence, Asked);
     Status (*selection)(const double *there, const double *terms, double sign, int64_t rows, int64_t step,

@@ -55,12 +55,16 @@ Array<double, 1> gauss(Input<double, 1> centre, Input<double, 1> weight, double 
         for (size_t k = 0; k < a->shape(0); ++k)
             require(std::isfinite(a->data()[k]) && (k == 0 || a->data()[k - 1] <= a->data()[k]), "centres and places ascend");
     require(precision > 0 && std::isfinite(precision), "a mixture needs a bandwidth");
+    for (const auto *a : {&centre, &place})
+        if (size_t n = a->shape(0))
+            require(std::max(std::fabs(a->data()[0]), std::fabs(a->data()[n - 1])) * precision < 1e15, "too many bandwidths from 0");
     Owned<double, 1> out({places});
+    std::vector<double> near(places);
     Status status;
     {
         nb::gil_scoped_release free;
         status = kernels->gauss(centre.data(), weight.data(), int64_t(count), precision, place.data(), int64_t(places),
-                                out.data);
+                                out.data, near.data());
     }
     check(status);
     return out.array;
@@ -153,117 +157,6 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
     check(status);
 }
 
-// Weight, deviation and distance of the quartiles of groups of weighted centres: (3, groups). Weights are read as shares
-// of the heaviest and distances as shares of the largest, so that nothing leaves the range of a double.
-Array<double, 2> spread(Input<double, 1> centres, Input<double, 2> weights) {
-    size_t groups = weights.shape(0), cells = weights.shape(1);
-    require(centres.shape(0) == cells, "one weight for each group and centre");
-    Owned<double, 2> out({3, groups});
-    const double *x = centres.data();
-    std::vector<double> share;
-    std::vector<size_t> used;
-    for (size_t g = 0; g < groups; ++g) {
-        const double *w = weights.data() + g * cells;
-        double top = 0, weight = 0, total = 0, mean = 0, largest = 0, square = 0;
-        used.clear(), share.clear();
-        for (size_t c = 0; c < cells; ++c)
-            if (w[c] > 0) used.push_back(c), top = std::max(top, w[c]), weight += w[c];
-        if (used.empty()) continue;
-        for (size_t c : used) share.push_back(w[c] / top), total += share.back(), mean += share.back() * x[c];
-        mean /= total;
-        for (size_t c : used) largest = std::max(largest, std::fabs(x[c] - mean));
-        for (size_t i = 0; i < used.size() && largest > 0; ++i) {
-            double away = (x[used[i]] - mean) / largest;
-            square += share[i] * away * away;
-        }
-        // The centre at which a share of the weight is reached, halfway to the next where it is reached exactly.
-        auto quantile = [&](double q) {
-            double goal = q * total, below = 0;
-            for (size_t i = 0; i < used.size(); ++i) {
-                below += share[i];
-                if (below > goal || i + 1 == used.size()) return x[used[i]];
-                if (below == goal) return x[used[i]] / 2 + x[used[i + 1]] / 2;
-            }
-            return 0.0;
-        };
-        out.data[g] = weight;
-        // a group of one cell is constant, whatever its mean was rounded to
-        out.data[groups + g] = used.size() > 1 ? std::sqrt(square / total) * largest : 0.0;
-        out.data[2 * groups + g] = quantile(0.75) - quantile(0.25);
-    }
-    return out.array;
-}
-
-constexpr double FAINT = 1e-4;  // of what was summed: below it a fast sum has too few digits
-constexpr double DEPTH = 40;    // kernels below e^-DEPTH of the highest are left out
-
-// Kernels on centres with weight, and their sum where fast sums do not do.
-struct Hill {
-    std::vector<double> centre, weight;
-    double precision, heaviest = 0;
-
-    // log of the sum over centres of weight exp(-z^2 / 2) at a place, with `rest` instead of the weight it may have
-    // itself; -inf for none. From the nearest centres outward, until what is left cannot count.
-    double log_sum(double place, double rest) const {
-        std::vector<double> heights;
-        double best = -INFINITY, heaviest_log = std::log(heaviest), sum = 0;
-        auto counts = [&](size_t k) {
-            double z = (centre[k] - place) * precision, fall = z * z / 2;
-            if (heaviest_log - fall < best - DEPTH) return false;
-            double w = centre[k] == place ? rest : weight[k];
-            if (w > 0) heights.push_back(std::log(w) - fall), best = std::max(best, heights.back());
-            return true;
-        };
-        size_t middle = size_t(std::lower_bound(centre.begin(), centre.end(), place) - centre.begin());
-        for (size_t k = middle; k < centre.size() && counts(k); ++k) {}
-        for (size_t k = middle; k > 0 && counts(k - 1); --k) {}
-        if (best == -INFINITY) return best;
-        for (double h : heights) sum += std::exp(h - best);
-        return best + std::log(sum);
-    }
-};
-
-// log of a mixture of kernels at every centre, and where a row of weight 1 has left the centre: (groups, cells) both. Sums
-// within 1e-13 of what is summed; where the rest is far less than that, the sum itself.
-std::pair<Array<double, 2>, Array<double, 2>> leaving_one(Input<double, 1> centres, Input<double, 2> weights,
-                                                          Input<double, 1> bandwidth) {
-    size_t groups = weights.shape(0), cells = weights.shape(1);
-    require(centres.shape(0) == cells && bandwidth.shape(0) == groups, "one weight for each group and centre");
-    Owned<double, 2> every({groups, cells}), own({groups, cells});
-    const double *x = centres.data();
-    std::vector<double> sums(cells);
-    for (size_t g = 0; g < groups; ++g) {
-        const double *w = weights.data() + g * cells;
-        Hill made;
-        made.precision = 1 / bandwidth.data()[g];
-        double total = 0;
-        for (size_t c = 0; c < cells; ++c)
-            if (w[c] > 0) {
-                made.centre.push_back(x[c]), made.weight.push_back(w[c]);
-                made.heaviest = std::max(made.heaviest, w[c]), total += w[c];
-            }
-        require(!made.centre.empty(), "a group has no weight");
-        {
-            nb::gil_scoped_release free;
-            check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision, x,
-                                 int64_t(cells), sums.data()));
-        }
-        double constant = std::log(made.precision) - LOG_ROOT_2PI, rest = std::max(total - 1, 1e-300);
-        for (size_t c = 0; c < cells; ++c) {
-            double left = sums[c] - 1, &a = every.data[g * cells + c], &b = own.data[g * cells + c];
-            bool mine = w[c] > 0;
-            if (sums[c] < FAINT * total || (mine && left < FAINT * sums[c])) {
-                a = made.log_sum(x[c], w[c]) - std::log(total) + constant;
-                b = mine ? made.log_sum(x[c], w[c] - 1) - std::log(rest) + constant : -INFINITY;
-            } else {
-                a = std::log(sums[c] / total) + constant;
-                b = mine ? std::log(left / rest) + constant : -INFINITY;
-            }
-        }
-    }
-    return {every.array, own.array};
-}
-
 }  // namespace
 
 void bind_mixture(nb::module_ &m) {
@@ -283,8 +176,4 @@ void bind_mixture(nb::module_ &m) {
           "precision"_a.noconvert(), "constant"_a.noconvert(), "steps"_a.noconvert(), "stretch"_a.noconvert(),
           "low"_a.noconvert(), "high"_a.noconvert(), "begin"_a.noconvert(), "curve"_a.noconvert(),
           "out"_a.noconvert(), "Adds the log density of every column and class, from its curve where there is one.");
-    m.def("spread", &spread, "centres"_a.noconvert(), "weights"_a.noconvert(),
-          "Weight, deviation and distance of the quartiles of each group: (3, groups).");
-    m.def("leaving_one", &leaving_one, "centres"_a.noconvert(), "weights"_a.noconvert(), "bandwidth"_a.noconvert(),
-          "log of each group's mixture of normal kernels at all centres, and without a row of weight 1 there.");
 }

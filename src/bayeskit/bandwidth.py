@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.fft import dct
 
@@ -11,53 +9,25 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.statistics.bins import BinnedColumn
 
-FLOOR = 1e-9  # of the column's total variance, as for Gaussian
 FACTORS = {"silverman": 0.9, "scott": 1.059}
-QUARTILES = 1.349  # of a normal column: distance between them in deviations
 GRID = 4096  # most cells of the transform of "isj"
 STAGES = 7  # as in the paper
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Weight, deviation and distance of quartiles of each group, in units of 2^-shift of the column."""
-
-    weight: Float  # (G,)
-    deviation: Float  # (G,)
-    quartiles: Float  # (G,)
-
-    @classmethod
-    def of(cls, column: BinnedColumn, weights: Float, shift: int) -> Spread:
-        return cls(*_core.spread(np.ldexp(column.centres, shift), np.ascontiguousarray(weights)))
-
-    @property
-    def scale(self) -> Float:
-        """The smaller of deviation and quartile distance / 1.349; the deviation where the quartiles meet: (G,)."""
-        robust = self.quartiles / QUARTILES
-        return np.where(robust > 0, np.minimum(robust, self.deviation), self.deviation)
 
 
 def bandwidths(column: BinnedColumn, rule: str, shift: int) -> tuple[Float, float]:
     """By group and for the column as a whole, in units of 2^-shift, by "silverman", "scott" or "isj".
 
-    h = 0.9 A n^(-1/5) or 1.059 A n^(-1/5). A constant group takes A^2 = max(P / (n + 1), 1e-9 T), P the pooled
+    h = 0.9 A n^(-1/5) or 1.059 A n^(-1/5), A the smaller of the deviation and the distance of the quartiles / 1.349, the
+    deviation where the quartiles meet. A constant group takes A^2 = max(P / (n + 1), 1e-9 T), P the pooled
     within-group variance and T the variance of the column. Never below half the step in which values were recorded.
     """
-    whole = Spread.of(column, column.pooled[None], shift)
-    groups = Spread.of(column, column.weights, shift)
-    total = float(whole.deviation[0])
-    share = (groups.deviation / total) ** 2
-    heavy = groups.weight / max(float(groups.weight.max(initial=0.0)), 5e-324)
-    pooled = float((heavy * share).sum() / max(float(heavy.sum()), 1e-300))
-    floor = total * np.sqrt(np.maximum(pooled / (groups.weight + 1), FLOOR))
-    scale = np.where(groups.scale > 0, groups.scale, floor)
-    factor = FACTORS.get(rule, FACTORS["silverman"])
-    by_group = factor * scale * np.maximum(groups.weight, 1.0) ** -0.2
-    of_all = factor * float(whole.scale[0]) * max(float(whole.weight[0]), 1.0) ** -0.2
+    masses, centres = np.vstack([column.weights, column.pooled]), np.ldexp(column.centres, shift)
+    least = max(float(np.ldexp(column.step, shift)) / 2, 2.0**-1000)
+    *groups, of_all = _core.bandwidths(centres, masses, FACTORS.get(rule, FACTORS["silverman"]), least)
+    by_group = np.array(groups)
     if rule == "isj":
         by_group = np.array([isj(column, w, shift) or h for w, h in zip(column.weights, by_group, strict=True)])
         of_all = isj(column, column.pooled, shift) or of_all
-    least = max(float(np.ldexp(column.step, shift)) / 2, 2.0**-1000)
     return np.maximum(by_group, least), max(of_all, least)
 
 

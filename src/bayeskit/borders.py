@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn
@@ -84,12 +85,7 @@ class Borders:
 
     def equal_frequency(self, cells: int) -> Float:
         """Cuts after the bins at which 1/cells, 2/cells, ... of the weight are reached."""
-        pooled = self.column.pooled
-        if not len(pooled):
-            return self.between
-        below = np.cumsum(pooled / pooled.max())
-        after = np.searchsorted(below, np.arange(1, cells) / cells * below[-1] * (1 - 1e-12))
-        cuts: Float = self.between[np.unique(after[after < len(self.between)])]
+        cuts: Float = self.between[_core.equal_weight(self.column.pooled, cells)]
         return cuts
 
     def equal_width(self, cells: int, low: float | None = None, high: float | None = None) -> Float:

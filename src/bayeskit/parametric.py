@@ -13,10 +13,9 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.foretold import Foretold
+from bayeskit.foretold import Recipe
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.special import LOG_2
-from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -62,9 +61,10 @@ class Parametric(Protocol):
         names, owner = [c.name for c in columns], type(self).__name__
         return Product({v: Moments.empty(names, n_groups, View(v, self.support, owner)) for v in self.views}, n_groups)
 
-    def foretell(self, column: BinnedColumn) -> Foretold | None:
-        """What it says about cells inside its support without a row of theirs; None where only a fit can tell."""
-        return Foretold.by_core(type(self).__name__, column, getattr(self, "smoothing", 0.0)) if self.in_core else None
+    @property
+    def recipe(self) -> Recipe | None:
+        """As the core knows it, for the choice among families; None if it does not."""
+        return Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), whole=self.support.whole) if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}

@@ -14,10 +14,9 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.foretold import Foretold
+from bayeskit.foretold import Recipe
 from bayeskit.leaving import Leaving
 from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
-from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.sums import Sums
 
@@ -46,9 +45,10 @@ class Gaussian:
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)
 
-    def foretell(self, column: BinnedColumn) -> Foretold | None:
-        """What it says about cells without a row of theirs; None where only a fit can tell."""
-        return None if self.predictive else Foretold.by_core("Gaussian", column)
+    @property
+    def recipe(self) -> Recipe | None:
+        """As the core knows it."""
+        return None if self.predictive else Recipe("Gaussian")
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
         kind = StudentDensity if self.predictive else GaussianDensity

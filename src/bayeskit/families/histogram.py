@@ -16,7 +16,7 @@ from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.foretold import Foretold
+from bayeskit.foretold import Recipe
 from bayeskit.leavers import Leavers
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.statistics.bins import BinnedColumn, Bins
@@ -25,7 +25,6 @@ from bayeskit.statistics.exact import ExactSum
 
 LOG_2 = float(np.log(2))
 FRONT = 2  # lines of a table in front of its cells: the core asks for codes from -2 on
-MOST = 256  # inner cells that bins="auto" makes
 
 
 @dataclass(frozen=True)
@@ -80,19 +79,10 @@ class Histogram:
             made = [self._cells(statistic.column(j)) for j in every]
         return HistogramDensity(statistic.columns, tuple(made), statistic.groups, self.leave_one_out)
 
-    def foretell(self, column: BinnedColumn) -> Foretold | None:
-        """What it says about cells without a row of theirs; None where only a fit can tell."""
-        made = None if isinstance(self.bins, tuple) else self._cells(column)
-        if made is None or not made.alpha:
-            return None
-        code, counts = made.code(column.centres), made.counts.rounded()
-        counts = np.vstack([counts, counts.sum(axis=0)])
-        total, smooth = counts.sum(axis=1, keepdims=True), made.alpha * counts.shape[1]
-        with np.errstate(invalid="ignore", divide="ignore"):  # what is not there cannot leave
-            others, own = (
-                np.log((counts - gone + made.alpha) / (total - gone + smooth)) - made.log_width for gone in (0, 1)
-            )
-        return Foretold(others[:-1].take(code, axis=1), own[:-1].take(code, axis=1), own[-1].take(code))
+    @property
+    def recipe(self) -> Recipe | None:
+        """As the core knows it, which makes cells of equal weight."""
+        return Recipe("Histogram", np.nan if self.smoothing is None else self.smoothing) if self.bins == "auto" else None
 
     def _cells(self, column: BinnedColumn) -> Cells | None:
         """Cells made of the bins of a column; None for a column without spread."""
@@ -106,9 +96,7 @@ class Histogram:
         if self.bins == "mdlp":
             inner = borders.mdlp()
         elif self.bins == "auto":
-            weight = float(column.pooled.sum())
-            wanted = min(int(np.ceil(2 * np.cbrt(max(weight, 1.0)))), MOST) if weight < 1e9 else MOST
-            inner = borders.equal_frequency(wanted)
+            inner = borders.equal_frequency(_core.histogram_parts(float(column.pooled.sum())))
         else:
             with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
                 wanted = int(max(1, min(self.bins, np.round((high - low) / np.float64(step)))))

@@ -16,7 +16,7 @@ from bayeskit.bandwidth import bandwidths
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.foretold import Foretold
+from bayeskit.foretold import Recipe
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.mixture import Around, Curves, Mixture
 from bayeskit.statistics.bins import BinnedColumn, Bins
@@ -57,10 +57,10 @@ class Kernel:
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)
 
-    def foretell(self, column: BinnedColumn) -> Foretold | None:
-        """What it says about cells without a row of theirs; None where only a fit can tell."""
-        made = Kernels.of(column, self.bandwidth)
-        return None if made is None or made.empty.any() else made.foretold()
+    @property
+    def recipe(self) -> Recipe | None:
+        """As the core knows it."""
+        return Recipe("Kernel") if self.bandwidth == "silverman" else None
 
     def fit(self, statistic: Bins, context: Context) -> KernelDensity:
         every = range(len(statistic.columns))
@@ -181,13 +181,6 @@ class Kernels:
     def _reach(self) -> float:
         """How far a value may lie from the centre of its cell."""
         return float(np.ldexp(self.column.width.max(initial=0.0), self.shift)) / 2
-
-    def foretold(self) -> Foretold:
-        """log p of the centres, by class and of all classes as one, when a row of weight 1 has left."""
-        masses = np.vstack([self.column.weights, self.column.pooled])
-        widths = np.append(self.bandwidth, self.common)
-        others, own = (a + self.shift * LOG_2 for a in _core.leaving_one(self.centres, masses, widths))
-        return Foretold(others[:-1], own[:-1], own[-1])
 
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""

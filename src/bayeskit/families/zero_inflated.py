@@ -13,10 +13,9 @@ from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.errors import InputError
 from bayeskit.families import families
-from bayeskit.foretold import Foretold
+from bayeskit.foretold import Recipe
 from bayeskit.parametric import Parametric, Views
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.statistics.bins import BinnedColumn
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -71,26 +70,10 @@ class ZeroInflated(Parametric):
         views = {v: View(v, NONNEGATIVE, owner, nonzero=v != ZERO) for v in self.views}
         return Product({name: Moments.empty(names, n_groups, view) for name, view in views.items()}, n_groups)
 
-    def foretell(self, column: BinnedColumn) -> Foretold | None:
-        inner = self.family.foretell(column.part(column.edges > 0)) if hasattr(self.family, "foretell") else None
-        if inner is None:
-            return None
-        zero, weights, a = column.edges == 0, np.vstack([column.weights, column.pooled]), self.smoothing
-        zeros, total = weights[:, zero].sum(axis=1, keepdims=True), weights.sum(axis=1, keepdims=True)
-        if not a and (zeros < 2).any():
-            return None
-
-        def terms(at_zero: Float, rest: Float, all_: Float, density: Float) -> Float:
-            """log z at the zero, log(1 - z) + log f elsewhere: (K + 1, m)."""
-            out = np.empty_like(weights)
-            with np.errstate(divide="ignore", invalid="ignore"):  # a zero a class never had cannot leave it
-                out[:, zero] = np.log((at_zero + a) / (all_ + 2 * a))
-                out[:, ~zero] = np.log((rest + a) / (all_ + 2 * a)) + density
-            return out
-
-        others = terms(zeros, total - zeros, total, np.vstack([inner.others, inner.pooled]))
-        own = terms(zeros - 1, total - zeros - 1, total - 1, np.vstack([inner.own, inner.pooled]))
-        return Foretold(others[:-1], own[:-1], own[-1])
+    @property
+    def recipe(self) -> Recipe | None:
+        inner = self.family.recipe
+        return None if inner is None else inner._replace(zeros=self.smoothing)
 
     def check(self, columns: Sequence[str], sums: Views) -> None:
         self.family.check(columns, sums)

@@ -18,6 +18,7 @@ from bayeskit.statistics.exact import ExactSum, weight_range
 # A column of n values has a kernel bandwidth of about n^(-1/5) deviations and some ten deviations of range: with
 # 1024 cells even a hundred million rows have five cells to a bandwidth, and the cells of a column stay in a cache.
 BUDGET = 1024
+WIDEST = 1.7976931348623157e308
 FINEST = -1074  # every double is a multiple of 2^-1074: each value is a cell of its own
 
 
@@ -189,9 +190,48 @@ class Bins:
 
     # -- what it tells ---------------------------------------------------------------------------
 
+    @cached_property
+    def weights(self) -> Float:
+        """Of the cells: (G, cells)."""
+        return self.cells.rounded()
+
+    @cached_property
+    def pooled(self) -> Float:
+        """Of the cells over all groups: (cells,)."""
+        out: Float = self.cells.total().rounded()[0]
+        return out
+
+    @cached_property
+    def widths(self) -> Float:
+        """Of the cells, 0 where a cell is one value: (cells,)."""
+        return _widths(self.edges, np.repeat(self.exponent, np.diff(self.offset)))
+
+    @cached_property
+    def centres(self) -> Float:
+        """(cells,)"""
+        return self.edges - self.widths / 2
+
+    @cached_property
+    def steps(self) -> Float:
+        """How finely each column was recorded: (d,)."""
+        out, some = np.zeros(len(self.columns)), np.flatnonzero(np.diff(self.offset))
+        if len(some):
+            first = self.offset[some]
+            with np.errstate(over="ignore"):
+                gaps = np.diff(self.edges, append=np.inf)
+            gaps[self.offset[some + 1] - 1] = np.inf
+            least = np.minimum(np.minimum.reduceat(gaps, first), WIDEST)
+            coarse, one = np.maximum.reduceat(self.widths, first) > 0, np.diff(self.offset)[some] == 1
+            out[some] = np.where(coarse, _width(self.exponent[some]), np.where(one, 0.0, least))
+        return out
+
+    def span(self, j: int) -> slice:
+        """Where the cells of a column are."""
+        return slice(int(self.offset[j]), int(self.offset[j + 1]))
+
     def column(self, j: int) -> BinnedColumn:
         """The cells of one column as numbers."""
-        span = slice(int(self.offset[j]), int(self.offset[j + 1]))
+        span = self.span(j)
         sums = ExactSum(np.ascontiguousarray(self.cells.limbs[:, span]), self.cells.low)
         return BinnedColumn(self.columns[j], int(self.exponent[j]), self.edges[span], sums)
 
@@ -234,9 +274,7 @@ class BinnedColumn:
     @cached_property
     def width(self) -> Float:
         """Of the cells, 0 where a cell is one value: (m,)."""
-        inside = np.where(self.edges > 0, np.nextafter(self.edges, 0), self.edges)  # doubles lie closer below 2^k
-        apart = np.where(inside == 0, FINEST, np.maximum(np.frexp(inside)[1] - 53, FINEST))
-        return np.where(apart >= self.exponent, 0.0, np.ldexp(1.0, min(self.exponent, 1023)))
+        return _widths(self.edges, self.exponent)
 
     @cached_property
     def centres(self) -> Float:
@@ -252,10 +290,10 @@ class BinnedColumn:
     def step(self) -> float:
         """How finely the column was recorded: the smallest gap between values, or the width of a cell."""
         if not self.distinct:
-            return float(np.ldexp(1.0, min(self.exponent, 1023)))
+            return float(_width(self.exponent))
         with np.errstate(over="ignore"):
             gaps = np.diff(self.edges)
-        return float(min(gaps.min(), 1.7976931348623157e308)) if len(gaps) else 0.0
+        return float(min(gaps.min(), WIDEST)) if len(gaps) else 0.0
 
     def quantile(self, q: float, weights: Float | None = None, shift: int = 0) -> Float:
         """The centre of the first cell at which the weight reaches a share q, by group; NaN without weight: (G,).
@@ -275,3 +313,14 @@ class BinnedColumn:
                 )
                 out[g] = centre[used[first]] / 2 + centre[used[after]] / 2 if first < after else centre[used[first]]
         return out
+
+
+def _width(exponent: Int | int) -> Float:
+    return np.ldexp(1.0, np.minimum(exponent, 1023))
+
+
+def _widths(edges: Float, exponent: Int | int) -> Float:
+    """Of cells, 0 where doubles lie so far apart that a cell is one value: (m,)."""
+    inside = np.where(edges > 0, np.nextafter(edges, 0), edges)  # doubles lie closer below 2^k
+    apart = np.where(inside == 0, FINEST, np.maximum(np.frexp(inside)[1] - 53, FINEST))
+    return np.where(apart >= exponent, 0.0, _width(exponent))

@@ -14,14 +14,13 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
-from bayeskit.foretold import WORST, ordinary
+from bayeskit.foretold import WORST, Foretold
 from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
 
 TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
-MANY = 0.05  # of the rows: fewer zeros are no mass of their own
 CERTAIN = 0.05  # log-probability of a step above which a density is refused
 
 
@@ -45,43 +44,58 @@ class Choice:
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        return ChoiceDensity(tuple(self._trial(statistic.column(j), context) for j in range(len(statistic.columns))))
+        told = Foretold.of(statistic, self.candidates)
+        steps = statistic.steps.tolist()
+        lines = zip(steps, told.scores.tolist(), told.refused, strict=True)
+        return ChoiceDensity(
+            tuple(self._trial(Numbers(statistic.column(j), context.weights), *line) for j, line in enumerate(lines))
+        )
 
-    def _trial(self, column: BinnedColumn, context: Context) -> Trial:
-        rows = _rows(column)
-        together = replace(rows, groups=np.zeros_like(rows.groups))
-        weights = column.weights.sum(axis=1)
-
-        def fitted(family: Any, shared: bool) -> LogDensity:
-            if shared:
-                return _fitted(family, together, context.weights.sum(keepdims=True))
-            return BackedOff(_fitted(family, rows, context.weights), weights)
-
-        centres = column.at_centres()
-        plain = ordinary(centres) and bool((weights > 0).all())
+    def _trial(self, rows: Numbers, step: float, told: Any, refused: Sequence[str]) -> Trial:
+        """Of one column, from what the core told about it."""
+        of = {id(family): (known, no) for family, known, no in zip(self.candidates, told, refused, strict=True)}
 
         def scores(family: Any) -> Iterator[float]:
-            support = getattr(family, "support", ANY)
-            if getattr(family, "atom", False) and not _many_zeros(column):
-                raise InputError(f"column {column.name!r} has few zeros; {type(family).__name__} is for many")
-            more = np.log(column.step) if column.step > 0 and not support.whole else 0.0
-            foretold = None
-            if plain and hasattr(family, "foretell"):
-                outside = centres.edges[~support.inside(centres.edges)]
-                if len(outside):
-                    raise InputError(support.refusal(column.name, float(outside[0]), type(family).__name__))
-                foretold = family.foretell(centres)
-            if foretold is None:
-                by_class = fitted(family, False)
-                for density in (Pooled(fitted(family, True), len(weights)), by_class):
-                    yield _score(density, family, rows, column.step)
-            else:
-                for score, largest in foretold.scores(centres, more, getattr(family, "atom", False)):
-                    _certain(largest, column.step)
+            known, no = of[id(family)]
+            if no:
+                raise InputError(no)
+            if known[0][0] == known[0][0]:
+                for score, largest in known:
+                    _certain(largest, step)
                     yield score
+            else:
+                yield from rows.scores(family)
 
-        toll = TOLL * np.log(max(float(weights.sum()), 1.0))
-        return Trial.of(column.name, self.candidates, fitted, scores, len(weights), toll)
+        weight = float(rows.column.weights.sum())
+        return Trial.of(rows.column.name, self.candidates, rows, scores, TOLL * np.log(max(weight, 1.0)))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers to which families are fitted: the centres of its bins stand for its rows."""
+
+    column: BinnedColumn
+    weights: Float  # (K,) of all rows of each class
+
+    @property
+    def classes(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def rows(self) -> Block:
+        return _rows(self.column)
+
+    def fitted(self, family: Any, shared: bool) -> LogDensity:
+        """With one density for all classes, or one for each, backed off."""
+        if shared:
+            together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
+            return Pooled(_fitted(family, together, self.weights.sum(keepdims=True)), self.classes)
+        return BackedOff(_fitted(family, self.rows, self.weights), self.column.weights.sum(axis=1))
+
+    def scores(self, family: Any) -> Iterator[float]:
+        by_class = self.fitted(family, False)
+        for density in (self.fitted(family, True), by_class):
+            yield _score(density, family, self.rows, self.column.step)
 
 
 @dataclass(frozen=True)
@@ -100,20 +114,35 @@ class LevelChoice:
         return ChoiceDensity(tuple(self._trial(column, context) for column in statistic.apart()))
 
     def _trial(self, column: Tables, context: Context) -> Trial:
-        together = column.place(np.zeros(column.groups, dtype=np.int64), 1, {})
-        everyone = replace(context, weights=context.weights.sum(keepdims=True), exact=None)
+        levels = Levels(column, context)
+        return Trial.of(column.tables[0][0], self.candidates, levels, levels.scores, 0.0)
 
-        def fitted(family: Any, shared: bool) -> LogDensity:
-            density: LogDensity = family.fit(together, everyone) if shared else family.fit(column, context)
+
+@dataclass(frozen=True)
+class Levels:
+    """A column of categories to which families are fitted."""
+
+    column: Tables
+    context: Context
+
+    def fitted(self, family: Any, shared: bool) -> LogDensity:
+        """With one table for all classes, or one for each."""
+        density: LogDensity
+        if not shared:
+            density = family.fit(self.column, self.context)
             return density
+        together = self.column.place(np.zeros(self.column.groups, dtype=np.int64), 1, {})
+        everyone = replace(self.context, weights=self.context.weights.sum(keepdims=True), exact=None)
+        density = family.fit(together, everyone)
+        return Pooled(density, self.column.groups)
 
-        rows = _levels(column)
+    @cached_property
+    def rows(self) -> Block:
+        return _levels(self.column)
 
-        def scores(family: Any) -> Iterator[float]:
-            yield _score(Pooled(fitted(family, True), column.groups), family, rows, 0.0)
-            yield _score(fitted(family, False), family, rows, 0.0)
-
-        return Trial.of(column.tables[0][0], self.candidates, fitted, scores, column.groups, 0.0)
+    def scores(self, family: Any) -> Iterator[float]:
+        for shared in (True, False):
+            yield _score(self.fitted(family, shared), family, self.rows, 0.0)
 
 
 @dataclass(frozen=True)
@@ -121,7 +150,7 @@ class Trial:
     """What was tried for one column: scores in nats, and why others were not."""
 
     name: str
-    density: LogDensity
+    rows: Numbers | Levels
     scores: tuple[tuple[Any, float, bool], ...]  # candidate, score and whether all classes share it; best first
     refused: tuple[tuple[Any, str], ...]
 
@@ -130,9 +159,8 @@ class Trial:
         cls,
         name: str,
         candidates: Sequence[Any],
-        fitted: Callable[[Any, bool], LogDensity],
+        rows: Numbers | Levels,
         scores: Callable[[Any], Iterable[float]],
-        classes: int,
         toll: float,
     ) -> Trial:
         """Every candidate on the rows of a column, with one density for all classes and with one for each."""
@@ -146,9 +174,13 @@ class Trial:
         if not tried:
             raise InputError(f"column {name!r} takes none of the families tried: {refused[0][1]}")
         tried.sort(key=lambda t: (-t[0], t[1], t[2]))
-        best, shared = tried[0][3], tried[0][1] == 0
-        density = Pooled(fitted(best, True), classes) if shared else fitted(best, False)
-        return cls(name, density, tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused))
+        return cls(name, rows, tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused))
+
+    @cached_property
+    def density(self) -> LogDensity:
+        """The winner fitted, when first asked for: most columns are chosen without fitting a family."""
+        best, _, shared = self.scores[0]
+        return self.rows.fitted(best, shared)
 
     @property
     def family(self) -> str:
@@ -235,12 +267,6 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
     density: LogDensity = family.fit(counted, Context(weights))
     return density
-
-
-def _many_zeros(column: BinnedColumn) -> bool:
-    """Whether zeros are so many that they are a thing of their own, and so are the others."""
-    zeros = float(column.pooled[column.edges == 0].sum() / max(column.pooled.sum(), 5e-324))
-    return MANY <= zeros <= 1 - MANY
 
 
 def _certain(largest: float, step: float) -> None:

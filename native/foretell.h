@@ -1,0 +1,69 @@
+// A column of cells, each to be foretold without one row of it, and what families say about them.
+#pragma once
+#include <cmath>
+#include "bindings.h"
+
+using Numbers = std::vector<double>;
+
+struct Group {
+    double weight = 0, mean = 0, variance = 0;
+
+    // Without one row of value v; whether the digits can be trusted.
+    bool without(double v, Group &out) const {
+        constexpr double LEAST_LEFT = 0x1p-10;  // of a variance: less makes digits doubtful
+        double left = weight - 1, gone = 1 / left, d = v - mean, rest = variance - d * d * gone;
+        out = {left, mean - d * gone, rest * (1 + gone)};
+        return weight > 2.5 && rest > LEAST_LEFT * variance;
+    }
+};
+
+// Values of cells in ascending order, and the weight of each class there; the last group is of all classes.
+class Sample {
+public:
+    size_t classes, cells;
+    const double *x;            // (cells,)
+    Numbers mass;               // (classes + 1, cells)
+    std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
+    size_t entries;             // without those of the whole
+
+    // Weights of class k begin at weight + k * step, those of the whole at `pooled`.
+    Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells);
+    Sample from(size_t first) const { return Sample(x + first, mass.data() + first, cells, &mass[classes * cells + first], classes, cells - first); }
+
+    double at(size_t k, size_t c) const { return mass[k * cells + c]; }
+    double total(size_t k) const { return totals_[k]; }
+    bool ordinary() const;
+    double gap() const;                       // the smallest between values
+
+    const Numbers &logs() const;              // of the values, 0 where there is none
+    const std::vector<Group> &moments() const;  // of values, by group
+    const std::vector<Group> &log_moments() const;
+    std::vector<Group> moments_of(const double *v) const;
+
+private:
+    Numbers totals_;
+    mutable Numbers logs_;
+    mutable std::vector<Group> moments_, log_moments_;
+};
+
+// log p by class at every cell when another class loses a row there (classes, cells), and at every entry when its class
+// does, the whole as one included.
+struct Terms {
+    Numbers others, own;
+    explicit Terms(const Sample &s) : others(s.classes * s.cells), own(s.group.size()) {}
+};
+
+// A family as the core knows it; zeros: pseudo-rows of a point mass at zero beside it, or less than 0 for none.
+struct Recipe {
+    std::string name;
+    double smoothing, zeros;
+    bool whole;
+};
+
+inline void exponentials(Numbers &a) { kernels->exponentials(a.data(), int64_t(a.size()), a.data()); }
+inline void logarithms(Numbers &a) { kernels->logarithms(a.data(), int64_t(a.size()), a.data()); }
+
+// Whether doubles do; the terms then.
+bool parametric_terms(const Recipe &, const Sample &, Terms &);
+bool histogram_terms(double smoothing, const Sample &, Terms &);
+bool kernel_terms(const Sample &, Terms &);

@@ -1,0 +1,256 @@
+// Densities without a formula, from the cells of a column: which cells a histogram of equal weights joins, how wide kernels
+// are, and what both say about cells without one row of theirs.
+#include <algorithm>
+#include "foretell.h"
+
+namespace {
+
+// -- histograms ---------------------------------------------------------------------------------------------
+
+// After which cells 1/parts, 2/parts, ... of the weight are reached; each once, the last cell never.
+std::vector<size_t> equal_weight(const double *weight, size_t cells, int64_t parts) {
+    Numbers below;
+    double heaviest = *std::max_element(weight, weight + cells), sum = 0;
+    for (size_t c = 0; c < cells; ++c) below.push_back(sum += weight[c] / heaviest);
+    std::vector<size_t> out;
+    for (int64_t i = 1; i < parts; ++i) {
+        double goal = double(i) / double(parts) * sum * (1 - 1e-12);
+        size_t c = size_t(std::lower_bound(below.begin(), below.end(), goal) - below.begin());
+        if (c + 1 < cells && (out.empty() || out.back() < c)) out.push_back(c);
+    }
+    return out;
+}
+
+// 2 n^(1/3) rounded up, from 2 to 256; by cubes, as cube roots differ from machine to machine.
+int64_t histogram_parts(double weight) {
+    int64_t parts = 2;
+    while (parts < 256 && double(parts * parts * parts) < 8 * weight) ++parts;
+    return parts;
+}
+
+}  // namespace
+
+bool histogram_terms(double smoothing, const Sample &s, Terms &out) {
+    size_t m = s.cells, groups = s.classes + 1;
+    double half = s.gap() / 2, low = std::min(s.x[0] - half, std::nextafter(s.x[0], -INFINITY)), high = s.x[m - 1] + half;
+    Numbers cuts = {low};
+    for (size_t c : equal_weight(&s.mass[s.classes * m], m, histogram_parts(s.total(s.classes)))) {
+        double middle = std::min(s.x[c] / 2 + s.x[c + 1] / 2, std::nextafter(s.x[c + 1], -INFINITY));
+        double cut = std::max(middle, s.x[c]);
+        if (cut > low && cut < high) cuts.push_back(cut);
+    }
+    cuts.push_back(high);
+    size_t inner = cuts.size() - 1, parts = inner + 2;  // and two tails
+    double alpha = std::isnan(smoothing) ? 1 / double(parts) : smoothing;
+    if (!(alpha > 0)) return false;
+    Numbers widths(parts, (high - low) / double(inner)), counts(groups * parts);
+    for (size_t i = 0; i < inner; ++i) widths[i + 1] = cuts[i + 1] - cuts[i];
+    logarithms(widths);
+    std::vector<size_t> part(m);
+    for (size_t c = 0, i = 0; c < m; ++c) {
+        while (i < cuts.size() && cuts[i] < s.x[c]) ++i;
+        part[c] = i;
+        for (size_t k = 0; k < groups; ++k) counts[k * parts + i] += s.at(k, c);
+    }
+    Numbers others(groups * parts), own(groups * parts);
+    for (size_t k = 0; k < groups; ++k)
+        for (size_t i = 0; i < parts; ++i) {
+            double n = counts[k * parts + i], all = s.total(k) + alpha * double(parts);
+            others[k * parts + i] = (n + alpha) / all;
+            own[k * parts + i] = n >= 1 ? (n - 1 + alpha) / (all - 1) : 1.0;  // what is not there cannot leave
+        }
+    logarithms(others), logarithms(own);
+    for (size_t k = 0; k < s.classes; ++k)
+        for (size_t c = 0; c < m; ++c) out.others[k * m + c] = others[k * parts + part[c]] - widths[part[c]];
+    for (size_t e = 0; e < out.own.size(); ++e) {
+        size_t i = part[s.cell[e]];
+        out.own[e] = own[s.group[e] * parts + i] - widths[i];
+    }
+    return true;
+}
+
+// -- kernels ------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double SILVERMAN = 0.9;
+constexpr double QUARTILES = 1.349;  // of a normal column: distance between them in deviations
+constexpr double FLOOR = 1e-9;       // of the column's whole variance, as for normal densities
+
+// Weight, deviation and quartiles of weighted centres. Weights are read as shares of the heaviest and distances as shares
+// of the largest, so that nothing leaves the range of a double.
+struct Spread {
+    double weight = 0, deviation = 0, quartiles = 0, median = 0;
+
+    Spread(const double *x, const double *w, size_t cells) {
+        double top = 0, total = 0, mean = 0, largest = 0, square = 0;
+        Numbers share, at;
+        for (size_t c = 0; c < cells; ++c)
+            if (w[c] > 0) share.push_back(w[c]), at.push_back(x[c]), top = std::max(top, w[c]), weight += w[c];
+        size_t n = share.size();
+        if (!n) return;
+        for (size_t i = 0; i < n; ++i) total += share[i] /= top, mean += share[i] * at[i];
+        mean /= total;
+        for (double v : at) largest = std::max(largest, std::fabs(v - mean));
+        for (size_t i = 0; i < n && largest > 0; ++i) {
+            double away = (at[i] - mean) / largest;
+            square += share[i] * away * away;
+        }
+        // The centre at which a share of the weight is reached, halfway to the next where it is reached exactly.
+        auto quantile = [&](double q) {
+            double goal = q * total, below = 0;
+            for (size_t i = 0; i < n; ++i) {
+                below += share[i];
+                if (below > goal || i + 1 == n) return at[i];
+                if (below == goal) return at[i] / 2 + at[i + 1] / 2;
+            }
+            return 0.0;
+        };
+        // a group of one cell is constant, whatever its mean was rounded to
+        deviation = n > 1 ? std::sqrt(square / total) * largest : 0.0;
+        quartiles = quantile(0.75) - quantile(0.25);
+        median = quantile(0.5);
+    }
+
+    // The smaller of deviation and quartile distance / 1.349; the deviation where the quartiles meet.
+    double scale() const {
+        double robust = quartiles / QUARTILES;
+        return robust > 0 ? std::min(robust, deviation) : deviation;
+    }
+};
+
+// factor A n^(-1/5) of each group, the last of which is the whole. A constant group takes
+// A^2 = max(P / (n + 1), 1e-9 T), P the pooled within-group variance and T that of the whole. At least `least`.
+Numbers bandwidths(const std::vector<Spread> &groups, double factor, double least) {
+    const Spread &whole = groups.back();
+    double heaviest = 5e-324, inside = 0, mass = 0;
+    for (size_t g = 0; g + 1 < groups.size(); ++g) heaviest = std::max(heaviest, groups[g].weight);
+    for (size_t g = 0; g + 1 < groups.size(); ++g) {
+        double heavy = groups[g].weight / heaviest, share = groups[g].deviation / whole.deviation;
+        inside += heavy * (share * share), mass += heavy;
+    }
+    inside /= std::max(mass, 1e-300);
+    Numbers out;
+    for (size_t g = 0; g < groups.size(); ++g) {
+        double scale = groups[g].scale();
+        if (!(scale > 0) && g + 1 < groups.size())
+            scale = whole.deviation * std::sqrt(std::max(inside / (groups[g].weight + 1), FLOOR));
+        out.push_back(std::max(factor * scale * std::pow(std::max(groups[g].weight, 1.0), -0.2), least));
+    }
+    return out;
+}
+
+constexpr double DIM = 1e-4, FAINT = 1e-7;  // of the weight around, of the whole: a fast sum below has too few digits
+constexpr double DEPTH = 40;                // kernels below e^-DEPTH of the highest are left out
+
+// Kernels on centres with weight, and their sum where fast sums do not do.
+struct Hill {
+    Numbers centre, weight, log_weight;
+    double precision, heaviest = 0;
+
+    // log of the sum over centres of weight exp(-z^2 / 2) at a place, with `rest` instead of the weight it may have
+    // itself; -inf for none. From the nearest centres outward, until what is left cannot count.
+    double log_sum(double place, double rest) {
+        if (log_weight.empty()) log_weight = weight, logarithms(log_weight);
+        Numbers heights;
+        double best = -INFINITY, heaviest_log = std::log(heaviest), sum = 0;
+        auto counts = [&](size_t k) {
+            double z = (centre[k] - place) * precision, fall = z * z / 2;
+            if (heaviest_log - fall < best - DEPTH) return false;
+            bool mine = centre[k] == place;
+            if (!mine || rest > 0) {
+                heights.push_back((mine ? std::log(rest) : log_weight[k]) - fall);
+                best = std::max(best, heights.back());
+            }
+            return true;
+        };
+        size_t middle = size_t(std::lower_bound(centre.begin(), centre.end(), place) - centre.begin());
+        for (size_t k = middle; k < centre.size() && counts(k); ++k) {}
+        for (size_t k = middle; k > 0 && counts(k - 1); --k) {}
+        if (best == -INFINITY) return best;
+        for (double &h : heights) h -= best;
+        exponentials(heights);
+        for (double h : heights) sum += h;
+        return best + std::log(sum);
+    }
+};
+
+}  // namespace
+
+// Distances from the median, in a unit that makes the largest value about 1: exact enough however far from 0 a column lies.
+bool kernel_terms(const Sample &s, Terms &out) {
+    size_t m = s.cells;
+    int size;
+    std::frexp(std::max(std::fabs(s.x[0]), std::fabs(s.x[m - 1])), &size);
+    double unit = std::ldexp(1.0, -size), shift = -size * 0.69314718055994530942;
+    Numbers at;
+    for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit);
+    std::vector<Spread> spreads;
+    for (size_t k = 0; k <= s.classes; ++k) spreads.emplace_back(at.data(), &s.mass[k * m], m);
+    Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000));
+    for (double &a : at) a -= spreads.back().median;
+    Numbers sums(m), near(m);
+    for (size_t k = 0, e = 0; k <= s.classes; ++k) {
+        const double *w = &s.mass[k * m];
+        Hill made;
+        made.precision = 1 / width[k];
+        double total = s.total(k);
+        for (size_t c = 0; c < m; ++c)
+            if (w[c] > 0) made.centre.push_back(at[c]), made.weight.push_back(w[c]), made.heaviest = std::max(made.heaviest, w[c]);
+        check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision, at.data(),
+                             int64_t(m), sums.data(), near.data()));
+        double constant = std::log(made.precision) - LOG_ROOT_2PI + shift, whole = std::log(total);
+        double rest = std::log(std::max(total - 1, 1e-300));
+        size_t first = e;
+        Numbers own;
+        for (size_t c = 0; c < m; ++c) {
+            double least = std::max(DIM * near[c], FAINT * total);
+            if (sums[c] < least) sums[c] = -1;
+            if (w[c] > 0) own.push_back(sums[c] - 1 < std::max(least, DIM * sums[c]) ? -1 : sums[c] - 1), ++e;
+        }
+        auto logs = [&](const Numbers &from, double *to, double by, auto anew) {
+            Numbers safe = from;
+            for (double &v : safe) v = v > 0 ? v : 1;
+            logarithms(safe);
+            for (size_t i = 0; i < from.size(); ++i) to[i] = (from[i] > 0 ? safe[i] : anew(i)) - by + constant;
+        };
+        if (k < s.classes)
+            logs(sums, &out.others[k * m], whole, [&](size_t c) { return made.log_sum(at[c], w[c]); });
+        logs(own, &out.own[first], rest, [&](size_t i) {
+            size_t c = size_t(s.cell[first + i]);
+            return made.log_sum(at[c], w[c] - 1);
+        });
+    }
+    return true;
+}
+
+namespace {
+
+Array<int64_t, 1> equal_weight_cuts(Input<double, 1> weights, int64_t parts) {
+    std::vector<size_t> found;
+    if (weights.shape(0)) found = equal_weight(weights.data(), weights.shape(0), parts);
+    Owned<int64_t, 1> out({found.size()});
+    std::copy(found.begin(), found.end(), out.data);
+    return out.array;
+}
+
+Array<double, 1> group_bandwidths(Input<double, 1> centres, Input<double, 2> weights, double factor, double least) {
+    size_t groups = weights.shape(0), cells = weights.shape(1);
+    require(centres.shape(0) == cells && groups > 0, "one weight for each group and centre");
+    std::vector<Spread> spreads;
+    for (size_t g = 0; g < groups; ++g) spreads.emplace_back(centres.data(), weights.data() + g * cells, cells);
+    Numbers found = bandwidths(spreads, factor, least);
+    Owned<double, 1> out({groups});
+    std::copy(found.begin(), found.end(), out.data);
+    return out.array;
+}
+
+}  // namespace
+
+void bind_shapes(nb::module_ &m) {
+    m.def("equal_weight", &equal_weight_cuts, "weights"_a.noconvert(), "parts"_a,
+          "After which cells 1/parts, 2/parts, ... of the weight are reached.");
+    m.def("histogram_parts", &histogram_parts, "weight"_a, "How many cells of equal weight suit so many rows.");
+    m.def("bandwidths", &group_bandwidths, "centres"_a.noconvert(), "weights"_a.noconvert(), "factor"_a, "least"_a,
+          "factor A n^(-1/5) of each group of weighted centres, the last of which is the whole.");
+}
