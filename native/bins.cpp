@@ -1,5 +1,6 @@
 // Bins: cells (edge - 2^e, edge] of a column, named by their right edge, at most a budget of them occupied.
 #include <algorithm>
+#include <utility>
 #include "bindings.h"
 #include "exact.h"
 
@@ -62,37 +63,80 @@ int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
     return good;
 }
 
+// Numbers with their identities in ascending order, digit by digit; most digits are the same in all and passed over.
+using Named = std::pair<double, int32_t>;
+
+void sort_named(std::vector<Named> &cells) {
+    constexpr size_t DIGITS = 8, VALUES = 256, FEW = 64;
+    if (cells.size() < FEW) {
+        std::sort(cells.begin(), cells.end());
+        return;
+    }
+    auto key = [](double x) {  // in the order of the numbers
+        uint64_t b = bits_of(x);
+        return b & SIGN ? ~b : b | SIGN;
+    };
+    std::vector<Named> spare(cells.size());
+    uint32_t count[DIGITS][VALUES] = {};
+    for (const Named &c : cells) {
+        uint64_t k = key(c.first);
+        for (size_t d = 0; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    }
+    for (size_t d = 0; d < DIGITS; ++d) {
+        uint32_t *n = count[d], at = 0;
+        if (n[key(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
+        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
+        for (const Named &c : cells) spare[n[key(c.first) >> 8 * d & 255]++] = c;
+        cells.swap(spare);
+    }
+}
+
 // Cells of one column while it is counted. Identities are given in order of arrival and never taken back; a cell that
-// is coarsened away points to the one that took it.
+// is coarsened away points to the one that took it. Where the cells lie close together their number leads straight to
+// them (near); others are found by hashing.
 struct Counter {
     int64_t e, budget, bits = 6;
-    std::vector<uint64_t> key;  // bits of the edge; a NaN where the slot is free
-    std::vector<int32_t> slot;  // the identity
-    std::vector<double> edge;   // by identity
-    std::vector<int32_t> next;  // by identity: the cell that took it, or itself
-    int64_t live = 0, first = 0;  // cells in the table, and the first identity of this exponent
+    size_t groups;                // whose rows are tallied
+    std::vector<uint64_t> key;    // bits of the edge; a NaN where the slot is free
+    std::vector<int32_t> slot;    // the identity
+    std::vector<double> edge;     // by identity
+    std::vector<int32_t> next;    // by identity: the cell that took it, or itself
+    std::vector<int32_t> tally;   // by identity and group
+    int64_t first = 0, hashed = 0;  // the first identity of this exponent; cells that are not near
     std::vector<int32_t> near;    // identities of the cells low, low + 1, ... of the grid
     double scale = 0, low = 0, high = 0;
     static constexpr uint64_t FREE = ~uint64_t(0);
     static constexpr int64_t NEAR = 1 << 16;
 
-    Counter(int64_t e, int64_t budget) : e(e), budget(budget) { clear(); }
-
-    // Where the cells lie close together their number leads straight to them.
-    void lay() {
-        low = high = 0;
-        near.assign(1, UNKNOWN);
-        if (e > 900 || e < -900 || !live) return;
-        scale = power(-e);
-        auto ends = std::minmax_element(edge.begin() + first, edge.end());
-        double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / 2 + 64;
-        if (!(to - from < NEAR / 2)) return;
-        low = double(int64_t(from - half)), high = low + double(int64_t(2 * half + to - from));
-        near.assign(size_t(high - low) + 1, UNKNOWN);
-        for (size_t id = size_t(first); id < edge.size(); ++id) near[size_t(edge[id] * scale - low)] = int32_t(id);
+    // With cells that are known, ascending.
+    Counter(int64_t e, int64_t budget, int64_t rows, size_t groups, const double *from, const double *to)
+        : e(e), budget(budget), groups(groups) {
+        while (int64_t(1) << bits < 2 * std::min(rows + (to - from), 2 * budget)) ++bits;
+        for (; from < to; ++from) fresh(edge_of(*from, e));
+        lay();
     }
 
+    int64_t live() const { return int64_t(edge.size()) - first; }
     CellGrid grid() const { return {scale, low, high, near.data()}; }
+    bool on_grid(double cell) const { return cell * scale > low && cell * scale <= high; }
+
+    // Finds room for the cells of this exponent.
+    void lay() {
+        scale = low = high = 0;
+        hashed = 0;
+        near.assign(1, UNKNOWN);
+        if (e <= 900 && e >= -900 && live()) {
+            scale = power(-e);
+            auto ends = std::minmax_element(edge.begin() + first, edge.end());
+            double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / 2 + 64;
+            if (to - from < NEAR / 2) {
+                low = double(int64_t(from - half)), high = low + double(int64_t(2 * half + to - from));
+                near.assign(size_t(high - low) + 1, UNKNOWN);
+            }
+        }
+        if (!key.empty() || low == high) clear();
+        for (size_t id = size_t(first); id < edge.size(); ++id) put(int32_t(id));
+    }
 
     void clear() {
         key.assign(size_t(1) << bits, FREE);
@@ -103,76 +147,82 @@ struct Counter {
         while (key[at] != k && key[at] != FREE) at = (at + 1) & mask;
         return at;
     }
-    int32_t search(double x) {
-        double cell = edge_of(x, e);
-        uint64_t k = bits_of(cell);
-        size_t at = place(k);
-        return key[at] == k ? slot[at] : added(cell);
-    }
-    int32_t insert(double cell) {
+    int32_t fresh(double cell) {
         int32_t id = int32_t(edge.size());
         edge.push_back(cell);
         next.push_back(id);
+        tally.resize(tally.size() + groups);
+        return id;
+    }
+    // Where a cell will be found.
+    void put(int32_t id) {
+        double cell = edge[size_t(id)];
+        if (on_grid(cell)) {
+            near[size_t(cell * scale - low)] = id;
+            return;
+        }
+        if (key.empty()) clear();
+        if (2 * ++hashed >= int64_t(1) << bits) rehash();
         size_t at = place(bits_of(cell));
         key[at] = bits_of(cell);
         slot[at] = id;
-        ++live;
-        return id;
-    }
-    int32_t added(double cell) {
-        if (2 * live >= int64_t(1) << bits) rehash();
-        int32_t id = insert(cell);
-        double t = cell * scale;
-        if (t > low && t <= high) near[size_t(t - low)] = id;
-        // Twice the budget may gather before the cells are coarsened, so that this happens seldom.
-        if (live > 2 * budget) coarsen();
-        return id;
     }
     void rehash() {
         bits += 2;
+        hashed = 0;
         clear();
-        for (int64_t id = first; id < int64_t(edge.size()); ++id) {
-            size_t at = place(bits_of(edge[size_t(id)]));
-            key[at] = bits_of(edge[size_t(id)]);
-            slot[at] = int32_t(id);
-        }
+        for (size_t id = size_t(first); id < edge.size(); ++id)
+            if (!on_grid(edge[id])) put(int32_t(id));
     }
-    std::vector<double> sorted() const {
-        std::vector<double> cells(edge.begin() + first, edge.end());
-        std::sort(cells.begin(), cells.end());
+    int32_t search(double x) {
+        double cell = edge_of(x, e);
+        if (on_grid(cell)) {
+            int32_t id = near[size_t(cell * scale - low)];
+            if (id != UNKNOWN) return id;
+        } else if (hashed) {
+            size_t at = place(bits_of(cell));
+            if (key[at] != FREE) return slot[at];
+        }
+        int32_t id = fresh(cell);
+        put(id);
+        // Twice the budget may gather before the cells are coarsened, so that this happens seldom.
+        if (live() > 2 * budget) coarsen();
+        return id;
+    }
+    // The cells of this exponent in ascending order.
+    std::vector<Named> sorted() const {
+        std::vector<Named> cells;
+        if (!hashed && int64_t(near.size()) < 16 * live()) {
+            for (int32_t id : near)
+                if (id != UNKNOWN) cells.emplace_back(edge[size_t(id)], id);
+            return cells;
+        }
+        for (size_t id = size_t(first); id < edge.size(); ++id) cells.emplace_back(edge[id], int32_t(id));
+        if (!std::is_sorted(cells.begin(), cells.end())) sort_named(cells);
         return cells;
     }
     void coarsen() {
-        e = fitting(sorted(), e, budget);
-        int64_t from = first, to = int64_t(edge.size());
-        clear();
-        live = 0;
-        first = to;
-        for (int64_t id = from; id < to; ++id) {
-            double cell = edge_of(edge[size_t(id)], e);
-            size_t at = place(bits_of(cell));
-            next[size_t(id)] = key[at] == bits_of(cell) ? slot[at] : insert(cell);
+        std::vector<Named> old = sorted();
+        std::vector<double> cells;
+        for (const Named &c : old) cells.push_back(c.first);
+        e = fitting(cells, e, budget);
+        first = int64_t(edge.size());
+        for (const Named &c : old) {
+            double cell = edge_of(c.first, e);
+            next[size_t(c.second)] = live() && edge.back() == cell ? int32_t(edge.size()) - 1 : fresh(cell);
         }
         lay();
     }
     // Ends counting: edges in order, and for every identity its place among them.
     std::vector<double> finish(std::vector<int32_t> &rank) {
-        if (live > budget) coarsen();
-        size_t n = edge.size(), from = size_t(first);
-        std::vector<int32_t> order(n - from);
-        for (size_t i = from; i < n; ++i) order[i - from] = int32_t(i);
-        // cells known before came in order: only what is new needs to be sorted
-        auto below = [&](int32_t a, int32_t b) { return edge[size_t(a)] < edge[size_t(b)]; };
-        auto fresh = std::is_sorted_until(order.begin(), order.end(), below);
-        std::sort(fresh, order.end(), below);
-        std::inplace_merge(order.begin(), fresh, order.end(), below);
-        rank.resize(n);
+        if (live() > budget) coarsen();
+        rank.resize(edge.size());
         std::vector<double> cells;
-        for (int32_t id : order) {
-            rank[size_t(id)] = int32_t(cells.size());
-            cells.push_back(edge[size_t(id)]);
+        for (const Named &c : sorted()) {
+            rank[size_t(c.second)] = int32_t(cells.size());
+            cells.push_back(c.first);
         }
-        for (size_t i = from; i--;) rank[i] = rank[size_t(next[i])];
+        for (size_t i = size_t(first); i--;) rank[i] = rank[size_t(next[i])];
         return cells;
     }
 };
@@ -210,36 +260,41 @@ void check_exponents(const int64_t *exponent, size_t d, int64_t budget) {
         require(exponent[j] >= FINEST && exponent[j] <= COARSEST, "an exponent is not that of a cell");
 }
 
-Ragged bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups,
-            Weights weights, Input<double, 1> edges, Input<int64_t, 1> offset, int64_t budget,
-            Output<int64_t, 1> exponent, Output<int32_t, 2> codes) {
+using Counted = std::tuple<Array<double, 1>, Array<int64_t, 1>, Array<int64_t, 2>>;
+
+// Codes are written if they are asked for; otherwise rows are counted.
+Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups, size_t n_groups,
+             Weights weights, Input<double, 1> edges, Input<int64_t, 1> offset, int64_t budget,
+             Output<int64_t, 1> exponent, std::optional<Output<int32_t, 2>> codes) {
     Columns c = columns_of(address, stride, rows);
     size_t d = size_t(c.count);
     require(int64_t(groups.shape(0)) == rows, "groups differ in length from rows");
     require(rows <= int64_t(1) << 24, "a call takes at most 2^24 rows");
-    require(exponent.shape(0) == d && codes.shape(0) == d && int64_t(codes.shape(1)) == rows, "codes or exponents do not fit");
+    require(exponent.shape(0) == d, "one exponent for each column");
+    require(!codes || (codes->shape(0) == d && int64_t(codes->shape(1)) == rows), "codes do not fit");
+    require(codes || !weights, "weighted rows are coded, not counted");
+    int32_t last = rows ? *std::max_element(groups.data(), groups.data() + rows) : -1;
+    require(last < int64_t(n_groups), "a group is not below the number of groups");
     const double *w = weights_of(weights, rows);
     Cells known(edges, offset, d);
     check_exponents(exponent.data(), d, budget);
     std::vector<std::vector<double>> found(d);
+    std::vector<std::vector<int32_t>> rank(d);
+    std::vector<Counter> counters;
     bool finite = true;
     {
         nb::gil_scoped_release free;
-        std::vector<Counter> counters;
-        for (size_t j = 0; j < d; ++j) {
-            counters.emplace_back(exponent.data()[j], budget);
-            for (const double *cell = known.begin(j); cell < known.end(j); ++cell) counters[j].search(*cell);
-            counters[j].lay();
-        }
+        for (size_t j = 0; j < d; ++j)
+            counters.emplace_back(exponent.data()[j], budget, rows, codes ? 0 : n_groups, known.begin(j), known.end(j));
         // Some rows of all columns at a time: those of a matrix then come from memory once.
         for (int64_t from = 0; from < rows; from += CELL_TILE)
             for (size_t j = 0; j < d; ++j) {
                 Counter &counter = counters[j];
-                int32_t *code = codes.data() + j * size_t(rows) + from;
+                int32_t tile[CELL_TILE], *code = codes ? codes->data() + j * size_t(rows) + from : tile;
+                const int32_t *group = groups.data() + from;
                 uint64_t at = c.address[j] + uint64_t(from * c.stride[j]);
                 int64_t n = std::min(CELL_TILE, rows - from);
-                int64_t unknown =
-                    kernels->cells(at, c.stride[j], n, groups.data() + from, w ? w + from : w, counter.grid(), code);
+                int64_t unknown = kernels->cells(at, c.stride[j], n, group, w ? w + from : w, counter.grid(), code);
                 finite &= unknown >= 0;
                 for (int64_t i = 0; unknown > 0 && i < n; ++i)
                     if (code[i] == UNKNOWN) {
@@ -247,18 +302,26 @@ Ragged bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
                         __builtin_memcpy(&x, (const char *) at + i * c.stride[j], 8);
                         code[i] = counter.search(x);
                     }
+                int32_t *tally = counter.tally.data();
+                for (int64_t i = 0; !codes && i < n; ++i)
+                    if (code[i] >= 0) ++tally[size_t(code[i]) * n_groups + size_t(group[i])];
             }
-        std::vector<int32_t> rank;
         for (size_t j = 0; j < d; ++j) {
-            found[j] = counters[j].finish(rank);
+            found[j] = counters[j].finish(rank[j]);
             exponent.data()[j] = counters[j].e;
-            int32_t *code = codes.data() + j * size_t(rows);
-            rank.insert(rank.begin(), NOT_COUNTED);
-            for (int64_t i = 0; i < rows; ++i) code[i] = rank[size_t(code[i] + 1)];
+            if (!codes) continue;
+            int32_t *code = codes->data() + j * size_t(rows);
+            for (int64_t i = 0; i < rows; ++i) code[i] = code[i] < 0 ? NOT_COUNTED : rank[j][size_t(code[i])];
         }
     }
     require(finite, "a value is infinite");
-    return ragged(found);
+    auto [all, begin] = ragged(found);
+    Owned<int64_t, 2> counts({n_groups, codes ? 0 : all.shape(0)});
+    for (size_t j = 0; j < d && !codes; ++j)
+        for (size_t id = 0; id < rank[j].size(); ++id)
+            for (size_t g = 0; g < n_groups; ++g)
+                counts.data[g * all.shape(0) + size_t(begin.data()[j] + rank[j][id])] += counters[j].tally[id * n_groups + g];
+    return {all, begin, counts.array};
 }
 
 // The cells of both at the coarser of their exponents, or coarser still to keep the budget.
@@ -327,10 +390,10 @@ Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> 
 
 void bind_bins(nb::module_ &m) {
     m.def("bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
-          "weights"_a.noconvert().none(), "edges"_a.noconvert(), "offset"_a.noconvert(), "budget"_a,
-          "exponent"_a.noconvert(), "codes"_a.noconvert(),
-          "Cells of the values and of the edges known so far: edges and offsets by column; codes of the rows (-1: not "
-          "counted) and the exponents are written.");
+          "n_groups"_a, "weights"_a.noconvert().none(), "edges"_a.noconvert(), "offset"_a.noconvert(), "budget"_a,
+          "exponent"_a.noconvert(), "codes"_a.noconvert().none(),
+          "Cells of the values and of the edges known so far: edges and offsets by column, and without codes the rows of "
+          "each group and cell; codes of the rows (-1: not counted) and the exponents are written.");
     m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
     m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),

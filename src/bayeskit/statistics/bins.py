@@ -54,13 +54,14 @@ class Bins:
         if groups is None or not block.rows or not self.columns:
             return self
         numbers, _ = block.numbers(self.columns)
-        codes = np.empty((len(self.columns), block.rows), dtype=np.int32)
+        codes = None if weights is None else np.empty((len(self.columns), block.rows), dtype=np.int32)
         exponent = self.exponent.copy()
-        edges, offset = _core.bins(
+        edges, offset, counts = _core.bins(
             numbers.address,
             numbers.stride,
             numbers.rows,
             groups,
+            self.groups,
             weights,
             self.edges,
             self.offset,
@@ -69,8 +70,9 @@ class Bins:
             codes,
         )
         grown = self._on(exponent, edges, offset)
-        light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
-        cells = grown.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
+        if codes is None or weights is None:  # the same as rows of weight 1
+            return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
+        cells = grown.cells.room(*_core.window(1.0, 1.0, 0, *weight_range(weights)))
         every = np.arange(len(self.columns) + 1, dtype=np.int64)
         sizes = np.diff(offset).astype(np.int32)
         place = every[:-1].astype(np.int32)

@@ -165,7 +165,10 @@ class ExactSum:
         return below
 
     def nonzero(self) -> Bool:
-        return np.asarray(np.any(self.limbs != 0, axis=-1))
+        used: Bool = self.limbs[..., 0] != 0
+        for place in range(1, self.limbs.shape[-1]):  # limb by limb: reducing a short last axis is slow
+            used |= self.limbs[..., place] != 0
+        return used
 
     def fraction(self, *cell: int) -> Fraction:
         """One cell as an exact fraction."""
