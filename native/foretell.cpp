@@ -4,14 +4,21 @@
 
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
-    mass.reserve((classes + 1) * cells);
+    mass.resize((classes + 1) * cells), group.resize(mass.size()), cell.resize(mass.size());
+    size_t e = 0;
     for (size_t k = 0; k <= classes; ++k) {
-        if (k == classes) entries = group.size();
+        begin.push_back(e);
         const double *from = k < classes ? weight + k * step : pooled;
-        mass.insert(mass.end(), from, from + cells);
-        for (size_t c = 0; c < cells; ++c)
-            if (from[c] > 0) group.push_back(int(k)), cell.push_back(int(c)), totals_[k] += from[c];
+        std::copy(from, from + cells, &mass[k * cells]);
+        double total = 0;
+        for (size_t c = 0; c < cells; ++c) {
+            group[e] = int(k), cell[e] = int(c), total += from[c];
+            e += from[c] > 0;
+        }
+        totals_[k] = total;
     }
+    entries = begin.back();
+    begin.push_back(e), group.resize(e), cell.resize(e);
 }
 
 // Whether cells have values of ordinary size, and every class rows, with at least one where it has any.
@@ -20,9 +27,14 @@ bool Sample::ordinary() const {
     if (cells < 3 || !(totals_[classes] < HEAVIEST)) return false;
     for (size_t k = 0; k < classes; ++k)
         if (!(totals_[k] > 0)) return false;
-    for (size_t i = 0; i < classes * cells; ++i)
-        if (mass[i] > 0 && mass[i] < 1) return false;
-    return std::all_of(x, x + cells, [](double v) { return v == 0 || (std::fabs(v) > SMALLEST && std::fabs(v) < LARGEST); });
+    size_t odd = 0;
+    for (size_t i = 0; i < classes * cells; ++i) odd += (mass[i] > 0) & (mass[i] < 1);
+    for (size_t c = 0; c < cells; ++c) {
+        double size = std::fabs(x[c]);
+        odd += (size > 0) & (size <= SMALLEST);
+        odd += size >= LARGEST;
+    }
+    return !odd;
 }
 
 double Sample::gap() const {

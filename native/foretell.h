@@ -24,7 +24,8 @@ public:
     const double *x;            // (cells,)
     Numbers mass;               // (classes + 1, cells)
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
-    size_t entries;             // without those of the whole
+    std::vector<size_t> begin;     // (classes + 2) the first entry of each group
+    size_t entries;                // without those of the whole
 
     // Weights of class k begin at weight + k * step, those of the whole at `pooled`.
     Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells);

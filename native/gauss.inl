@@ -16,17 +16,18 @@ constexpr double HEIGHT[] = {1.0,
                              1.2664165549094175723e-14,
                              2.5767571091549809481e-18};  // exp(-d^2 / 2)
 
-// He_k(d) exp(-d^2 / 2): the derivatives of the kernel at whole distances, but for their sign; and 1/k!, 1/k.
+// He_{m+n}(d) exp(-d^2 / 2) by d, n, m: the derivatives of the kernel at whole distances, but for their sign. And 1/k!, 1/k.
 struct GaussTable {
-    double at[GAUSS_REACH + 1][GAUSS_ROWS + GAUSS_TERMS];
+    alignas(64) double at[GAUSS_REACH + 1][GAUSS_TERMS][GAUSS_ROWS];
     double inverse_factorial[GAUSS_ROWS], inverse[GAUSS_ROWS + 1];
 
     constexpr GaussTable() : at(), inverse_factorial(), inverse() {
         for (int64_t d = 0; d <= GAUSS_REACH; ++d) {
-            at[d][0] = HEIGHT[d];
-            at[d][1] = double(d) * HEIGHT[d];
+            double he[GAUSS_ROWS + GAUSS_TERMS] = {HEIGHT[d], double(d) * HEIGHT[d]};
             for (int64_t k = 2; k < GAUSS_ROWS + GAUSS_TERMS; ++k)
-                at[d][k] = double(d) * at[d][k - 1] - double(k - 1) * at[d][k - 2];
+                he[k] = double(d) * he[k - 1] - double(k - 1) * he[k - 2];
+            for (int64_t n = 0; n < GAUSS_TERMS; ++n)
+                for (int64_t m = 0; m < GAUSS_ROWS; ++m) at[d][n][m] = he[m + n];
         }
         inverse_factorial[0] = 1;
         for (int64_t k = 1; k <= GAUSS_ROWS; ++k) {
@@ -75,13 +76,14 @@ inline void gauss_sums(const double *centre, const double *weight, int64_t count
     }
 }
 
-// Adds to out[m] the sum over n of table[m + n] * box[n].
-template <int64_t ROWS> inline void gauss_shift(const double *table, const double *box, int64_t terms, double *out) {
+// Adds to out[m] the sum over n of table[n][m] * box[n].
+template <int64_t ROWS>
+inline void gauss_shift(const double (*table)[GAUSS_ROWS], const double *box, int64_t terms, double *out) {
     constexpr int N = int(ROWS / LANES);
     Real sum[N];
     for (int v = 0; v < N; ++v) sum[v] = load(out + v * LANES);
     for (int64_t n = 0; n < terms; ++n)
-        for (int v = 0; v < N; ++v) sum[v] += load(table + n + v * LANES) * splat(box[n]);
+        for (int v = 0; v < N; ++v) sum[v] += load(table[n] + v * LANES) * splat(box[n]);
     for (int v = 0; v < N; ++v) store(out + v * LANES, sum[v]);
 }
 
@@ -112,7 +114,8 @@ Status gauss(const double *centre, const double *weight, int64_t count, double p
         for (int64_t b = first; b < made && boxes[b].number <= number + GAUSS_REACH; ++b) {
             double apart = number - boxes[b].number;
             int64_t d = int64_t(apart < 0 ? -apart : apart);
-            const double *from = apart < 0 ? boxes[b].turned : boxes[b].plain, *table = GAUSS.at[d];
+            const double *from = apart < 0 ? boxes[b].turned : boxes[b].plain;
+            const double(*table)[GAUSS_ROWS] = GAUSS.at[d];
             double *to = apart < 0 ? below : above;
             if (d < 6)
                 gauss_shift<GAUSS_ROWS>(table, from, GAUSS_TERMS, to);

@@ -82,29 +82,26 @@ constexpr double FLOOR = 1e-9;       // of the column's whole variance, as for n
 struct Spread {
     double weight = 0, deviation = 0, quartiles = 0, median = 0;
 
-    Spread(const double *x, const double *w, size_t cells) {
+    // Of centres that have weight, ascending.
+    Spread(Numbers at, Numbers share) {
         double top = 0, total = 0, mean = 0, largest = 0, square = 0;
-        Numbers share, at;
-        for (size_t c = 0; c < cells; ++c)
-            if (w[c] > 0) share.push_back(w[c]), at.push_back(x[c]), top = std::max(top, w[c]), weight += w[c];
-        size_t n = share.size();
+        size_t n = at.size();
         if (!n) return;
-        for (size_t i = 0; i < n; ++i) total += share[i] /= top, mean += share[i] * at[i];
+        for (double w : share) top = std::max(top, w), weight += w;
+        Numbers below(n);
+        for (size_t i = 0; i < n; ++i) share[i] /= top, mean += share[i] * at[i], below[i] = total += share[i];
         mean /= total;
-        for (double v : at) largest = std::max(largest, std::fabs(v - mean));
+        largest = std::max(std::fabs(at[0] - mean), std::fabs(at[n - 1] - mean));
         for (size_t i = 0; i < n && largest > 0; ++i) {
             double away = (at[i] - mean) / largest;
             square += share[i] * away * away;
         }
         // The centre at which a share of the weight is reached, halfway to the next where it is reached exactly.
         auto quantile = [&](double q) {
-            double goal = q * total, below = 0;
-            for (size_t i = 0; i < n; ++i) {
-                below += share[i];
-                if (below > goal || i + 1 == n) return at[i];
-                if (below == goal) return at[i] / 2 + at[i + 1] / 2;
-            }
-            return 0.0;
+            double goal = q * total;
+            size_t i = size_t(std::lower_bound(below.begin(), below.end(), goal) - below.begin());
+            bool between = i + 1 < n && below[i] == goal;
+            return between ? at[i] / 2 + at[i + 1] / 2 : at[std::min(i, n - 1)];
         };
         // a group of one cell is constant, whatever its mean was rounded to
         deviation = n > 1 ? std::sqrt(square / total) * largest : 0.0;
@@ -183,20 +180,26 @@ bool kernel_terms(const Sample &s, Terms &out) {
     int size;
     std::frexp(std::max(std::fabs(s.x[0]), std::fabs(s.x[m - 1])), &size);
     double unit = std::ldexp(1.0, -size), shift = -size * 0.69314718055994530942;
-    Numbers at;
-    for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit);
     std::vector<Spread> spreads;
-    for (size_t k = 0; k <= s.classes; ++k) spreads.emplace_back(at.data(), &s.mass[k * m], m);
-    Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000));
-    for (double &a : at) a -= spreads.back().median;
+    std::vector<Hill> hills(s.classes + 1);
+    for (size_t k = 0; k <= s.classes; ++k) {
+        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
+            hills[k].centre.push_back(s.x[s.cell[e]] * unit);
+            hills[k].weight.push_back(s.at(k, size_t(s.cell[e])));
+        }
+        spreads.emplace_back(hills[k].centre, hills[k].weight);
+    }
+    Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000)), at;
+    double base = spreads.back().median;
+    for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit - base);
     Numbers sums(m), near(m);
     for (size_t k = 0, e = 0; k <= s.classes; ++k) {
         const double *w = &s.mass[k * m];
-        Hill made;
+        Hill &made = hills[k];
         made.precision = 1 / width[k];
         double total = s.total(k);
-        for (size_t c = 0; c < m; ++c)
-            if (w[c] > 0) made.centre.push_back(at[c]), made.weight.push_back(w[c]), made.heaviest = std::max(made.heaviest, w[c]);
+        for (double &c : made.centre) c -= base;
+        made.heaviest = *std::max_element(made.weight.begin(), made.weight.end());
         check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision, at.data(),
                              int64_t(m), sums.data(), near.data()));
         double constant = std::log(made.precision) - LOG_ROOT_2PI + shift, whole = std::log(total);
@@ -238,7 +241,14 @@ Array<double, 1> group_bandwidths(Input<double, 1> centres, Input<double, 2> wei
     size_t groups = weights.shape(0), cells = weights.shape(1);
     require(centres.shape(0) == cells && groups > 0, "one weight for each group and centre");
     std::vector<Spread> spreads;
-    for (size_t g = 0; g < groups; ++g) spreads.emplace_back(centres.data(), weights.data() + g * cells, cells);
+    for (size_t g = 0; g < groups; ++g) {
+        Numbers at, share;
+        for (size_t c = 0; c < cells; ++c) {
+            double w = weights.data()[g * cells + c];
+            if (w > 0) at.push_back(centres.data()[c]), share.push_back(w);
+        }
+        spreads.emplace_back(at, share);
+    }
     Numbers found = bandwidths(spreads, factor, least);
     Owned<double, 1> out({groups});
     std::copy(found.begin(), found.end(), out.data);

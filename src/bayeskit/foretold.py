@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Float
+from bayeskit.arrays import Bool, Float
 from bayeskit.data.support import ANY
-from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.bins import BinnedColumn, Bins
 
 WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 MANY = 0.05  # of the rows: fewer zeros are no mass of their own
@@ -35,13 +35,12 @@ class Foretold:
     """
 
     scores: Float  # (d, families, 2, 2) for all classes and by class: sum, largest; NaN where the core does not tell
-    refused: tuple[tuple[str, ...], ...]  # (d, families) why a column cannot be of a family, "" where it may
+    allowed: Bool  # (d, families) whether the values may be of a family, as far as its support tells
 
     @classmethod
     def of(cls, bins: Bins, families: Sequence[Any]) -> Foretold:
         recipes = [getattr(family, "recipe", None) for family in families]
-        refused = tuple(_refusals(bins, j, families) for j in range(len(bins.columns)))
-        asked = [[recipe is not None and not no for recipe, no in zip(recipes, line, strict=True)] for line in refused]
+        allowed = _allowed(bins, families)
         found = _core.foretold_scores(
             [recipe or Recipe("") for recipe in recipes],
             bins.centres,
@@ -49,32 +48,34 @@ class Foretold:
             bins.weights,
             bins.pooled,
             bins.steps,
-            np.array(asked, dtype=bool).reshape(len(refused), len(recipes)),
+            allowed & [recipe is not None for recipe in recipes],
             WORST,
         )
-        return cls(found.reshape(*found.shape[:2], 2, 2), refused)
+        return cls(found.reshape(*found.shape[:2], 2, 2), allowed)
 
 
-def _refusals(bins: Bins, j: int, families: Sequence[Any]) -> tuple[str, ...]:
-    """Why a column cannot be of each family, as far as its values tell."""
-    span = bins.span(j)
-    values, name, found = bins.centres[span], bins.columns[j], {}
-    for support in {getattr(family, "support", ANY) for family in families}:
-        found[support] = support.first_outside(values)
-    few = any(getattr(family, "atom", False) for family in families) and not _many_zeros(bins, span)
-
-    def refusal(family: Any) -> str:
+def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
+    """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
+    some = np.flatnonzero(np.diff(bins.offset))
+    out: Bool = np.tile([not getattr(family, "atom", False) for family in families], (len(bins.columns), 1))
+    if not len(some):
+        return out
+    begin = bins.offset[some]
+    first, last = bins.centres[begin], bins.centres[bins.offset[some + 1] - 1]
+    whole = np.logical_and.reduceat(bins.centres == np.floor(bins.centres), begin)
+    zero = np.add.reduceat(np.where(bins.edges == 0, bins.pooled, 0.0), begin) / np.add.reduceat(bins.pooled, begin)
+    for place, family in enumerate(families):
         support = getattr(family, "support", ANY)
-        if getattr(family, "atom", False) and few:
-            return f"column {name!r} has few zeros; {type(family).__name__} is for many"
-        value = found[support]
-        return "" if value is None else support.refusal(name, value, type(family).__name__)
-
-    return tuple(map(refusal, families))
+        ends = support.inside(first) & support.inside(last)
+        fits = ends & whole if support.whole else ends
+        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "atom", False) else fits
+    return out
 
 
-def _many_zeros(bins: Bins, span: slice) -> bool:
-    """Whether zeros are so many that they are a thing of their own, and so are the others."""
-    pooled, zero = bins.pooled[span], np.searchsorted(bins.edges[span], 0.0)
-    zeros = pooled[zero : zero + 1][bins.edges[span][zero : zero + 1] == 0].sum() / max(pooled.sum(), 5e-324)
-    return bool(MANY <= zeros <= 1 - MANY)
+def refusal(family: Any, column: BinnedColumn) -> str:
+    """Why a column cannot be of a family that its values do not allow."""
+    support, name = getattr(family, "support", ANY), type(family).__name__
+    outside = column.centres[~support.inside(column.centres)]
+    if len(outside):
+        return support.refusal(column.name, float(outside[0]), name)
+    return f"column {column.name!r} has few zeros; {name} is for many"

@@ -38,18 +38,6 @@ class Support:
                 outside |= x != np.floor(x)
         return np.asarray(~outside | np.isnan(x))
 
-    def first_outside(self, x: Float) -> float | None:
-        """The first of ascending values that does not belong to it.
-
-        >>> COUNTS.first_outside(np.array([0.0, 1.5, 2.0])), POSITIVE.first_outside(np.array([0.5, 2.0]))
-        (1.5, None)
-        """
-        ends = x[:: max(len(x) - 1, 1)]
-        if self.everything or (not self.whole and self.inside(ends).all()):
-            return None
-        outside = x[~self.inside(x)]
-        return float(outside[0]) if len(outside) else None
-
     def masked(self, x: Float) -> Float:
         """The values with those outside made missing; itself if there are none."""
         if self.everything:

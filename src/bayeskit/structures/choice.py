@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
-from bayeskit.foretold import WORST, Foretold
+from bayeskit.foretold import WORST, Foretold, refusal
 from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.tables import Tables
@@ -45,29 +46,27 @@ class Choice:
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
         told = Foretold.of(statistic, self.candidates)
-        steps = statistic.steps.tolist()
-        lines = zip(steps, told.scores.tolist(), told.refused, strict=True)
-        return ChoiceDensity(
-            tuple(self._trial(Numbers(statistic.column(j), context.weights), *line) for j, line in enumerate(lines))
-        )
+        weights = np.concatenate([[0.0], np.cumsum(statistic.pooled)])[statistic.offset]
+        lines = zip(*(a.tolist() for a in (np.diff(weights), statistic.steps, told.scores, told.allowed)), strict=True)
+        columns = (Numbers(statistic.column(j), context.weights) for j in range(len(statistic.columns)))
+        return ChoiceDensity(tuple(self._trial(rows, *line) for rows, line in zip(columns, lines, strict=True)))
 
-    def _trial(self, rows: Numbers, step: float, told: Any, refused: Sequence[str]) -> Trial:
+    def _trial(
+        self, rows: Numbers, weight: float, step: float, told: Sequence[Any], allowed: Sequence[bool]
+    ) -> Trial:
         """Of one column, from what the core told about it."""
-        of = {id(family): (known, no) for family, known, no in zip(self.candidates, told, refused, strict=True)}
 
-        def scores(family: Any) -> Iterator[float]:
-            known, no = of[id(family)]
-            if no:
-                raise InputError(no)
-            if known[0][0] == known[0][0]:
-                for score, largest in known:
+        def scores(order: int, family: Any) -> Iterator[float]:
+            if not allowed[order]:
+                raise InputError
+            if isnan(told[order][0][0]):
+                yield from rows.scores(family)
+            else:
+                for score, largest in told[order]:
                     _certain(largest, step)
                     yield score
-            else:
-                yield from rows.scores(family)
 
-        weight = float(rows.column.weights.sum())
-        return Trial.of(rows.column.name, self.candidates, rows, scores, TOLL * np.log(max(weight, 1.0)))
+        return Trial.of(rows.column.name, self.candidates, rows, scores, TOLL * log(max(weight, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,10 @@ class Numbers:
             return Pooled(_fitted(family, together, self.weights.sum(keepdims=True)), self.classes)
         return BackedOff(_fitted(family, self.rows, self.weights), self.column.weights.sum(axis=1))
 
+    def refusal(self, family: Any) -> str:
+        """Why a family cannot have such values."""
+        return refusal(family, self.column)
+
     def scores(self, family: Any) -> Iterator[float]:
         by_class = self.fitted(family, False)
         for density in (self.fitted(family, True), by_class):
@@ -115,7 +118,7 @@ class LevelChoice:
 
     def _trial(self, column: Tables, context: Context) -> Trial:
         levels = Levels(column, context)
-        return Trial.of(column.tables[0][0], self.candidates, levels, levels.scores, 0.0)
+        return Trial.of(column.tables[0][0], self.candidates, levels, lambda _, family: levels.scores(family), 0.0)
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,9 @@ class Levels:
     def rows(self) -> Block:
         return _levels(self.column)
 
+    def refusal(self, family: Any) -> str:
+        return f"column {self.column.tables[0][0]!r} cannot take {shown(family)}"
+
     def scores(self, family: Any) -> Iterator[float]:
         for shared in (True, False):
             yield _score(self.fitted(family, shared), family, self.rows, 0.0)
@@ -152,7 +158,7 @@ class Trial:
     name: str
     rows: Numbers | Levels
     scores: tuple[tuple[Any, float, bool], ...]  # candidate, score and whether all classes share it; best first
-    refused: tuple[tuple[Any, str], ...]
+    failed: tuple[tuple[Any, str], ...]  # candidates that do not fit, and why unless their support says it
 
     @classmethod
     def of(
@@ -160,21 +166,27 @@ class Trial:
         name: str,
         candidates: Sequence[Any],
         rows: Numbers | Levels,
-        scores: Callable[[Any], Iterable[float]],
+        scores: Callable[[int, Any], Iterable[float]],
         toll: float,
     ) -> Trial:
         """Every candidate on the rows of a column, with one density for all classes and with one for each."""
         tried, refused = [], []
         for order, family in enumerate(candidates):
             try:
-                for rank, score in enumerate(scores(family)):
+                for rank, score in enumerate(scores(order, family)):
                     tried.append((score - toll * rank, rank, order, family))
             except InputError as error:
                 refused.append((family, str(error)))
         if not tried:
-            raise InputError(f"column {name!r} takes none of the families tried: {refused[0][1]}")
+            why = refused[0][1] or rows.refusal(refused[0][0])
+            raise InputError(f"column {name!r} takes none of the families tried: {why}")
         tried.sort(key=lambda t: (-t[0], t[1], t[2]))
         return cls(name, rows, tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused))
+
+    @property
+    def refused(self) -> tuple[tuple[Any, str], ...]:
+        """Candidates that do not fit, and why."""
+        return tuple((family, why or self.rows.refusal(family)) for family, why in self.failed)
 
     @cached_property
     def density(self) -> LogDensity:
