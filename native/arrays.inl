@@ -1,25 +1,59 @@
 // Exponentials and logarithms of whole arrays, and the shapes of gamma densities.
 namespace {
 
-// out = f(in), a vector at a time; what lies beyond the end is read as `spare`.
-template <class Function> inline void each_vector(const double *in, int64_t n, double *out, double spare, Function f) {
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) store(out + i, f(load(in + i)));
-    if (i == n) return;
+// Numbers i, i + 1, ... of n; beyond the end `spare`.
+inline Real take(const double *in, int64_t i, int64_t n, double spare) {
+    if (i + LANES <= n) return load(in + i);
     double rest[LANES];
     for (int l = 0; l < LANES; ++l) rest[l] = i + l < n ? in[i + l] : spare;
-    store(rest, f(load(rest)));
-    for (int64_t l = 0; i + l < n; ++l) out[i + l] = rest[l];
+    return load(rest);
+}
+inline void give(double *out, int64_t i, int64_t n, Real v) {
+    if (i + LANES <= n) {
+        store(out + i, v);
+        return;
+    }
+    for (int64_t l = 0; i + l < n; ++l) out[i + l] = lane(v, int(l));
 }
 
 // Of numbers of at most 0.
 void exponentials(const double *in, int64_t n, double *out) {
-    each_vector(in, n, out, 0.0, [](Real t) { return exponential(t); });
+    for (int64_t i = 0; i < n; i += LANES) give(out, i, n, exponential(take(in, i, n, 0.0)));
 }
 
 // Of positive numbers that are not subnormal.
 void logarithms(const double *in, int64_t n, double *out) {
-    each_vector(in, n, out, 1.0, [](Real s) { return logarithm(s); });
+    for (int64_t i = 0; i < n; i += LANES) give(out, i, n, logarithm(take(in, i, n, 1.0)));
+}
+
+// Of log densities f (classes, cells): the highest at each cell, weight exp(f - highest) by class, and their sum.
+void class_parts(const double *f, int64_t classes, int64_t cells, const double *weight, double *top, double *part,
+                 double *sum) {
+    for (int64_t c = 0; c < cells; c += LANES) {
+        Real high = splat(-INFINITE), all = splat(0.0);
+        for (int64_t k = 0; k < classes; ++k) high = larger(take(f + k * cells, c, cells, 0.0), high);
+        for (int64_t k = 0; k < classes; ++k) {
+            Real p = exponential(take(f + k * cells, c, cells, 0.0) - high) * splat(weight[k]);
+            give(part + k * cells, c, cells, p);
+            all += p;
+        }
+        give(top, c, cells, high);
+        give(sum, c, cells, all);
+    }
+}
+
+// log of (n f + (n f + r g) / others) / (n + 1) by row, log f = own, log g = top; NaN where that is below 1e-280.
+void backed_off(const double *own, const double *top, const double *rest, int64_t rows, double n, double others,
+                double *out) {
+    for (int64_t i = 0; i < rows; i += LANES) {
+        Real mine = take(own, i, rows, 0.0), high = take(top, i, rows, 0.0), by = take(rest, i, rows, 1.0);
+        Real apart = exponential(-magnitude(mine - high)), one = splat(1.0);
+        Whole above = less(high, mine);
+        Real f = splat(n) * select(above, one, apart), all = f + by * select(above, apart, one);
+        Real p = (f + all / splat(others)) / splat(n + 1), level = larger(mine, high);
+        Whole good = less(splat(1e-280), p);
+        give(out, i, rows, select(good, logarithm(select(good, p, one)) + level, splat(__builtin_nan(""))));
+    }
 }
 
 constexpr double SERIES_FROM = 10.0;  // gamma functions are read from their series from here on
@@ -62,9 +96,7 @@ inline Real log_gamma(Real k) {
 // The shapes k with log k - digamma(k) = gap, by Newton in 1/k from those given; and k log k - k - log Gamma(k).
 void gamma_shapes(const double *gap, int64_t n, double *shape, double *level) {
     for (int64_t at = 0; at < n; at += LANES) {
-        double gaps[LANES], shapes[LANES], levels[LANES];
-        for (int l = 0; l < LANES; ++l) gaps[l] = gap[least(at + l, n - 1)], shapes[l] = shape[least(at + l, n - 1)];
-        Real wanted = load(gaps), k = load(shapes);
+        Real wanted = take(gap, at, n, gap[n - 1]), k = take(shape, at, n, shape[n - 1]);
         Whole open = less(splat(0.0), splat(1.0));
         for (int i = 0; i < 30 && any(open); ++i) {
             Real value, slope;
@@ -73,9 +105,8 @@ void gamma_shapes(const double *gap, int64_t n, double *shape, double *level) {
             k = select(open, k / (splat(1.0) + step), k);
             open = open & less(splat(1e-7), magnitude(step));  // the next step would be its square
         }
-        store(shapes, k);
-        store(levels, k * logarithm(k) - k - log_gamma(k));
-        for (int64_t l = 0; l < LANES && at + l < n; ++l) shape[at + l] = shapes[l], level[at + l] = levels[l];
+        give(shape, at, n, k);
+        give(level, at, n, k * logarithm(k) - k - log_gamma(k));
     }
 }
 

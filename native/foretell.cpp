@@ -127,8 +127,6 @@ struct Score {
     double shared = 0, most = -INFINITY, by_class = 0, largest = -INFINITY;
 };
 
-constexpr double FAINTEST = 1e-280;
-
 // log p where all of it lies far below the highest class: from the logarithms themselves.
 double faint_log(const Sample &s, const Terms &terms, size_t e) {
     size_t k = size_t(s.group[e]), c = size_t(s.cell[e]);
@@ -142,48 +140,41 @@ double faint_log(const Sample &s, const Terms &terms, size_t e) {
 }
 
 Score score(const Sample &s, const Terms &terms, double more, bool atom, double worst) {
-    Score out;
     size_t m = s.cells, classes = s.classes;
-    double total = s.total(classes);
-    auto extra = [&](size_t c) { return atom && s.x[c] == 0 ? 0.0 : more; };
-    const Numbers &f = terms.others, &g = terms.own;
-    Numbers top(m, -INFINITY), part(f.size()), sum(m), apart(s.entries), inside(s.entries);
-    std::vector<size_t> faint;
-    for (size_t k = 0; k < classes; ++k)
-        for (size_t c = 0; c < m; ++c) top[c] = std::max(top[c], f[k * m + c]);
-    for (size_t k = 0; k < classes; ++k)
-        for (size_t c = 0; c < m; ++c) part[k * m + c] = top[c] > -INFINITY ? f[k * m + c] - top[c] : -INFINITY;
-    exponentials(part);
-    for (size_t k = 0; k < classes; ++k)
-        for (size_t c = 0; c < m; ++c) sum[c] += part[k * m + c] *= s.total(k);
-    for (size_t e = 0; e < s.entries; ++e) {
-        double high = top[s.cell[e]];
-        apart[e] = high > -INFINITY && g[e] > -INFINITY ? -std::fabs(g[e] - high) : -INFINITY;
+    Numbers top(m), part(terms.others.size()), sum(m), high(s.entries), rest(s.entries), value(terms.own);
+    kernels->class_parts(terms.others.data(), int64_t(classes), int64_t(m), s.totals(), top.data(), part.data(), sum.data());
+    for (size_t k = 0; k < classes; ++k) {
+        size_t begin = s.begin[k], count = s.begin[k + 1] - begin;
+        for (size_t e = begin; e < begin + count; ++e) {
+            size_t c = size_t(s.cell[e]);
+            double mine = part[k * m + c];
+            high[e] = top[c];
+            rest[e] = sum[c] - mine;
+            if (mine >= 0.5 * sum[c]) {  // the difference would cancel
+                rest[e] = 0;
+                for (size_t j = 0; j < classes; ++j) rest[e] += j == k ? 0.0 : part[j * m + c];
+            }
+        }
+        kernels->backed_off(&terms.own[begin], &high[begin], &rest[begin], int64_t(count), s.total(k) - 1,
+                            s.total(classes) - 1, &value[begin]);
     }
-    exponentials(apart);
-    for (size_t e = 0; e < s.entries; ++e) {
-        size_t k = size_t(s.group[e]), c = size_t(s.cell[e]);
-        double mine = part[k * m + c], rest = 0, left = s.total(k) - 1;
-        if (mine < 0.5 * sum[c])
-            rest = sum[c] - mine;
-        else
-            for (size_t j = 0; j < classes; ++j) rest += j == k ? 0.0 : part[j * m + c];
-        bool above = g[e] > top[c];
-        double own = left * (above ? 1.0 : apart[e]), all = own + (above ? rest * apart[e] : rest);
-        inside[e] = (own + all / (total - 1)) / (left + 1);
-        if (!(inside[e] > FAINTEST)) inside[e] = 1, faint.push_back(e);
-    }
-    logarithms(inside);
-    for (size_t e = 0; e < s.entries; ++e) inside[e] += std::max(top[s.cell[e]], g[e]);
-    for (size_t e : faint) inside[e] = faint_log(s, terms, e);
-    for (size_t e = 0; e < s.group.size(); ++e) {
-        size_t c = size_t(s.cell[e]);
-        bool one = e < s.entries;
-        double value = (one ? inside[e] : g[e]) + extra(c), weight = s.at(size_t(s.group[e]), c);
-        double &sum_ = one ? out.by_class : out.shared, &most = one ? out.largest : out.most;
-        sum_ += weight * std::max(value, worst);
-        most = std::max(most, value);
-    }
+    for (size_t e = 0; e < s.entries; ++e)
+        if (std::isnan(value[e])) value[e] = faint_log(s, terms, e);
+    auto summed = [&](size_t from, size_t to, double &total, double &largest) {
+        constexpr size_t STRANDS = 4;  // additions wait for each other
+        double sums[STRANDS] = {}, most[STRANDS] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        for (size_t e = from; e < to; ++e) {
+            size_t c = size_t(s.cell[e]), i = e % STRANDS;
+            double log = value[e] + (atom && s.x[c] == 0 ? 0.0 : more);
+            sums[i] += s.at(size_t(s.group[e]), c) * std::max(log, worst);
+            most[i] = std::max(most[i], log);
+        }
+        total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        largest = *std::max_element(most, most + STRANDS);
+    };
+    Score out;
+    summed(0, s.entries, out.by_class, out.largest);
+    summed(s.entries, value.size(), out.shared, out.most);
     return out;
 }
 

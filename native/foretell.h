@@ -33,6 +33,7 @@ public:
 
     double at(size_t k, size_t c) const { return mass[k * cells + c]; }
     double total(size_t k) const { return totals_[k]; }
+    const double *totals() const { return totals_.data(); }
     bool ordinary() const;
     double gap() const;                       // the smallest between values
 

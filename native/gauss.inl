@@ -80,11 +80,14 @@ inline void gauss_sums(const double *centre, const double *weight, int64_t count
 template <int64_t ROWS>
 inline void gauss_shift(const double (*table)[GAUSS_ROWS], const double *box, int64_t terms, double *out) {
     constexpr int N = int(ROWS / LANES);
-    Real sum[N];
-    for (int v = 0; v < N; ++v) sum[v] = load(out + v * LANES);
-    for (int64_t n = 0; n < terms; ++n)
-        for (int v = 0; v < N; ++v) sum[v] += load(table[n] + v * LANES) * splat(box[n]);
-    for (int v = 0; v < N; ++v) store(out + v * LANES, sum[v]);
+    Real even[N], odd[N];  // two sums, as additions wait for each other
+    for (int v = 0; v < N; ++v) even[v] = load(out + v * LANES), odd[v] = splat(0.0);
+    for (int64_t n = 0; n < terms; n += 2)
+        for (int v = 0; v < N; ++v) {
+            even[v] += load(table[n] + v * LANES) * splat(box[n]);
+            odd[v] += load(table[n + 1] + v * LANES) * splat(box[n + 1]);
+        }
+    for (int v = 0; v < N; ++v) store(out + v * LANES, even[v] + odd[v]);
 }
 
 // The sum over k of weight[k] exp(-z_k^2 / 2), z_k = (place - centre[k]) * precision, for ascending places and centres, to

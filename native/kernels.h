@@ -153,6 +153,10 @@ struct Kernels {
                     int64_t places, double *out, double *near);
     void (*exponentials)(const double *in, int64_t n, double *out);
     void (*logarithms)(const double *in, int64_t n, double *out);
+    void (*class_parts)(const double *f, int64_t classes, int64_t cells, const double *weight, double *top, double *part,
+                        double *sum);
+    void (*backed_off)(const double *own, const double *top, const double *rest, int64_t rows, double n, double others,
+                       double *out);
     void (*gamma_shapes)(const double *gap, int64_t n, double *shape, double *level);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
     Status (*propagate)(Program, Evidence, Asked);
