@@ -39,12 +39,13 @@ bool fits(const std::vector<double> &cells, int64_t e, int64_t budget) {
     return true;
 }
 
-// The smallest exponent from e on with at most budget cells: near the one at which an even grid over them all has so many.
+// The smallest exponent from e on with at most budget cells: two steps on where cells of a grid have become twice as many,
+// else near the one at which an even grid over them all has so many.
 int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
     if (int64_t(cells.size()) <= budget) return e;
     int64_t bad = e, good = COARSEST, stride = 1;
     double range = cells.back() / double(budget) - cells.front() / double(budget);
-    int64_t guess = int64_t(bits_of(range) >> 52) - 1023;
+    int64_t guess = e > FINEST ? e + 2 : int64_t(bits_of(range) >> 52) - 1023;
     auto bounded = [&](int64_t at) { return std::clamp(at, bad + 1, std::max(good - 1, bad + 1)); };
     for (int64_t at = bounded(guess); good - bad > 1; stride *= 2) {
         if (fits(cells, at, budget)) {
@@ -260,7 +261,7 @@ void check_exponents(const int64_t *exponent, size_t d, int64_t budget) {
         require(exponent[j] >= FINEST && exponent[j] <= COARSEST, "an exponent is not that of a cell");
 }
 
-using Counted = std::tuple<Array<double, 1>, Array<int64_t, 1>, Array<int64_t, 2>>;
+using Counted = std::tuple<Array<double, 1>, Array<int64_t, 1>, Array<int64_t, 1>, Array<int64_t, 2>>;
 
 // Codes are written if they are asked for; otherwise rows are counted.
 Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int32_t, 1> groups, size_t n_groups,
@@ -296,11 +297,12 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
                 int64_t n = std::min(CELL_TILE, rows - from);
                 int64_t unknown = kernels->cells(at, c.stride[j], n, group, w ? w + from : w, counter.grid(), code);
                 finite &= unknown >= 0;
-                for (int64_t i = 0; unknown > 0 && i < n; ++i)
+                for (int64_t i = 0; unknown > 0; ++i)
                     if (code[i] == UNKNOWN) {
                         double x;
                         __builtin_memcpy(&x, (const char *) at + i * c.stride[j], 8);
                         code[i] = counter.search(x);
+                        --unknown;
                     }
                 int32_t *tally = counter.tally.data();
                 for (int64_t i = 0; !codes && i < n; ++i)
@@ -316,12 +318,16 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
     }
     require(finite, "a value is infinite");
     auto [all, begin] = ragged(found);
+    Owned<int64_t, 1> moves({edges.shape(0)});
+    for (size_t j = 0; j < d; ++j)
+        for (int64_t i = known.offset[j]; i < known.offset[j + 1]; ++i)
+            moves.data[i] = begin.data()[j] + rank[j][size_t(i - known.offset[j])];
     Owned<int64_t, 2> counts({n_groups, codes ? 0 : all.shape(0)});
     for (size_t j = 0; j < d && !codes; ++j)
         for (size_t id = 0; id < rank[j].size(); ++id)
             for (size_t g = 0; g < n_groups; ++g)
                 counts.data[g * all.shape(0) + size_t(begin.data()[j] + rank[j][id])] += counters[j].tally[id * n_groups + g];
-    return {all, begin, counts.array};
+    return {all, begin, moves.array, counts.array};
 }
 
 // The cells of both at the coarser of their exponents, or coarser still to keep the budget.
@@ -392,8 +398,8 @@ void bind_bins(nb::module_ &m) {
     m.def("bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "n_groups"_a, "weights"_a.noconvert().none(), "edges"_a.noconvert(), "offset"_a.noconvert(), "budget"_a,
           "exponent"_a.noconvert(), "codes"_a.noconvert().none(),
-          "Cells of the values and of the edges known so far: edges and offsets by column, and without codes the rows of "
-          "each group and cell; codes of the rows (-1: not counted) and the exponents are written.");
+          "Cells of the values and of the edges known so far: edges and offsets by column, where the known ones are now, and "
+          "without codes the rows of each group and cell; codes of the rows (-1: not counted) and the exponents are written.");
     m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
     m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),

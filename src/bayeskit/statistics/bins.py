@@ -56,7 +56,7 @@ class Bins:
         numbers, _ = block.numbers(self.columns)
         codes = None if weights is None else np.empty((len(self.columns), block.rows), dtype=np.int32)
         exponent = self.exponent.copy()
-        edges, offset, counts = _core.bins(
+        edges, offset, moves, counts = _core.bins(
             numbers.address,
             numbers.stride,
             numbers.rows,
@@ -69,7 +69,7 @@ class Bins:
             exponent,
             codes,
         )
-        grown = self._on(exponent, edges, offset)
+        grown = self._moved(exponent, edges, offset, moves)
         if codes is None or weights is None:  # the same as rows of weight 1
             return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
         cells = grown.cells.room(*_core.window(1.0, 1.0, 0, *weight_range(weights)))
@@ -83,7 +83,9 @@ class Bins:
         """The same weights in cells that hold all of these, at exponents at least as large."""
         if len(edges) == len(self.edges) and np.array_equal(edges, self.edges) and np.array_equal(offset, self.offset):
             return replace(self, exponent=exponent)
-        moves = _core.find_bins(self.edges, self.offset, edges, offset, exponent)
+        return self._moved(exponent, edges, offset, _core.find_bins(self.edges, self.offset, edges, offset, exponent))
+
+    def _moved(self, exponent: Int, edges: Float, offset: Int, moves: Int) -> Self:
         return replace(
             self,
             exponent=exponent,

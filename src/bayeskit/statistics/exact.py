@@ -119,14 +119,16 @@ class ExactSum:
         kept = np.flatnonzero(index >= 0)
         if n == 1 and len(kept) == len(index) > 0:
             return ExactSum(np.ascontiguousarray(self.limbs.sum(axis=axis, keepdims=True)), self.low).carried()
-        out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
         if np.bincount(index[kept], minlength=1).max() <= 1:
+            whole = np.zeros((*self.shape[:axis], n, *self.limbs.shape[axis + 1 :]), dtype=np.int64)
             if axis == 0:  # one block each, without a copy of them all between
                 for old in kept.tolist():
-                    out[index[old]] = moved[old]
+                    whole[index[old]] = self.limbs[old]
             else:
-                out[index[kept]] = moved[kept]
-            return ExactSum(np.ascontiguousarray(np.moveaxis(out, 0, axis)), self.low)  # nothing to carry
+                before = (slice(None),) * axis
+                whole[(*before, index[kept])] = self.limbs[(*before, kept)]
+            return ExactSum(whole, self.low)  # nothing to carry
+        out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
         order = kept[np.argsort(index[kept], kind="stable")]
         first = np.flatnonzero(np.diff(index[order], prepend=-1))
         out[index[order[first]]] = np.add.reduceat(moved[order], first, axis=0)
