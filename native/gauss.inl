@@ -146,4 +146,20 @@ Status gauss(const double *centre, const double *weight, int64_t count, double p
     return Status::fine;
 }
 
+// The same on an even grid: out[i] = sum over |j| <= reach of height[|j|] weight[i + j]. Weights are there for `reach` and a
+// block of cells more on both sides, as is room in out.
+void gauss_even(const double *weight, int64_t n, const double *height, int64_t reach, double *out) {
+    constexpr int N = int(EVEN_BLOCK / LANES);
+    for (int64_t i = 0; i < n; i += EVEN_BLOCK) {
+        Real sum[N];
+        for (int v = 0; v < N; ++v) sum[v] = load(weight + i + v * LANES) * splat(height[0]);
+        for (int64_t j = 1; j <= reach; ++j)
+            for (int v = 0; v < N; ++v) {
+                const double *at = weight + i + v * LANES;
+                sum[v] += (load(at - j) + load(at + j)) * splat(height[j]);
+            }
+        for (int v = 0; v < N; ++v) store(out + i + v * LANES, sum[v]);
+    }
+}
+
 }  // namespace

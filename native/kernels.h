@@ -127,6 +127,8 @@ struct Asked {
     double *belief;
 };
 
+constexpr int64_t EVEN_BLOCK = 32;  // cells of an even grid that kernels are summed at together
+
 enum class Status { fine, group, code, weight, window, memory, infinite };
 
 struct Kernels {
@@ -151,6 +153,7 @@ struct Kernels {
                    double *scratch);
     Status (*gauss)(const double *centre, const double *weight, int64_t count, double precision, const double *place,
                     int64_t places, double *out, double *near);
+    void (*gauss_even)(const double *weight, int64_t n, const double *height, int64_t reach, double *out);
     void (*exponentials)(const double *in, int64_t n, double *out);
     void (*logarithms)(const double *in, int64_t n, double *out);
     void (*class_parts)(const double *f, int64_t classes, int64_t cells, const double *weight, double *top, double *part,
