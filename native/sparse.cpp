@@ -1,4 +1,5 @@
 // Rows by their stored values: exact totals by group and column, and log densities that are linear in them.
+#include <algorithm>
 #include <cmath>
 #include "bindings.h"
 #include "lanes.h"
@@ -245,6 +246,60 @@ void logs(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 
     run(s, groups, width, known.data(), smoothing, size.data(), out.data());
 }
 
+// Weights of a complement: log(R + smoothing) - size[group], R the sums of all other groups, times -1 or over scale[group];
+// less the largest of the column. Returns the sums over the columns of those logarithms.
+Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 1> size,
+                            std::optional<Input<double, 1>> scale, Output<double, 2> out) {
+    Sums s = sums_of(limbs, low);
+    size_t groups = limbs.shape(0), width = limbs.shape(1), length = limbs.shape(2);
+    require(out.shape(0) == width && out.shape(1) == groups, "out must be (columns, groups)");
+    require(size.shape(0) == groups && (!scale || scale->shape(0) == groups), "one number for each group");
+    Owned<double, 1> sums({groups});
+    nb::gil_scoped_release free;
+    constexpr size_t STRETCH = 512;
+    Magnitude m;
+    std::vector<int64_t> work, whole(STRETCH * length), other(length + 1);  // one limb more, where sums may carry
+    std::vector<double> line(STRETCH * groups);
+    for (size_t from = 0; from < width; from += STRETCH) {
+        size_t n = std::min(STRETCH, width - from);
+        std::fill(whole.begin(), whole.end(), 0);
+        for (size_t g = 0; g < groups; ++g) {
+            const int64_t *cell = s.limb + (g * width + from) * length;
+            for (size_t i = 0; i < n * length; ++i) whole[i] += cell[i];
+        }
+        for (size_t g = 0; g < groups; ++g) {
+            const int64_t *cell = s.limb + (g * width + from) * length;
+            for (size_t j = 0; j < n; ++j) {
+                int64_t carry = 0, any = 0;
+                for (size_t l = 0; l < length; ++l) {
+                    int64_t limb = whole[j * length + l] - cell[j * length + l] + carry;
+                    carry = limb >> 32;
+                    any |= other[l] = limb & int64_t(MASK32);
+                }
+                other[length] = carry;
+                double rest = any | carry ? rounded_cell(other.data(), int64_t(length) + 1, low, m, work) : 0.0;
+                line[g * n + j] = rest + smoothing;
+            }
+        }
+        kernels->logarithms(line.data(), int64_t(groups * n), line.data());
+        for (size_t g = 0; g < groups; ++g) {
+            double sum = 0;
+            for (size_t j = 0; j < n; ++j) sum += line[g * n + j] -= size.data()[g];
+            sums.data[g] += sum;
+        }
+        for (size_t j = 0; j < n; ++j) {
+            double *to = out.data() + (from + j) * groups, top = -INFINITE;
+            for (size_t g = 0; g < groups; ++g) {
+                double by = scale ? scale->data()[g] : -1.0;
+                to[g] = by ? line[g * n + j] / by : 0.0;  // one column alone says nothing
+                top = std::max(top, to[g]);
+            }
+            for (size_t g = 0; g < groups; ++g) to[g] -= top;
+        }
+    }
+    return sums.array;
+}
+
 // Sums of cells of so many limbs, limb by limb.
 template <size_t LENGTH> void add_cells(const int64_t *from, size_t cells, int64_t *to) {
     int64_t sum[LENGTH] = {};
@@ -353,6 +408,10 @@ void bind_sparse(nb::module_ &m) {
           "that were all zero are carried now.");
     m.def("sparse_logs", &logs, "limbs"_a.noconvert(), "low"_a, "smoothing"_a, "size"_a.noconvert(),
           "out"_a.noconvert(), "log(sum + smoothing) - size of every cell (groups, columns), as (columns, groups).");
+    m.def("sparse_complement", &complement, "limbs"_a.noconvert(), "low"_a, "smoothing"_a, "size"_a.noconvert(),
+          "scale"_a.noconvert().none(), "out"_a.noconvert(),
+          "log(R + smoothing) - size by column and group, R the sums of all other groups, times -1 or over scale, less the "
+          "largest of the column, to out (columns, groups); returns their sums over the columns before that.");
     m.def("sparse_across", &across, "limbs"_a.noconvert(), "Sums of the limbs over the columns: (groups, limbs).");
     m.def("sparse_without", &without, "start"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert().none(),
           "cell"_a.noconvert(), "presence"_a, "limbs"_a.noconvert(), "low"_a,

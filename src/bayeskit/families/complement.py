@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -47,22 +49,28 @@ class Complement:
 
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
         totals, unit = scaled(statistic)
-        others = totals.sums.total() - totals.sums
         a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
-        size = np.log(others.across.rounded() + a * m)
-        logs = log_table(others, a, size)
-        whole = logs.sum(axis=0)
-        table = _complement(logs, whole if self.norm else None)
-        return ComplementDensity(totals.columns, totals, a, table, unit, others, whole + m * size, self.norm)
+        across = totals.sums.across
+        size = np.log((across.total() - across).rounded() + a * m)
+        table = np.empty(totals.sums.shape[::-1])
+        arguments = totals.sums.limbs, totals.sums.low, a, size
+        whole = _core.sparse_complement(*arguments, None, table)
+        if self.norm:
+            _core.sparse_complement(*arguments, whole, table)
+        return ComplementDensity(totals.columns, totals, a, table, unit, whole + m * size, self.norm)
 
 
 @dataclass(frozen=True)
 class ComplementDensity(Counts):
     """Weights from the counts of all other classes, less the largest of the column."""
 
-    others: ExactSum  # (K, columns)
     logs: Float  # (K,) sum over the columns of log(R + a)
     norm: bool
+
+    @cached_property
+    def others(self) -> ExactSum:
+        """The counts of all other classes: (K, columns)."""
+        return self.totals.sums.total() - self.totals.sums
 
     def _own(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.parts), self.smoothing, len(left.group)
