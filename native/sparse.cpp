@@ -259,6 +259,7 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
     constexpr size_t STRETCH = 512;
     Magnitude m;
     std::vector<int64_t> work, whole(STRETCH * length), other(length + 1);  // one limb more, where sums may carry
+    double unit = low > -30 && low < 28 ? std::ldexp(1.0, int(32 * low)) : 0;  // what short sums are rounded in
     std::vector<double> line(STRETCH * groups);
     for (size_t from = 0; from < width; from += STRETCH) {
         size_t n = std::min(STRETCH, width - from);
@@ -267,9 +268,17 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
             const int64_t *cell = s.limb + (g * width + from) * length;
             for (size_t i = 0; i < n * length; ++i) whole[i] += cell[i];
         }
+        int64_t top = 0;
+        for (size_t j = length - 1; j < n * length; j += length) top |= whole[j];
+        bool brief = unit && length <= 4 && top >= 0 && top >> 31 == 0;  // then they are numbers of 128 bits
         for (size_t g = 0; g < groups; ++g) {
             const int64_t *cell = s.limb + (g * width + from) * length;
-            for (size_t j = 0; j < n; ++j) {
+            for (size_t j = 0; brief && j < n; ++j) {
+                __int128 rest = 0;
+                for (size_t l = length; l--;) rest = (rest << 32) + (whole[j * length + l] - cell[j * length + l]);
+                line[g * n + j] = double(rest) * unit + smoothing;
+            }
+            for (size_t j = 0; !brief && j < n; ++j) {
                 int64_t carry = 0, any = 0;
                 for (size_t l = 0; l < length; ++l) {
                     int64_t limb = whole[j * length + l] - cell[j * length + l] + carry;

@@ -57,7 +57,7 @@ class Intake:
         if known is not None and isinstance(y, str):
             known = {**known, y: known.get("", "")}
         keep = [keep] if isinstance(keep, str) and keep != ALL else keep
-        if known is not None and keep != ALL:
+        if known is not None and keep and keep != ALL:
             known = {**dict.fromkeys(keep, KEY), **known}
         opened = cls(given, engine, engine.schema(given.rows, known), keep)
         there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names

@@ -127,8 +127,10 @@ class Counted:
     def types(self) -> dict[str, str]:
         """What each column holds, for sources that do not say it: text, number or truth; under "" the labels."""
         held = {name: NAMES.get(levels.keys[0][0], "") for name, levels in self.domain.levels.items() if levels.keys}
-        held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
-        return {**held, "": NAMES.get(self.domain.classes.keys[0][0], "")}
+        if self.schema.named:  # a matrix has one type, and perhaps 100,000 columns
+            held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
+        held[""] = NAMES.get(self.domain.classes.keys[0][0], "")
+        return held
 
     @property
     def weight(self) -> float:
