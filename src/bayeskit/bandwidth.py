@@ -17,7 +17,7 @@ STAGES = 7  # as in the paper
 def bandwidths(column: BinnedColumn, rule: str, shift: int) -> tuple[Float, float]:
     """By group and for the column as a whole, in units of 2^-shift, by "silverman", "scott" or "isj".
 
-    h = 0.9 A n^(-1/5) or 1.059 A n^(-1/5), A the smaller of the deviation and the distance of the quartiles / 1.349, the
+    h = 0.9 A n^(-1/5) or 1.059 A n^(-1/5), A the smaller of deviation and quartile distance / 1.349, the
     deviation where the quartiles meet. A constant group takes A^2 = max(P / (n + 1), 1e-9 T), P the pooled
     within-group variance and T the variance of the column. Never below half the step in which values were recorded.
     """

@@ -64,7 +64,8 @@ class Parametric(Protocol):
     @property
     def recipe(self) -> Recipe | None:
         """As the core knows it, for the choice among families; None if it does not."""
-        return Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), whole=self.support.whole) if self.in_core else None
+        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), whole=self.support.whole)
+        return known if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}

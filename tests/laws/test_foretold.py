@@ -13,6 +13,7 @@ from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.families import families
+from bayeskit.foretold import Foretold
 from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.structures.backoff import BackedOff
@@ -33,7 +34,7 @@ COLUMNS = {
 CASES = [
     pytest.param(family(), x, id=f"{name}, {column}")
     for name, family in families().items()
-    if hasattr(family, "foretell")
+    if getattr(family(), "recipe", None) is not None
     for column, x in COLUMNS.items()
     if getattr(family(), "support", None) is None or family().support.inside(x).all()
 ]
@@ -49,35 +50,63 @@ def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
 def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarray) -> None:
     one = np.ones(ROWS)
     rows = block_of(x, LABEL, one)
-    column = Bins.empty(["v"], 3).update(rows).column(0)
-    foretold = family.foretell(column)
-    if foretold is None:
+    bins = Bins.empty(["v"], 3).update(rows)
+    column = bins.column(0)
+    terms_of = _core.foretell(family.recipe, column.edges, column.weights, column.pooled)
+    if terms_of is None:
         pytest.skip("left to the density itself")
+    elsewhere, own, whole = terms_of
     weights = np.bincount(LABEL).astype(float)
     density = family.fit(family.statistic(rows.schema.columns, 3).update(rows), Context(weights))
     terms = density.terms(rows, own=True)[:, 0]
     cell = np.searchsorted(column.edges, x)
     every = np.arange(ROWS)
-    assert foretold.own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
+    assert own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
     for k in range(3):
         others = k != LABEL
-        assert foretold.others[k, cell[others]] == pytest.approx(terms[others, k], rel=1e-9, abs=ALMOST)
+        assert elsewhere[k, cell[others]] == pytest.approx(terms[others, k], rel=1e-9, abs=ALMOST)
     alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
     pooled = family.fit(family.statistic(rows.schema.columns, 1).update(alone), Context(weights.sum(keepdims=True)))
     wanted = pooled.terms(alone, own=True)[:, 0, 0]
-    assert foretold.pooled[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
+    assert whole[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
     # and their score is that of the backed-off density
     backed = BackedOff(density, weights).terms(rows, own=True)[every, 0, LABEL]
-    (shared, _), (by_class, largest) = foretold.scores(column, 0.0)
-    assert shared == pytest.approx(wanted.sum(), rel=1e-9)
-    assert by_class == pytest.approx(backed.sum(), rel=1e-9)
-    assert largest == pytest.approx(backed.max(), rel=1e-9, abs=ALMOST)
+    told = Foretold.of(bins, [family])
+    if not told.allowed[0, 0]:
+        return  # too few zeros for a mass of their own
+    (shared, _), (by_class, largest) = told.scores[0, 0]
+    density_of_step = 0.0 if family.recipe.whole else np.log(column.step)
+    more = np.where((x == 0) & getattr(family, "atom", False), 0.0, density_of_step)
+    assert shared == pytest.approx((wanted + more).sum(), rel=1e-9)
+    assert by_class == pytest.approx((backed + more).sum(), rel=1e-9)
+    assert largest == pytest.approx((backed + more).max(), rel=1e-9, abs=ALMOST)
 
 
 def test_most_columns_need_no_density() -> None:
-    column = Bins.empty(["v"], 3).update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS))).column(0)
-    found = {name for name, family in families().items() if hasattr(family, "foretell") and family().foretell(column)}
+    bins = Bins.empty(["v"], 3).update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS)))
+    every = {name: family() for name, family in families().items()}
+    told = np.isfinite(Foretold.of(bins, list(every.values())).scores[0]).all(axis=(1, 2))
+    found = {name for name, known in zip(every, told, strict=True) if known}
     assert found >= {"Gaussian", "LogNormal", "Exponential", "Gamma", "Histogram", "Kernel"}
+
+
+@pytest.mark.parametrize("clone", _core.clones())
+def test_every_clone_gives_the_same_scores(clone: str) -> None:
+    """Of a column of single values, and of one so long that its cells lie on a grid."""
+    rng, chosen = np.random.default_rng(11), _core.clone()
+    label = np.arange(6000) % 3
+    bins = Bins.empty(["v"], 3)
+    short = bins.update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS)))
+    long = bins.update(block_of(rng.gamma(2.0 + label, 1.0), label, np.ones(6000)))
+    every = [family() for family in families().values()]
+    wanted = [Foretold.of(column, every).scores for column in (short, long)]
+    try:
+        _core.use(clone)
+        found = [Foretold.of(column, every).scores for column in (short, long)]
+    finally:
+        _core.use(chosen)
+    for a, b in zip(wanted, found, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
 
 
 @pytest.mark.parametrize("clone", _core.clones())

@@ -82,7 +82,8 @@ class Histogram:
     @property
     def recipe(self) -> Recipe | None:
         """As the core knows it, which makes cells of equal weight."""
-        return Recipe("Histogram", np.nan if self.smoothing is None else self.smoothing) if self.bins == "auto" else None
+        alpha = np.nan if self.smoothing is None else self.smoothing
+        return Recipe("Histogram", alpha) if self.bins == "auto" else None
 
     def _cells(self, column: BinnedColumn) -> Cells | None:
         """Cells made of the bins of a column; None for a column without spread."""

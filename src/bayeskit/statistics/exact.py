@@ -125,8 +125,7 @@ class ExactSum:
                 for old in kept.tolist():
                     whole[index[old]] = self.limbs[old]
             else:
-                before = (slice(None),) * axis
-                whole[(*before, index[kept])] = self.limbs[(*before, kept)]
+                np.moveaxis(whole, axis, 0)[index[kept]] = moved[kept]
             return ExactSum(whole, self.low)  # nothing to carry
         out = np.zeros((n, *moved.shape[1:]), dtype=np.int64)
         order = kept[np.argsort(index[kept], kind="stable")]

@@ -51,9 +51,7 @@ class Choice:
         columns = (Numbers(statistic.column(j), context.weights) for j in range(len(statistic.columns)))
         return ChoiceDensity(tuple(self._trial(rows, *line) for rows, line in zip(columns, lines, strict=True)))
 
-    def _trial(
-        self, rows: Numbers, weight: float, step: float, told: Sequence[Any], allowed: Sequence[bool]
-    ) -> Trial:
+    def _trial(self, rows: Numbers, weight: float, step: float, told: Sequence[Any], allowed: Sequence[bool]) -> Trial:
         """Of one column, from what the core told about it."""
 
         def scores(order: int, family: Any) -> Iterator[float]:
