@@ -47,10 +47,20 @@ def random_texts() -> None:
         for weighted in (False, True):
             X, y = words(classes, weighted)
             name = f"{'fractions' if weighted else 'counts'}, {classes} classes"
-            ours, theirs = bk.NaiveBayes(families=Multinomial()), MultinomialNB()
-            duel(f"{name}: fit / MultinomialNB", lambda: ours.fit(X, y), lambda: theirs.fit(X, y), 1)  # noqa: B023
-            duel(f"{name}: predict_proba", lambda: ours.predict_proba(X), lambda: theirs.predict_proba(X), 1)  # noqa: B023
-            assert np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max() < 1e-10
+            for variant in PEERS:
+                random_duels(f"{name}, {variant}", variant, X, y)
+
+
+def random_duels(title: str, variant: str, X: Any, y: np.ndarray) -> None:
+    """Fit, the first answer of a model, and later ones."""
+    ours, theirs = PEERS[variant]
+    mine, peer = ours(), theirs()
+    duel(f"{title}: fit", lambda: mine.fit(X, y), lambda: peer.fit(X, y), 1, 9)
+    fresh = [ours().fit(X, y) for _ in range(6)]  # one for each turn
+    asked = lambda: peer.predict_proba(X)  # noqa: E731
+    duel(f"{title}: first predict_proba", lambda: fresh.pop().predict_proba(X), asked, 1)
+    duel(f"{title}: predict_proba", lambda: mine.predict_proba(X), asked, 1)
+    assert np.abs(mine.predict_proba(X) - peer.predict_proba(X)).max() < 1e-10
 
 
 def real_texts(folder: Path) -> None:

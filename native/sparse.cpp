@@ -138,7 +138,7 @@ bool add_fractions(Rows r, const int32_t *groups, int64_t n_groups, int64_t widt
         if (groups[i] >= 0) order[size_t(next[size_t(groups[i])]++)] = i;
     constexpr int64_t AHEAD = 3;
     bool good = true;
-    WideSums sums(s, width, r.start[r.count]);
+    WideSums sums(s, width, r.start[r.count], n_groups);
     for (int64_t g = 0; g < n_groups; ++g) {
         for (int64_t at = begin[size_t(g)]; at < begin[size_t(g) + 1]; ++at) {
             int64_t i = order[size_t(at)];
@@ -246,6 +246,17 @@ void logs(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 
     run(s, groups, width, known.data(), smoothing, size.data(), out.data());
 }
 
+// Short sums a - b times a unit, plus something. Limb by limb from the top: where limbs cancel nothing is rounded before, else
+// each step rounds by 2^-53.
+template <size_t LENGTH>
+void short_differences(const int64_t *a, const int64_t *b, size_t cells, double unit, double plus, double *out) {
+    for (size_t j = 0; j < cells; ++j, a += LENGTH, b += LENGTH) {
+        double rest = double(a[LENGTH - 1] - b[LENGTH - 1]);
+        for (size_t l = LENGTH - 1; l--;) rest = rest * 0x1p32 + double(a[l] - b[l]);
+        out[j] = rest * unit + plus;
+    }
+}
+
 // Weights of a complement: log(R + smoothing) - size[group], R the sums of all other groups, times -1 or over scale[group];
 // less the largest of the column. Returns the sums over the columns of those logarithms.
 Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothing, Input<double, 1> size,
@@ -259,7 +270,12 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
     constexpr size_t STRETCH = 512;
     Magnitude m;
     std::vector<int64_t> work, whole(STRETCH * length), other(length + 1);  // one limb more, where sums may carry
-    double unit = low > -30 && low < 28 ? std::ldexp(1.0, int(32 * low)) : 0;  // what short sums are rounded in
+    bool brief = length <= 4 && low > -28 && low < 24;  // sums far from the ends of a double
+    double unit = brief ? std::ldexp(1.0, int(32 * low)) : 0;
+    auto differences = length == 1   ? short_differences<1>
+                       : length == 2 ? short_differences<2>
+                       : length == 3 ? short_differences<3>
+                                     : short_differences<4>;
     std::vector<double> line(STRETCH * groups);
     for (size_t from = 0; from < width; from += STRETCH) {
         size_t n = std::min(STRETCH, width - from);
@@ -268,16 +284,9 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
             const int64_t *cell = s.limb + (g * width + from) * length;
             for (size_t i = 0; i < n * length; ++i) whole[i] += cell[i];
         }
-        int64_t top = 0;
-        for (size_t j = length - 1; j < n * length; j += length) top |= whole[j];
-        bool brief = unit && length <= 4 && top >= 0 && top >> 31 == 0;  // then they are numbers of 128 bits
         for (size_t g = 0; g < groups; ++g) {
             const int64_t *cell = s.limb + (g * width + from) * length;
-            for (size_t j = 0; brief && j < n; ++j) {
-                __int128 rest = 0;
-                for (size_t l = length; l--;) rest = (rest << 32) + (whole[j * length + l] - cell[j * length + l]);
-                line[g * n + j] = double(rest) * unit + smoothing;
-            }
+            if (brief) differences(whole.data(), cell, n, unit, smoothing, line.data() + g * n);
             for (size_t j = 0; !brief && j < n; ++j) {
                 int64_t carry = 0, any = 0;
                 for (size_t l = 0; l < length; ++l) {
@@ -299,8 +308,8 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
         for (size_t j = 0; j < n; ++j) {
             double *to = out.data() + (from + j) * groups, top = -INFINITE;
             for (size_t g = 0; g < groups; ++g) {
-                double by = scale ? scale->data()[g] : -1.0;
-                to[g] = by ? line[g * n + j] / by : 0.0;  // one column alone says nothing
+                double log = line[g * n + j], by = scale ? scale->data()[g] : 1.0;
+                to[g] = !scale ? -log : by ? log / by : 0.0;  // one column alone says nothing
                 top = std::max(top, to[g]);
             }
             for (size_t g = 0; g < groups; ++g) to[g] -= top;
