@@ -57,6 +57,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return False
 
     @property
+    def _holds(self) -> bool:
+        """Whether pieces are the same only where what fitting chose is held, so that weights need it to be."""
+        return False
+
+    @property
     def _policy(self) -> Any:
         """What missing values mean to the schema."""
         return self.missing
@@ -124,13 +129,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def __add__(self, other: Any) -> Self:
         return self.merge(other) if isinstance(other, BayesClassifier) else NotImplemented
 
-    def _learned(self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False) -> Model:
-        """The model of one table alone; ``known`` if its columns must be those of the fit."""
+    def _learned(
+        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, held: Naive | None = None
+    ) -> Model:
+        """The model of one table alone; ``known`` if its columns must be those of the fit.
+
+        ``held`` is a structure whose choices are kept.
+        """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        return self._counted(table, classes, resumed=self.model_.structure if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else held)
 
     def _counted(
         self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.loglinear import Evidence
 from bayeskit.model import Model
+from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 
 FOLDS = 5
@@ -79,29 +81,29 @@ class Plan:
         return out
 
     def models(
-        self, classifier: BayesClassifier, known: dict[int, Model] | None = None
+        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, held: Naive | None = None
     ) -> Iterator[tuple[BayesClassifier, Any]]:
-        """For each part the classifier of its training rows, and its test rows.
+        """For each set of training rows the classifier of them, and the rows of all its parts.
 
-        ``known`` has models of the same rows that counted the same, and gets those that are made.
+        ``known`` has models of the same rows that counted the same, and gets those that are made; ``held`` is a
+        structure whose choices are kept.
         """
         every = tuple(self.sample.rows.classes.tolist())
         known = {} if known is None else known
-        made = learned = None
-        for number, (test, train) in enumerate(zip(self.tests, self.trains, strict=True)):
-            if made is None or train is not learned:
-                made, learned = clone(classifier), train
-                if number in known:
-                    made._adopt(made._likewise(known[number]))
-                else:
-                    made._adopt(made._learned(*self.sample.take(train), every))
-                    known[number] = made.model_
-            yield made, taken(self.sample.features, test)
+        for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
+            tests, (train, *_) = zip(*parts, strict=True)
+            made = clone(classifier)
+            if number in known:
+                made._adopt(made._likewise(known[number]))
+            else:
+                made._adopt(made._learned(*self.sample.take(train), every, held=held))
+                known[number] = made.model_
+            yield made, taken(self.sample.features, np.concatenate(tests))
 
-    def factors(self, classifier: BayesClassifier) -> tuple[Float, Float]:
+    def factors(self, classifier: BayesClassifier, held: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
-        for made, X in self.models(classifier):
+        for made, X in self.models(classifier, held=held):
             found = np.concatenate(list(made._steps(made._asked(X), None, _factors)))
             pieces.append(found)
             bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
@@ -125,6 +127,7 @@ def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any
     """The model with a weight for each column and a bias for each class, fitted to rows foretold by the others."""
     sample = Sample.of(X, y, weight)
     plan = Plan.of(sample, np.random.default_rng(random_state))
-    seen = Evidence.of(*plan.factors(classifier), plan.label, plan.mass)
+    held = model.structure if classifier._holds else None
+    seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, tuning=Tuning(w, bias, model.counted.domain.classes))

@@ -100,12 +100,16 @@ class View:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
         known = encoder.model_.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)], axis=1).T
+        blocks = list(_blocks(encoder, X))
+        out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
+        for block in blocks:
+            self._write(block, codes, out[:, start : start + block.rows])
+            start += block.rows
+        return out.T
 
-    def _numbers(self, block: Block, codes: list[Int]) -> Float:
-        """(len, n)"""
+    def _write(self, block: Block, codes: list[Int], out: Float) -> None:
+        """Into out (len, n)."""
         place = {name: j for j, name in enumerate(block.schema.coded)}
-        out = np.empty((len(self), block.rows))
         i = 0
         for scale in self.scales:
             x = np.asarray(block.numbers((scale.name,))[0].column(0))
@@ -117,7 +121,6 @@ class View:
             told = np.where(some < 0, NOWHERE, some)[:, None]
             np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
-        return out
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
