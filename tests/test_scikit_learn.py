@@ -48,6 +48,8 @@ ESTIMATORS = [
     bk.KDB(cuts="mdlp", unseen="smooth"),
     bk.AODE(),
     bk.AODE(n=2),
+    bk.AJE(),
+    bk.AJE(n=2, cuts="frequency", weights=None, missing="level"),
     bk.NetworkBayes(),
     bk.NetworkBayes(search="chow-liu", cuts="mdlp", missing="level"),
     bk.KNNBayes(),

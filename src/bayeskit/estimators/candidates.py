@@ -198,6 +198,7 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
             True,
             helps=_deep,
         ),
+        Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
         Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers

@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Float, Int
+from bayeskit.engines.engine import is_outside
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.gathering import gathered
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.loglinear import Evidence
 from bayeskit.model import Model
@@ -20,6 +22,7 @@ from bayeskit.structures.weighted import Tuning
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
+DRAWN = 100_000  # rows of a file among which they are
 FEW = 100  # rows below which folds are drawn several times
 PLENTY = 15_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
@@ -124,7 +127,11 @@ def _dealt(codes: Int, folds: int, rng: np.random.Generator) -> Int:
 
 
 def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any, random_state: Any = 0) -> Model:
-    """The model with a weight for each column and a bias for each class, fitted to rows foretold by the others."""
+    """The model with a weight for each piece and a bias for each class, fitted to rows foretold by the others.
+
+    Of a file or relation, these are among 100,000 rows drawn at random.
+    """
+    X = gathered(X, model.counted.types, DRAWN)[0] if is_outside(X) else X
     sample = Sample.of(X, y, weight)
     plan = Plan.of(sample, np.random.default_rng(random_state))
     held = model.structure if classifier._holds else None

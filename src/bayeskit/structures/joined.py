@@ -54,8 +54,7 @@ class Joined(Discrete):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least, largest in (("n", 1, 4), ("most", 0, 10_000)):
-            value = getattr(self, name)
+        for name, value, least, largest in (("n", self.n, 1, 4), ("sets", self.most, 0, 10_000)):
             if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
