@@ -17,6 +17,7 @@ _PLACES = {
     "KNNBayes": "bayeskit.estimators.knn",
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
+    "NormalScores": "bayeskit.estimators.scores",
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",

@@ -205,7 +205,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
-        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
+        logs = self.predict_log_proba(X, prior)
+        best: Array = self.classes_[np.argmax(logs, axis=1)]
         return best
 
     def predict_proba(self, X: Any, prior: Any = None) -> Float:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
@@ -55,6 +56,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def _weighs(self) -> bool:
         """Whether fitting also finds how much each column counts."""
         return False
+
+    @property
+    def _has_evidence(self) -> bool:
+        """Whether its scores are densities."""
+        return not self._weighs
 
     @property
     def _holds(self) -> bool:
@@ -248,6 +254,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """log p(row) under the whole model, (n,): how usual a row is."""
         return self._rows(X, prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
+    @available_if(lambda self: self._has_evidence)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Float:
         """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)

@@ -49,6 +49,10 @@ class AJE(Dependent):
         self.n_jobs = n_jobs
 
     @property
+    def _has_evidence(self) -> bool:
+        return False  # sets overlap
+
+    @property
     def _holds(self) -> bool:
         return True
 
