@@ -28,8 +28,8 @@ from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
-from bayeskit.estimators.sample import Sample, names_in, taken, without
-from bayeskit.estimators.views import View
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.views import Shown, View
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
@@ -112,7 +112,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = taken(rows, known)
+            asked = Shown.of(self.encoder_, taken(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
             pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
@@ -156,10 +156,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
-        members = []
+        members, shown = [], Shown.of(self.encoder_, X)
         for member in self.members_:
             changed = copy(member.classifier)
-            change(changed, member.asked(self.encoder_, X))
+            change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
         encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
         change(encoder, X)
@@ -218,8 +218,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         rows = 1 if self.members_ else len(self.encoder_.predict_log_proba(X))  # without members, the prior of each
         score: Float = np.zeros((rows, 1))
+        shown = Shown.of(self.encoder_, X)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            score = score + weight * self._said(member, X)
+            score = score + weight * self._said(member, shown)
         out: Float = log_softmax(score + self._base(prior), axis=1)
         return out
 
@@ -232,16 +233,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
-    def _said(self, member: Member, X: Any) -> Float:
+    def _said(self, member: Member, shown: Shown) -> Float:
         """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(self._asked(member, X))
+        logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self._own_prior, self._weights.sum())
-
-    def _asked(self, member: Member, X: Any) -> Any:
-        """The table as a member takes it; a target that stands beside the features is left out."""
-        target = self.encoder_.model_.schema.target
-        beside = target is not None and target in names_in(X)
-        return member.asked(self.encoder_, without(X, [str(target)]) if beside else X)
 
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
@@ -256,10 +251,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base = self._base(prior).copy()
+        base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            said = self._said(member, X)
-            found = member.classifier.explain(self._asked(member, X))
+            said = self._said(member, shown)
+            found = member.classifier.explain(shown.through(member.view))
             pieces = np.maximum(found.terms, -1e6)
             owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
@@ -314,7 +309,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         shift = float(base[pair[0]] - base[pair[1]])
         backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
         link = Link(backed.odds, backed.voice)
-        return replace(plain, link=link, explain=lambda rows: member.classifier.explain(self._asked(member, rows)))
+        return replace(
+            plain, link=link, explain=lambda rows: member.classifier.explain(Shown.of(self.encoder_, rows).X)
+        )
 
     @property
     def _weights(self) -> Float:
@@ -372,10 +369,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with doubts(path):
             notes, numbers = bundle.notes, bundle.numbers
             made = {name: revived(*part) for name, part in bundle.parts.items()}
-            members = []
+            members: list[Member] = []
             for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
                 mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
-                members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
+                member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine))
+                same = next((m for m in members if member.sees_like(m)), member)
+                members.append(replace(member, view=same.view))
             pool = Pool(*(numbers[f"pool.{n}"] for n in ("weight", "bias", "gain", "curvature")))
             lines = [
                 Line._make([n, *(np.nan if v is None else float(v) for v in values), why])

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.encode import Roles
@@ -21,8 +20,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.roll import Line
 from bayeskit.estimators.sample import Sample, without
 from bayeskit.estimators.unseen import Plan
-from bayeskit.estimators.views import View
-from bayeskit.frame import kind_of
+from bayeskit.estimators.views import View, opened
 from bayeskit.model import Model
 from bayeskit.pool import evidence, smoothed_prior
 
@@ -146,8 +144,8 @@ class Hearing:
 
 def _opened(sample: Sample) -> Sample:
     """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = sample.intake(None).source.rows
-    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
+    rows = opened(sample.X, sample.intake(None).source.rows)
+    if rows is sample.X:
         return sample
     features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
     return replace(sample, X=features, roles=Roles(), beside={})

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.sample import names_in, without
+from bayeskit.frame import kind_of
 from bayeskit.record import key_of
 from bayeskit.scale import Scale
 
@@ -117,6 +121,35 @@ class View:
             told = np.where(some < 0, NOWHERE, some)[:, None]
             np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as the members of a pool see it: its columns opened once, and each view made once."""
+
+    encoder: BayesClassifier
+    X: Any
+    _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, encoder: BayesClassifier, X: Any) -> Shown:
+        """Of features; a target that stands beside them is left out."""
+        target = encoder.model_.schema.target
+        rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
+        return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+
+    def through(self, view: View | None) -> Any:
+        """The table itself, or what a view makes of it."""
+        if view is None:
+            return self.X
+        if id(view) not in self._seen:
+            self._seen[id(view)] = view, view.matrix(self.encoder, self.X)
+        return self._seen[id(view)][1]
+
+
+def opened(X: Any, rows: Any) -> Any:
+    """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
+    return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
