@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-import bayeskit
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.errors import InputError, MergeError
+from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
@@ -29,14 +29,13 @@ from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
-from bayeskit.estimators.views import Shown, View
+from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.model import Model
 from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
-from bayeskit.record import Read, doubts
+from bayeskit.record import doubts
 from bayeskit.statistics import blas
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
@@ -346,44 +345,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
         settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
-        parts = {"encoder": _kept(self.encoder_)}
-        parts |= {f"member {i}": _kept(m.classifier) for i, m in enumerate(self.members_)}
-        views = [None if m.view is None else m.view.described() for m in self.members_]
-        numbers = {f"pool.{n}": getattr(self.pool_, n) for n in ("weight", "bias", "gain", "curvature")}
-        for i, view in enumerate(m.view for m in self.members_):
-            numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
-        notes = {
-            "names": [m.name for m in self.members_],
-            "views": views,
-            "roll": [
-                [n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in self.roll_.lines
-            ],
-            "rows": self.roll_.rows,
-        }
-        Bundle(type(self).__name__, settings, parts, notes, numbers).save(path)
+        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
 
     @classmethod
     def restored(cls, path: Any) -> Self:
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            notes, numbers = bundle.notes, bundle.numbers
-            made = {name: revived(*part) for name, part in bundle.parts.items()}
-            members: list[Member] = []
-            for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
-                mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
-                member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine))
-                same = next((m for m in members if member.sees_like(m)), member)
-                members.append(replace(member, view=same.view))
-            pool = Pool(*(numbers[f"pool.{n}"] for n in ("weight", "bias", "gain", "curvature")))
-            lines = [
-                Line._make([n, *(np.nan if v is None else float(v) for v in values), why])
-                for n, *values, why in notes["roll"]
-            ]
-            roll = Roll(tuple(lines), int(notes["rows"]))
-            if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
-                raise ModelFileError("its members do not fit its weights")
-            return cls(**bundle.settings)._adopt(made["encoder"], tuple(members), pool, roll)
+            return cls(**bundle.settings)._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
@@ -393,21 +362,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
-
-
-def _kept(classifier: BayesClassifier) -> Read:
-    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
-    return classifier.model_, type(classifier).__name__, settings
-
-
-def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
-    """The estimator of a model that was saved."""
-    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
-        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
-    made = kind(**settings)
-    made._adopt(model)
-    return made
 
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
