@@ -215,12 +215,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
         check_is_fitted(self, "encoder_")
-        rows = 1 if self.members_ else len(self.encoder_.predict_log_proba(X))  # without members, the prior of each
-        score: Float = np.zeros((rows, 1))
-        shown = Shown.of(self.encoder_, X)
-        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            score = score + weight * self._said(member, shown)
-        out: Float = log_softmax(score + self._base(prior), axis=1)
+        if not self.members_:  # the prior of each
+            return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
+        scores = [
+            sum(w * self._said(m, some) for m, w in zip(self.members_, self.pool_.weight, strict=True))
+            for some in Shown.of(self.encoder_, X).portions()
+        ]
+        out: Float = log_softmax(np.concatenate(scores) + self._base(prior), axis=1)
         return out
 
     def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:

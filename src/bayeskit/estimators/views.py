@@ -21,13 +21,15 @@ from bayeskit.record import key_of
 from bayeskit.scale import Scale
 
 KNOTS = 256  # of the map from values to normal scores
+PORTION = 1 << 14  # rows of a view that are made at a time
+GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A numeric column on a scale, without holes."""
+    """A numeric column on a scale, without holes, in whole grains: products of few digits are cheap to add exactly."""
 
     name: str
     scale: Scale
@@ -35,7 +37,9 @@ class Filled:
     flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
-        return np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
+        score = np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
+        out: Float = np.floor(score * GRAINS + 0.5) / GRAINS
+        return out
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,16 @@ class Shown:
         target = encoder.model_.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
         return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+
+    def portions(self) -> Iterator[Shown]:
+        """Some rows at a time, where views of all of them would take much memory."""
+        rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
+        sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
+        if rows <= PORTION or not (isinstance(self.X, pa.Table | np.ndarray) or getattr(self.X, "format", "") == "csr"):
+            yield self
+            return
+        for start in range(0, rows, PORTION):
+            yield Shown(self.encoder, sliced(start, PORTION))
 
     def through(self, view: View | None) -> Any:
         """The table itself, or what a view makes of it."""
