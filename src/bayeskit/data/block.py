@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.data.sparse import Sparse
@@ -23,7 +23,7 @@ _NAN = np.full(1, np.nan)
 class Columns:
     """Numeric columns as pointer + stride, so that a matrix is not copied to be counted."""
 
-    arrays: tuple[Float, ...] | Float | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
+    arrays: tuple[Array, ...] | Array | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
     rows: int
     pick: Int | None = None  # (d,) which of them, -1 for a column of holes; None is all
 

@@ -86,15 +86,16 @@ def encode(
 
 def _record(batch: pa.RecordBatch, schema: Schema) -> tuple[Columns, list[Any], int]:
     """Columns of a record batch, by name: numbers, what is to be coded, and how many integers were rounded."""
+    held = dict(zip(batch.schema.names, batch.columns, strict=True))
     numbers, rounded = [], 0
     for name in schema.numeric:
-        values, lost = _floats(batch.column(name), name)
+        values, lost = _floats(held[name], name)
         numbers.append(values)
         rounded += lost
     coded: list[Any] = []
     for name in schema.coded:
         numeric = schema.numeric_index.get(name)
-        coded.append(batch.column(name) if numeric is None else _presence(numbers[numeric]))
+        coded.append(held[name] if numeric is None else _presence(numbers[numeric]))
     return Columns(tuple(numbers), batch.num_rows), coded, rounded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -170,10 +170,10 @@ class Schema:
         target, weight = self.target or other.target, self.weight or other.weight
         return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
 
-    def check_names(self, names: Sequence[str]) -> None:
-        """Refuse a table that lacks a column or has one never seen; the target may stand in it."""
-        known = [n for n in names if n in self._position or n not in (self.target, self.weight)]
-        if set(known) != set(self.names):
+    def check_names(self, names: Sequence[str], kept: Callable[[str], bool]) -> None:
+        """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
+        known = [n for n in names if n in self._position or not (n in (self.target, self.weight) or kept(n))]
+        if set(known) != self._position.keys():
             raise SchemaError(different_names(self.names, known))
 
     def rows(self) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,12 +64,12 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
 def _orders(table: pa.Table) -> dict[str, list[Any]]:
     """Levels in order of the columns whose type has one."""
     orders: dict[str, list[Any]] = {}
-    for column in table.schema:
-        if pt.is_dictionary(column.type) and column.type.ordered and is_level(column.type.value_type):
-            chunks = table.column(column.name).unify_dictionaries().chunks
+    for j, kind in enumerate(table.schema.types):
+        if pt.is_dictionary(kind) and kind.ordered and is_level(kind.value_type):
+            chunks = table.column(j).unify_dictionaries().chunks
             longest: list[Any] = max((c.dictionary.to_pylist() for c in chunks), key=len, default=[])
             if longest:
-                orders[column.name] = longest
+                orders[table.schema.names[j]] = longest
     return orders
 
 
@@ -114,16 +114,20 @@ def _once(names: list[str]) -> list[str]:
 
 
 def _pandas(X: Any) -> pa.Table:
-    names = _once([str(name) for name in X.columns])
-    columns = (column for _, column in X.items())
-    return pa.table([_objects(_held(c), f"column {n!r}") for n, c in zip(names, columns, strict=True)], names=names)
+    names = _once([str(name) for name in X.columns.tolist()])
+    return pa.table([_objects(values, f"column {n!r}") for n, values in zip(names, _held(X), strict=True)], names=names)
 
 
-def _held(column: Any) -> Any:
-    """What a column of a frame keeps its values in, where that is Arrow's already or NumPy's."""
-    if getattr(column.dtype, "kind", "O") in "biuf" and isinstance(column.dtype, np.dtype):
-        return column.to_numpy()
-    return column.array if hasattr(column.array, "__arrow_array__") else column
+def _held(X: Any) -> Iterator[Any]:
+    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere.
+
+    A series of every column costs more than reading a frame of few rows, so the frame is asked for what they hold.
+    """
+    inside = getattr(X, "_iter_column_arrays", None)
+    held = (column.array for _, column in X.items()) if inside is None else inside()
+    for j, values in enumerate(held):
+        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+        yield values if plain or hasattr(values, "__arrow_array__") else X.iloc[:, j]
 
 
 def _unique(table: pa.Table) -> pa.Table:

@@ -142,18 +142,21 @@ class AugmentedDensity(Bounded):
         return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
 
     @cached_property
-    def _members(self) -> list[tuple[tuple[int, ...], Int]]:
-        """The columns of each table, and how far apart their levels lie in it."""
-        members = [(*parents, j) for j, parents in enumerate(self.arcs)]
-        return [(m, strides([self.sizes[i] for i in m])) for m in members]
+    def _families(self) -> tuple[Code, Code, Code]:
+        """Of each table its column, its parents filled up with -1, and how far apart their levels lie in it."""
+        most = max(map(len, self.arcs), default=0)
+        parents, steps = np.full((2, len(self.arcs), most), -1, dtype=np.int32)
+        for j, of in enumerate(self.arcs):
+            parents[j, : len(of)] = of
+            steps[j, : len(of)] = strides([self.sizes[i] for i in (*of, j)])[:-1]
+        return np.arange(len(self.arcs), dtype=np.int32), parents, steps
 
-    def _cells(self, codes: Code, j: int) -> Code:
-        """The cell of every row in the table of column j, from -2 on as the core has it."""
-        members, steps = self._members[j]
-        cell: Code = codes[j]
-        for i, step in zip(members[:-1], steps.tolist(), strict=False):
-            cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
-        return cell
+    def _cells(self, codes: Code, which: slice = slice(None)) -> Code:
+        """The cell of every row in some tables, from -2 on as the core has it: (tables, rows)."""
+        child, parents, steps = (of[which] for of in self._families)
+        out = np.empty((len(child), codes.shape[1]), dtype=np.int32)
+        _core.cells(codes, child, parents, steps, out)
+        return out
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         refuse(own)
@@ -161,11 +164,8 @@ class AugmentedDensity(Bounded):
 
     def look_up(self, codes: Code, out: Float) -> None:
         """Add the logarithms of all tables, from codes (columns, rows)."""
-        cells = np.empty_like(codes)
-        for j in range(len(self.arcs)):
-            cells[j] = self._cells(codes, j)
-        every = np.arange(len(cells), dtype=np.int32)
-        _core.lookup(cells, every, self.offset[:-1], self.table, out)
+        every, _, _ = self._families
+        _core.lookup(self._cells(codes), every, self.offset[:-1], self.table, out)
 
     def factors(self, block: Block) -> Float:
         """log P(x_j | parents of j, c) of every column: (n, columns, K)."""
@@ -178,7 +178,7 @@ class AugmentedDensity(Bounded):
         return replace(self, table=self.table * each[:, None], normalised=False)
 
     def _factor(self, codes: Code, j: int) -> Float:
-        found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, j)]
+        found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, slice(j, j + 1))[0]]
         return found
 
     def terms(self, block: Block, own: bool = False) -> Float:
@@ -186,9 +186,9 @@ class AugmentedDensity(Bounded):
         refuse(own)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))
-        for j, (members, _) in enumerate(self._members):
+        for j, parents in enumerate(self.arcs):
             seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
-            for i in sorted(members):
+            for i in sorted((*parents, j)):
                 seen[i] = codes[i]
                 after = self._factor(seen, j)
                 out[:, i] += after - before
