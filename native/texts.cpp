@@ -1,4 +1,5 @@
 // Texts to level codes through a hash table per column.
+#include <algorithm>
 #include <cstring>
 #include "bindings.h"
 
@@ -9,6 +10,7 @@ constexpr uint64_t MIX = 0x9E3779B97F4A7C15u;
 // Texts one after the other in Arrow's layout: text i is data[offset[i] .. offset[i + 1]); the bit from + i of `valid`
 // says whether it is there.
 template <typename Offset> struct Texts {
+    using Word = Offset;
     const char *offset, *data;
     const uint8_t *valid;
     int64_t bytes, from;
@@ -95,6 +97,11 @@ class Index {
     };
     View view() const { return {slots.data(), slots.size() - 1, shift}; }
 
+    // Whether all texts so far are of one byte.
+    bool bytes() const {
+        return used && std::all_of(slots.begin(), slots.end(), [](const Slot &s) { return s.length < 0 || s.length == 1; });
+    }
+
     // The code of a text, -2 if it is not there.
     static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
         for (size_t at = size_t(((word ^ uint64_t(length)) * MIX) >> v.shift);; at = (at + 1) & v.mask) {
@@ -114,15 +121,20 @@ class Index {
     }
 };
 
-// False if an offset leaves the texts.
-template <typename Offset> bool look_up(Texts<Offset> t, Index &index, int64_t rows, int32_t missing, int32_t *out) {
+// False if an offset leaves the texts. Where texts of one byte are usual, they have a table.
+template <typename Offset, bool Bytes>
+bool look_up(Texts<Offset> t, Index &index, int64_t rows, int32_t missing, int32_t *out) {
     int64_t here = rows ? t.at(0) : 0;
     const char *end = t.data + t.bytes;
     Index::View view = index.view();
+    int32_t byte[256];
+    for (int b = 0; Bytes && b < 256; ++b) byte[b] = Index::find(view, uint64_t(b), nullptr, 1);
     for (int64_t i = 0; i < rows; ++i) {
         int64_t next = t.at(i + 1), length = next - here;
         const char *text = t.data + here;
-        if (t.missing(i)) {
+        if (Bytes && !t.valid && length == 1 && here >= 0 && next <= t.bytes && byte[uint8_t(*text)] >= 0) {
+            out[i] = byte[uint8_t(*text)];
+        } else if (t.missing(i)) {
             out[i] = missing;
         } else if ((here | length) < 0 || next > t.bytes) {
             return false;
@@ -169,8 +181,14 @@ std::vector<std::vector<int64_t>> texts(Input<int64_t, 2> columns, int64_t rows,
             int32_t *to = out.data() + c[8] * rows, missing = int32_t(c[6]);
             const char *offset = (const char *) c[0], *data = (const char *) c[1];
             const uint8_t *valid = (const uint8_t *) c[2];
-            good = c[3] == 8 ? look_up<int64_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to)
-                             : look_up<int32_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to);
+            auto run = [&](auto texts) {
+                using Offset = typename decltype(texts)::Word;
+                bool all = index.bytes();
+                return all ? look_up<Offset, true>(texts, index, rows, missing, to)
+                           : look_up<Offset, false>(texts, index, rows, missing, to);
+            };
+            good = c[3] == 8 ? run(Texts<int64_t>{offset, data, valid, c[4], c[5]})
+                             : run(Texts<int32_t>{offset, data, valid, c[4], c[5]});
             found[j] = std::move(index.rows);
         }
     }

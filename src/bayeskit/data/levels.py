@@ -130,8 +130,9 @@ class Levels:
     def canonical(self, occupied: Bool, declared: Sequence[Key] = ()) -> Levels:
         """Declared levels in their order, then the occupied others by (type, value)."""
         fixed = set(declared)
-        rest = sorted(k for k, seen in zip(self.keys, occupied, strict=True) if seen and k not in fixed)
-        return Levels((*declared, *rest))
+        rest = sorted(k for k, seen in zip(self.keys, occupied.tolist(), strict=True) if seen and k not in fixed)
+        keys = (*declared, *rest)
+        return self if keys == self.keys else Levels(keys)
 
     def show(self, most: int = 8) -> str:
         """The levels for an error message, shortened."""

@@ -68,7 +68,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     @staticmethod
     def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
         """All columns in one likelihood."""
-        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        family = shown(likelihood)
+        columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
         schema = replace(schema, columns=columns)
         return Naive.alike([likelihood], schema), schema
 

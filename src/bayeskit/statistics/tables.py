@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import prod
 from typing import Self
@@ -50,8 +50,18 @@ class Members:
         return out
 
     @cached_property
+    def number(self) -> Mapping[tuple[str, ...], int]:
+        return {columns: t for t, columns in enumerate(self.tables)}
+
+    @cached_property
     def only_pairs(self) -> bool:
         return len(self.tables) >= PAIRS_AT_ONCE and bool((np.diff(self.start) == 2).all())
+
+
+@lru_cache(maxsize=16)
+def _members(tables: tuple[tuple[str, ...], ...]) -> Members:
+    """One object for all statistics over the same tables: what it works out is worked out once."""
+    return Members(tables)
 
 
 @dataclass(frozen=True)
@@ -110,11 +120,9 @@ class Tables:
 
     @classmethod
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
-        named = tuple(tuple(t) for t in tables)
-        members = Members(named)
-        return cls(
-            Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named)))
-        )
+        members = _members(tuple(map(tuple, tables)))
+        whole = members.tables.count(())
+        return cls(Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, whole)))
 
     @property
     def groups(self) -> int:
