@@ -128,6 +128,8 @@ class Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):
             return Columns(self.arrays.at(rows), len(rows), self.pick)
+        if isinstance(self.arrays, np.ndarray) and self.arrays.flags.c_contiguous:  # a row lies together
+            return Columns(self.arrays.take(rows, axis=0), len(rows), self.pick)
         matrix = np.empty((len(self), len(rows)))
         for j in range(len(self)):
             matrix[j] = self.column(j)[rows]

@@ -40,8 +40,8 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
         keys = [MISSING if k is None else k for k in keys]
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
-        wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
-        levels, _ = joined(levels, wanted, column)
+        wanted = tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None)
+        levels, _ = joined(levels, Levels.shared(wanted), column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -91,9 +91,8 @@ def joined(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | 
     _ordered(new, column)
     if len(levels):
         return levels.union(new), None
-    ordered = new.canonical(np.ones(len(new), dtype=bool))
-    same = ordered.keys == new.keys
-    return ordered, None if same else np.append(new.codes_in(ordered), -1).astype(np.int32)
+    ordered = new.ordered
+    return ordered, None if ordered is new else np.append(new.codes_in(ordered), -1).astype(np.int32)
 
 
 def _ordered(wanted: Levels, column: Column) -> None:
@@ -118,8 +117,8 @@ def _shown(
     out = list(levels)
     for j, column in enumerate(columns):
         if not out[j]:
-            found = Levels(tuple((family, value) for value in ordered[j, first[j]].tolist()))
-            out[j], _ = joined(out[j], found, column)
+            found = tuple((family, value) for value in ordered[j, first[j]].tolist())
+            out[j], _ = joined(out[j], Levels.shared(found), column)
     return out
 
 
@@ -137,10 +136,11 @@ def integer_codes(
             out[:] = [codes for codes, _ in coded]
             return [some for _, some in coded]
         family = BOOL if x.dtype.kind == "b" else NUMBER
+    if grow and out.shape[1] > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; others are looked up
+        levels = _shown(x, family, columns, levels)
+    if isinstance(x, np.ndarray):
         x = np.require(x, dtype=np.int64, requirements="A")
     held = Columns(x, out.shape[1])
-    if grow and held.rows > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; the others are looked up
-        levels = _shown(x, family, columns, levels)
     known = [some.dense[family] for some in levels]
     base = np.array([low for low, _ in known], dtype=np.int64)
     begin = np.cumsum([0, *(len(table) for _, table in known)], dtype=np.int64)

@@ -183,7 +183,7 @@ def groups_of(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, fol
                 f"a classifier needs classes: cut it into intervals first"
             )
     if not len(classes):  # free to sort: many sums by class then need not be moved
-        ordered = grown.canonical(np.ones(len(grown), dtype=bool))
+        ordered = grown.ordered
         codes, grown = np.append(grown.codes_in(ordered), -1).astype(np.int32)[codes], ordered
     groups = np.ascontiguousarray(codes, dtype=np.int32)
     if roles.fold is not None:

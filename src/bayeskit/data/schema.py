@@ -45,7 +45,7 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        return tuple(k for k in map(key, self.order or ()) if k is not None)
+        return () if self.order is None else tuple(k for k in map(key, self.order) if k is not None)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Odds:
         start = 0
         for block in blocks:
             row, group, mass = block.own()
-            order = np.argsort(group, kind="stable")
+            order = np.argsort(group.astype(np.int16 if others < 1 << 15 else np.int64), kind="stable")  # by digits
             span = slice(start, start + len(row))
             start += len(row)
             # one row is left out at a time, also where it stands for several

@@ -221,8 +221,9 @@ class Tables:
         for column in self.layout.members.padded.T[::-1]:
             rest, level = np.divmod(rest, sizes[column[table]])
             marked[begin[column[table]] + level] = True
-        levels = np.split(marked, begin[1:-1])
-        return np.asarray(used.any(axis=1)), dict(zip(self.sizes, levels, strict=False))
+        places = begin.tolist()
+        levels = {name: marked[places[j] : places[j + 1]] for j, name in enumerate(self.sizes)}
+        return np.asarray(used.any(axis=1)), levels
 
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""
@@ -232,9 +233,14 @@ class Tables:
 
     def counts(self, which: Iterable[int]) -> Iterator[Float]:
         """Some tables, rounded: (G, levels of its first column, ...) each."""
-        whole, offset = self.cells.rounded(), self.layout.offset
-        for t in which:
-            yield whole[:, offset[t] : offset[t + 1]].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
+        begin, end = (self.layout.offset[side : len(self.tables) + side] for side in (0, 1))
+        asked = np.fromiter(which, dtype=np.int64)
+        width = end[asked] - begin[asked]
+        stop = np.cumsum(width)
+        place = np.arange(stop[-1] if len(stop) else 0) + np.repeat(begin[asked] - (stop - width), width)
+        whole = ExactSum(self.cells.limbs[:, place], self.cells.low).rounded()
+        for t, a, b in zip(asked.tolist(), (stop - width).tolist(), stop.tolist(), strict=True):
+            yield whole[:, a:b].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
 
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""
