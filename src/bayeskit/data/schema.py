@@ -33,6 +33,9 @@ class Column:
     family: str = ""
     why_family: str = ""
 
+    def __deepcopy__(self, memo: object) -> Column:
+        return self  # a value
+
     @property
     def coded(self) -> bool:
         """Whether a block carries level codes for it (also: whether it is there at all)."""
