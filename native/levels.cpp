@@ -130,6 +130,25 @@ void cells(Input<int32_t, 2> codes, Input<int32_t, 1> child, Input<int32_t, 2> p
     }
 }
 
+Array<double, 3> lean(Input<double, 1> weight, Input<double, 1> mass, Input<double, 1> total, Input<double, 2> known,
+                      Input<int64_t, 1> start, Input<double, 2> strength) {
+    size_t cells = weight.shape(0), tables = strength.shape(1), bases = known.shape(0);
+    require(mass.shape(0) == cells && total.shape(0) == cells && known.shape(1) == cells, "cells differ in number");
+    require(start.shape(0) == tables + 1, "start needs one entry more than there are tables");
+    require(start.data()[0] == 0 && start.data()[tables] == int64_t(cells), "start must run from 0 to the number of cells");
+    for (size_t t = 0; t < tables; ++t) require(start.data()[t] <= start.data()[t + 1], "start must not decrease");
+    Owned<double, 3> out({strength.shape(0), bases, tables});
+    Leaning l = {weight.data(), mass.data(), total.data(), known.data(), start.data(), int64_t(tables), int64_t(cells),
+                 strength.data(), int64_t(strength.shape(0)), int64_t(bases)};
+    Status status;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->lean(l, out.data);
+    }
+    check(status);
+    return out.array;
+}
+
 int64_t integers(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> base,
                  Input<int64_t, 1> start, Input<int32_t, 1> table, Output<int32_t, 2> out) {
     Columns c = columns_of(address, stride, rows);
@@ -161,6 +180,10 @@ void bind_levels(nb::module_ &m) {
           "Adds table[offset + code + 2] of every column to out (rows, classes).");
     m.def("cells", &cells, "codes"_a.noconvert(), "child"_a.noconvert(), "parents"_a.noconvert(), "steps"_a.noconvert(),
           "out"_a.noconvert(), "Cells of tables over a child and its parents, from -2 on; parent -1 is none.");
+    m.def("lean", &lean, "weight"_a.noconvert(), "mass"_a.noconvert(), "total"_a.noconvert(), "known"_a.noconvert(),
+          "start"_a.noconvert(), "strength"_a.noconvert(),
+          "Sums over the cells of each table of weight * log((mass + strength * known) / (total + strength)), by strength "
+          "and base: (strengths, bases, tables).");
     m.def("integers", &integers, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "base"_a.noconvert(),
           "start"_a.noconvert(), "table"_a.noconvert(), "out"_a.noconvert(),
           "Level codes of integer columns through tables; returns how many were never seen (-2).");
