@@ -47,11 +47,13 @@ class Columns:
         indices = shown.astype(np.int32)[some.indices]
         return replace(some, indices=indices, width=len(self), hidden=hidden if hidden.any() else None)
 
-    @cached_property
+    @property
     def dense(self) -> Columns:
         """The same as arrays; a sparse matrix is written out."""
-        if not isinstance(self.arrays, Sparse):
-            return self
+        return self._written_out if isinstance(self.arrays, Sparse) else self  # kept, it would keep itself alive
+
+    @cached_property
+    def _written_out(self) -> Columns:
         return Columns(self.sparse.toarray().astype(np.float64, copy=False), self.rows)
 
     @cached_property
