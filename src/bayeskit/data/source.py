@@ -164,9 +164,10 @@ def _native(x: Array) -> Array:
 
 
 def _objects(values: Any, where: str) -> pa.Array:
-    """Values of one type, or missing, as an Arrow array."""
+    """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
+    here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
-        return pa.array(values, from_pandas=True)
+        return pa.array(values, from_pandas=not here)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 
