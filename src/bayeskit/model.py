@@ -185,7 +185,7 @@ class Model:
             raise InputError(
                 "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
                 "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
-                "between levels, which have no volume"
+                "between levels, which have no volume, nor sets of columns that overlap (AJE)"
             )
         return rule.evidence(self.density, self._prior(block, prior, own), block, own)
 

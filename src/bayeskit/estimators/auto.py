@@ -37,6 +37,7 @@ from bayeskit.model import Model
 from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import Read, doubts
+from bayeskit.statistics import blas
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
@@ -90,10 +91,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
         hearing = Hearing.of(Sample.of(X, y, sample_weight), encoder, self.random_state)
         wanted, unhelpful = self._wanted(hearing.facts)
-        heard, silent = hearing.heard(wanted, self.time_budget, self.callback)
         plan = hearing.plan
-        pool = Pool.of(*hearing.evidence(heard), plan.label, plan.mass)
-        members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
+        with blas.alone():  # its threads cost more than they save in matrices of this size
+            heard, silent = hearing.heard(wanted, self.time_budget, self.callback)
+            pool = Pool.of(*hearing.evidence(heard), plan.label, plan.mass)
+            members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
         judged = [hearing.line(*each) for each in zip(heard, pool.weight, pool.gain, strict=True)]
         return self._adopt(encoder, members, pool.kept(), Roll.of([*unhelpful, *silent, *judged], len(plan.label)))
 
@@ -203,7 +205,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
-        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
+        logs = self.predict_log_proba(X, prior)
+        best: Array = self.classes_[np.argmax(logs, axis=1)]
         return best
 
     def predict_proba(self, X: Any, prior: Any = None) -> Float:

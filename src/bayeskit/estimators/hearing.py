@@ -110,6 +110,12 @@ class Hearing:
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
         view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
 
+        held = None
+        if candidate.make()._holds:
+            judged = self.plan.sample
+            first = candidate.make()._learned(*judged.take(np.flatnonzero(judged.rows.counted)), classes)
+            held = first.structure
+
         @cache
         def every() -> BayesClassifier:
             made = candidate.make()
@@ -117,13 +123,13 @@ class Hearing:
                 made._adopt(made._likewise(known[EVERY]))
                 return made
             whole = self.sample if view is None else self._numbers(self.sample, view)
-            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes))
+            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes, held=held))
             known[EVERY] = made.model_
             return made
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return list(voices(candidate, seen, view, every, known))
+            return list(voices(candidate, seen, view, every, known, held))
 
     def _viewed(self, name: str) -> tuple[View, Plan]:
         """A view made of the rows that are judged, and their plan in it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
@@ -15,6 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.record import key_of
+from bayeskit.scale import Scale
 
 KNOTS = 256  # of the map from values to normal scores
 NOWHERE = -9  # the code of no level
@@ -22,19 +22,16 @@ LEVELS = 64  # levels of a column that get a number each; the rarer ones share n
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A numeric column as numbers: through knots, straight between them, and where a hole is put."""
+class Filled:
+    """A numeric column on a scale, without holes."""
 
     name: str
-    values: Float  # (q,) ascending
-    scores: Float  # (q,)
-    hole: float
-    flagged: bool  # whether holes are common enough to be told
+    scale: Scale
+    hole: float  # where holes are put
+    flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
-        gone = np.isnan(x)
-        out: Float = np.where(gone, self.hole, np.interp(np.where(gone, 0.0, x), self.values, self.scores))
-        return out
+        return np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class View:
     Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
     """
 
-    scales: tuple[Scale, ...]
+    scales: tuple[Filled, ...]
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
@@ -55,8 +52,8 @@ class View:
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
-            if (scale := _scale(name, x, scores)) is not None:
-                scales.append(scale)
+            if (filled := _filled(name, x, scores)) is not None:
+                scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
             codes = np.concatenate([b.codes[j] for b in blocks])
@@ -75,15 +72,14 @@ class View:
 
     def numbers(self) -> dict[str, Float]:
         """The knots of each numeric column: (2, q)."""
-        return {str(i): np.stack([s.values, s.scores]) for i, s in enumerate(self.scales)}
+        return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
     def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
         """Back from both."""
         scales = []
         for i, (name, hole, flagged) in enumerate(described["scales"]):
-            values, scores = numbers[str(i)]
-            scales.append(Scale(str(name), values, scores, float(hole), bool(flagged)))
+            scales.append(Filled(str(name), Scale(*numbers[str(i)]), float(hole), bool(flagged)))
         levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
         return cls(tuple(scales), levels)
 
@@ -100,42 +96,44 @@ class View:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
         known = encoder.model_.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)], axis=1).T
+        blocks = list(_blocks(encoder, X))
+        out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
+        for block in blocks:
+            self._write(block, codes, out[:, start : start + block.rows])
+            start += block.rows
+        return out.T
 
-    def _numbers(self, block: Block, codes: list[Int]) -> Float:
-        """(len, n)"""
+    def _write(self, block: Block, codes: list[Int], out: Float) -> None:
+        """Into out (len, n)."""
         place = {name: j for j, name in enumerate(block.schema.coded)}
-        out = np.empty((len(self), block.rows))
         i = 0
-        for scale in self.scales:
-            x = np.asarray(block.numbers((scale.name,))[0].column(0))
-            out[i] = scale.of(x)
-            if scale.flagged:
+        for filled in self.scales:
+            x = np.asarray(block.numbers((filled.name,))[0].column(0))
+            out[i] = filled.of(x)
+            if filled.flagged:
                 out[i + 1] = np.isnan(x)
-            i += 1 + scale.flagged
+            i += 1 + filled.flagged
         for (name, _), some in zip(self.levels, codes, strict=True):
             told = np.where(some < 0, NOWHERE, some)[:, None]
             np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
-        return out
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
     return encoder._steps(encoder._asked(X), None, lambda model, block, *_: block)
 
 
-def _scale(name: str, x: Float, scores: bool) -> Scale | None:
-    known = np.sort(x[~np.isnan(x)])
-    value, first, count = np.unique(known, return_index=True, return_counts=True)
+def _filled(name: str, x: Float, scores: bool) -> Filled | None:
+    known = x[~np.isnan(x)]
+    value, count = np.unique(known, return_counts=True)
     if len(value) < 2:
         return None
     flagged = bool(len(known) < 0.99 * len(x))
     if not scores:
         middle, spread = float(known.mean()), max(float(known.std()), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
-        return Scale(name, ends, np.array([-1e6, 1e6]), 0.0, flagged)
-    score = ndtri((first + count / 2) / len(known))
-    if len(value) > KNOTS:
-        kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
-        value, score = value[kept], score[kept]
-    return Scale(name, value, score, 0.0, flagged)
+        return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
+    whole = Scale.normal(value, count.astype(np.float64))
+    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
+    thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
+    return Filled(name, thinned, 0.0, flagged)

@@ -88,10 +88,10 @@ class Lens:
         """What a view makes of a row."""
         place = {q.name: j for j, q in enumerate(questions)}
         facets: list[Facet] = []
-        for scale in view.scales:
-            q = place[scale.name]
-            facets.append(Knots(q, scale.values, scale.scores, scale.hole))
-            if scale.flagged:
+        for filled in view.scales:
+            q = place[filled.name]
+            facets.append(Knots(q, filled.scale.values, filled.scale.scores, filled.hole))
+            if filled.flagged:
                 facets.append(Is(q, -1))
         for name, told in view.levels:
             q = place[name]
