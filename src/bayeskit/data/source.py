@@ -33,7 +33,7 @@ class Source:
 
 def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
-    if is_outside(X):
+    if not _is_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
                 raise InputError(
@@ -73,20 +73,25 @@ def _orders(table: pa.Table) -> dict[str, list[Any]]:
     return orders
 
 
+def _is_frame(X: Any) -> bool:
+    """Whether it is a frame of pandas, which takes its time to say that it lacks an attribute."""
+    return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "columns")
+
+
 def _is_records(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     """An Arrow table or a matrix, and whether its columns had names of their own."""
+    if _is_frame(X):
+        return _pandas(X), True
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
         return Matrix(Sparse.of(X.tocsr()), {}), False
     if isinstance(X, pa.Table):
         return _unique(X), True
     if isinstance(X, pa.RecordBatch):
         return _unique(pa.Table.from_batches([X])), True
-    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
-        return _pandas(X), True
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(pa.table(X)), True
     if isinstance(X, Mapping):

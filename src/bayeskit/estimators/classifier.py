@@ -366,7 +366,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return self._inquiry(X, keep).table
 
     def _inquiry(self, X: Any, keep: Any = ()) -> Inquiry:
-        check_is_fitted(self, "model_")
+        if not self._fitted:
+            check_is_fitted(self, "model_")
         return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
     def calibrated(
