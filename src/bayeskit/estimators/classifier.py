@@ -79,7 +79,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     @staticmethod
     def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
         """All columns in one likelihood."""
-        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        family = shown(likelihood)
+        columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
         schema = replace(schema, columns=columns)
         return Naive.alike([likelihood], schema), schema
 
@@ -365,7 +366,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return self._inquiry(X, keep).table
 
     def _inquiry(self, X: Any, keep: Any = ()) -> Inquiry:
-        check_is_fitted(self, "model_")
+        if not self._fitted:
+            check_is_fitted(self, "model_")
         return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
     def calibrated(

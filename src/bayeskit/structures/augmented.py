@@ -101,7 +101,7 @@ class Augmented(Discrete):
                 yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
             return
         arcs = self._arcs(statistic)
-        number = {pair: t for t, pair in enumerate(statistic["pairs"].tables)}
+        number = statistic["pairs"].layout.members.number
         ordered = [sorted((j, *parents)) for j, parents in enumerate(arcs)]
         asked = [number[names[some[0]], names[some[1]]] for some in ordered if len(some) > 1]
         pairs = statistic["pairs"].counts(asked)

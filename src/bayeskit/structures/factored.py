@@ -69,17 +69,21 @@ class FactorDensity(Bounded):
         return tuple(columns[:-1] for columns in self.members)
 
     @cached_property
-    def _steps(self) -> list[list[int]]:
-        """How far apart the levels of the columns of each table lie in it."""
-        return [strides([self.sizes[i] for i in m]).tolist() for m in self.members]
+    def _places(self) -> tuple[Code, Code, Code]:
+        """Of each table its last column, the others filled up with -1, and how far apart their levels lie in it."""
+        most = max(map(len, self.arcs), default=0)
+        parents, steps = np.full((2, len(self.members), most), -1, dtype=np.int32)
+        for t, columns in enumerate(self.members):
+            parents[t, : len(columns) - 1] = columns[:-1]
+            steps[t, : len(columns) - 1] = strides([self.sizes[i] for i in columns])[:-1]
+        return np.array([columns[-1] for columns in self.members], dtype=np.int32), parents, steps
 
-    def _cells(self, codes: Code, t: int) -> Code:
-        """The cell of every row in a table, from -2 on as the core has it."""
-        *parents, last = self.members[t]
-        cell: Code = codes[last]
-        for i, step in zip(parents, self._steps[t], strict=False):
-            cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
-        return cell
+    def _cells(self, codes: Code, which: slice = slice(None)) -> Code:
+        """The cell of every row in some tables, from -2 on as the core has it: (tables, rows)."""
+        last, parents, steps = (of[which] for of in self._places)
+        out = np.empty((len(last), codes.shape[1]), dtype=np.int32)
+        _core.cells(codes, last, parents, steps, out)
+        return out
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         refuse(own)
@@ -87,11 +91,8 @@ class FactorDensity(Bounded):
 
     def look_up(self, codes: Code, out: Float) -> None:
         """Add the logarithms of all tables, from codes (columns, rows)."""
-        cells = np.empty((len(self.members), codes.shape[1]), dtype=codes.dtype)
-        for t in range(len(cells)):
-            cells[t] = self._cells(codes, t)
-        every = np.arange(len(cells), dtype=np.int32)
-        _core.lookup(cells, every, self.offset[:-1], self._scaled, out)
+        every = np.arange(len(self.members), dtype=np.int32)
+        _core.lookup(self._cells(codes), every, self.offset[:-1], self._scaled, out)
 
     @cached_property
     def _scaled(self) -> Float:
@@ -108,7 +109,7 @@ class FactorDensity(Bounded):
         return replace(self, table=self.table * each[:, None], normalised=False, scale=1.0)
 
     def _factor(self, codes: Code, t: int, table: Float) -> Float:
-        found: Float = table[self.offset[t] + FRONT + self._cells(codes, t)]
+        found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
         return found
 
     def terms(self, block: Block, own: bool = False) -> Float:

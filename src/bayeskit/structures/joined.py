@@ -121,7 +121,7 @@ def _leaning(counts: Sequence[Float]) -> tuple[Float, Float]:
     cells = Filled.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
     shares = np.concatenate([np.empty(0), *(_share(table) for table in counts)])[cells.margin]
     lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
-    return lean.strength, lean.score - cells.scored(shares.copy())
+    return lean.strength, lean.score - cells.scored(shares[None])[0]
 
 
 def _share(counts: Float) -> Float:
