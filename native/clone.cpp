@@ -44,6 +44,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "leave.inl"
 #include "alone.inl"
 #include "selection.inl"
+#include "lean.inl"
 #include "gram.inl"
 #include "whiten.inl"
 #include "integers.inl"
@@ -58,7 +59,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
-                                       softmax, integers, mixture, around, gauss, gauss_even, exponentials, logarithms, class_parts, backed_off,
-                                       gamma_shapes, curves, propagate, selection,
+                                       softmax, integers, mixture, around, gauss, gauss_even, exponentials, logarithms,
+                                       class_parts, backed_off, gamma_shapes, curves, propagate, selection,
                                        cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
-                                       gram, whiten, apart};
+                                       gram, whiten, lean, apart};

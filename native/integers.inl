@@ -105,6 +105,30 @@ inline bool strip_differences(const char *data, int64_t stride, int64_t rows, co
     return every;
 }
 
+// One column without gaps, in one stream; how many values were in no table.
+inline int64_t column_codes(const char *data, int64_t rows, int64_t base, uint64_t size, const int32_t *table, bool plain,
+                            int32_t *out) {
+    int64_t unseen = 0;
+    for (int64_t at = 0; at < rows; at += STRIP) {
+        int64_t end = least(at + STRIP, rows), i = at;
+        Whole known = splat(int64_t(-1));
+        for (; plain && i + LANES <= end; i += LANES) {
+            Bits d = as<Bits>(load(data + 8 * i)) - splat_bits(uint64_t(base));
+            known &= below(d, splat_bits(size));
+            store_narrow(out + i, as<Whole>(d));
+        }
+        int32_t missed = 0;
+        for (i = any(~known) ? at : i; i < end; ++i) {
+            uint64_t v;
+            __builtin_memcpy(&v, data + 8 * i, 8);
+            out[i] = code_of(v, base, size, table);
+            missed += out[i] == -2;
+        }
+        unseen += missed;
+    }
+    return unseen;
+}
+
 int64_t integers(Columns c, const int64_t *base, const int64_t *start, const int32_t *table, int32_t *out) {
     int64_t unseen = 0;
     Scratch sizes(8 * c.count), runs(8 * c.count);
@@ -115,10 +139,17 @@ int64_t integers(Columns c, const int64_t *base, const int64_t *start, const int
         size[j] = table_size(base, start, j);
         bool plain = LANES > 1 && start[j + 1] - start[j] <= c.rows && counts_up(start, table, j);
         run[j] = !plain ? 0 : j + 1 < c.count && adjacent(c, j, 2) == 2 ? 1 + run[j + 1] : 1;
+        if (c.stride[j] == 8)
+            unseen += column_codes((const char *) c.address[j], c.rows, base[j], size[j], table + start[j], plain,
+                                   out + j * c.rows);
     }
     for (int64_t at = 0; at < c.rows; at += STRIP) {
         int64_t rows = least(STRIP, c.rows - at);
         for (int64_t j = 0; j < c.count;) {
+            if (c.stride[j] == 8) {
+                ++j;
+                continue;
+            }
             int32_t *to = out + j * c.rows + at;
             const char *data = (const char *) c.address[j] + at * c.stride[j];
             if (run[j] >= LANES && strip_differences(data, c.stride[j], rows, base + j, size + j, run[j], to, c.rows)) {

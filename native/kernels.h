@@ -129,6 +129,16 @@ struct Asked {
 
 constexpr int64_t EVEN_BLOCK = 32;  // cells of an even grid that kernels are summed at together
 
+// Cells with weight of tables, one table after the other from start on: the weight of the other rows there and with the
+// same class and parents; what bases know of each, (bases, cells); strengths to lean on them with, (strengths, tables).
+struct Leaning {
+    const double *weight, *mass, *total, *known;
+    const int64_t *start;
+    int64_t tables, cells;
+    const double *strength;
+    int64_t strengths, bases;
+};
+
 enum class Status { fine, group, code, weight, window, memory, infinite };
 
 struct Kernels {
@@ -183,6 +193,7 @@ struct Kernels {
                    int64_t weight_exponent, int64_t slices, int64_t heavy, Sums to, int64_t group, bool *lost);
     Status (*whiten)(Columns, const int64_t *row, int64_t n, Units, const double *matrix, const double *start,
                      int64_t classes, const double *shifts, const int64_t *place, double *out);
+    Status (*lean)(Leaning, double *out);
     void (*apart)(const double *asked, const int32_t *asked_codes, int64_t rows, Points, bool square, double *sum,
                   double *mass);
 };

@@ -13,6 +13,27 @@ constexpr double WORD_COST = 3.0;
 constexpr double BUILD_COST = 1.5;  // of one row of a column whose planes are built, in the same units
 constexpr int64_t SPAN_ROWS = 32768;
 
+// Levels up to which the codes of 64 rows are compared with each level at once; beyond, every row sets its bit.
+#if defined(__AVX512BW__)
+constexpr int64_t COMPARED = 64;
+inline uint64_t equal_bytes(const uint8_t *code, uint8_t level) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(code), _mm512_set1_epi8(char(level)));
+}
+#elif defined(__AVX2__)
+constexpr int64_t COMPARED = 32;
+inline uint64_t equal_bytes(const uint8_t *code, uint8_t level) {
+    __m256i v = _mm256_set1_epi8(char(level));
+    auto half = [&](const uint8_t *p) {
+        __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *) p), v);
+        return uint64_t(uint32_t(_mm256_movemask_epi8(same)));
+    };
+    return half(code) | half(code + 32) << 32;
+}
+#else
+constexpr int64_t COMPARED = 0;
+inline uint64_t equal_bytes(const uint8_t *, uint8_t) { return 0; }
+#endif
+
 // The planes of a span: level v of column j from plane[j] + v * words on; null for columns without planes.
 struct Planes {
     uint64_t *data;
@@ -25,7 +46,7 @@ struct Planes {
 
     int64_t *margins(int64_t j, int64_t g, int64_t size) const { return margin + first[j] + g * size; }
 
-    // One column: sets its bits, 64 rows at a time, through one word per level.
+    // One column, 64 rows at a time, through one word per level.
     void build(const int32_t *code, int64_t j, int64_t size, const Order &o, uint64_t *level) {
         full[j] = true;
         for (int64_t g = 0; g < groups; ++g) {
@@ -33,9 +54,16 @@ struct Planes {
             for (int64_t v = 0; v < size; ++v) sum[v] = 0;
             int64_t k = o.start[g], end = o.start[g + 1];
             for (int64_t w = word[g]; w < word[g + 1]; ++w) {
-                for (int64_t v = 0; v < size + 2; ++v) level[v] = 0;
                 int n = int(least(64, end - k));
-                for (int b = 0; b < n; ++b) level[code[o.row[k + b]] + 2] |= uint64_t(1) << b;
+                if (size + 2 <= COMPARED) {
+                    uint8_t place[64];
+                    for (int b = 0; b < n; ++b) place[b] = uint8_t(code[o.row[k + b]] + 2);
+                    for (int b = n; b < 64; ++b) place[b] = 255;
+                    for (int64_t v = 0; v < size + 2; ++v) level[v] = equal_bytes(place, uint8_t(v));
+                } else {
+                    for (int64_t v = 0; v < size + 2; ++v) level[v] = 0;
+                    for (int b = 0; b < n; ++b) level[code[o.row[k + b]] + 2] |= uint64_t(1) << b;
+                }
                 k += n;
                 full[j] &= !(level[0] | level[1]);
                 for (int64_t v = 0; v < size; ++v) {
@@ -58,12 +86,46 @@ inline void intersect(const uint64_t *a, const uint64_t *b, int64_t words, int64
         for (int j = 0; j < B; ++j) out[i * size + j] = sum[i][j];
 }
 
+// The same eight words at a time, for processors that count the bits of vectors.
+#if defined(__AVX512F__)
+template <int A, int B>
+__attribute__((target("avx512vpopcntdq"))) void intersect_wide(const uint64_t *a, const uint64_t *b, int64_t words,
+                                                               int64_t n, int64_t *out, int64_t size) {
+    __m512i sum[A][B];
+    for (int i = 0; i < A; ++i)
+        for (int j = 0; j < B; ++j) sum[i][j] = _mm512_setzero_si512();
+    for (int64_t w = 0; w < n; w += 8) {
+        __mmask8 some = n - w < 8 ? __mmask8((1 << (n - w)) - 1) : __mmask8(255);
+        __m512i x[A], y[B];
+        for (int i = 0; i < A; ++i) x[i] = _mm512_maskz_loadu_epi64(some, a + i * words + w);
+        for (int j = 0; j < B; ++j) y[j] = _mm512_maskz_loadu_epi64(some, b + j * words + w);
+        for (int i = 0; i < A; ++i)
+            for (int j = 0; j < B; ++j)
+                sum[i][j] = _mm512_add_epi64(sum[i][j], _mm512_popcnt_epi64(_mm512_and_si512(x[i], y[j])));
+    }
+    for (int i = 0; i < A; ++i)
+        for (int j = 0; j < B; ++j) {
+            int64_t part[8];
+            _mm512_storeu_si512(part, sum[i][j]);
+            out[i * size + j] = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+        }
+}
+inline bool is_wide() { return __builtin_cpu_supports("avx512vpopcntdq"); }
+#else
+template <int A, int B> constexpr auto intersect_wide = intersect<A, B>;
+inline bool is_wide() { return false; }
+#endif
+
 inline void intersect_all(const uint64_t *a, int64_t na, const uint64_t *b, int64_t nb, int64_t words, int64_t n,
                           int64_t *out, int64_t size) {
     using Step = void (*)(const uint64_t *, const uint64_t *, int64_t, int64_t, int64_t *, int64_t);
-    static constexpr Step step[3][3] = {{intersect<1, 1>, intersect<1, 2>, intersect<1, 3>},
-                                        {intersect<2, 1>, intersect<2, 2>, intersect<2, 3>},
-                                        {intersect<3, 1>, intersect<3, 2>, intersect<3, 3>}};
+    static constexpr Step narrow[3][3] = {{intersect<1, 1>, intersect<1, 2>, intersect<1, 3>},
+                                          {intersect<2, 1>, intersect<2, 2>, intersect<2, 3>},
+                                          {intersect<3, 1>, intersect<3, 2>, intersect<3, 3>}};
+    static constexpr Step wide[3][3] = {{intersect_wide<1, 1>, intersect_wide<1, 2>, intersect_wide<1, 3>},
+                                        {intersect_wide<2, 1>, intersect_wide<2, 2>, intersect_wide<2, 3>},
+                                        {intersect_wide<3, 1>, intersect_wide<3, 2>, intersect_wide<3, 3>}};
+    const auto &step = n > 8 && is_wide() ? wide : narrow;
     for (int64_t i = 0; i < na; i += 3)
         for (int64_t j = 0; j < nb; j += 3)
             step[least(3, na - i) - 1][least(3, nb - j) - 1](a + i * words, b + j * words, words, n,

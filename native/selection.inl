@@ -107,7 +107,10 @@ void selection_step(double *there, const double *term, double sign, int64_t rows
         for (int64_t c = 0; c < others; ++c)
             for (int64_t i = c * rows + from; i < c * rows + to; i += LANES) {
                 Real d = load(there + i);
-                if (term) store(there + i, d = d + splat(sign) * load(term + i));
+                if (term) {
+                    __builtin_prefetch(term + i + SELECT_TILE, 0, 2);  // the next tile
+                    store(there + i, d = d + splat(sign) * load(term + i));
+                }
                 far = larger(magnitude(d), far);
             }
         reach[tile] = largest(far);
@@ -155,7 +158,9 @@ void selection_factors(const double *terms, double sign, int64_t rows, int64_t c
             Real far = splat(0.0);
             for (int64_t c = 0; c < others; ++c, factor += SELECT_TILE)
                 for (int64_t i = 0; i < least(SELECT_TILE, rows - from); i += LANES) {
-                    Real d = splat(sign) * load(terms + (j * others + c) * rows + from + i);
+                    const double *term = terms + (j * others + c) * rows + from + i;
+                    __builtin_prefetch(term + rows, 0, 2);  // the next class or column
+                    Real d = splat(sign) * load(term);
                     far = larger(magnitude(d), far);
                     narrow(factor + i, rough_exponential(larger(splat(-NEAR_ODDS), smaller(splat(NEAR_ODDS), d))));
                 }
@@ -164,16 +169,19 @@ void selection_factors(const double *terms, double sign, int64_t rows, int64_t c
 }
 
 // Totals 1 + sum of odds * factor of a tile; so many of them may be multiplied before their exponent is taken apart.
+// What is read next is another tile of another column: memory is asked for it meanwhile.
 template <int OTHERS>  // how many there are, 0 for any number
-inline void quick_tile(const double *odds, const float *factor, Others o, const double *weights, int64_t rows,
-                       int64_t times, Tally &t) {
+inline void quick_tile(const double *odds, const float *factor, const float *next, Others o, const double *weights,
+                       int64_t rows, int64_t times, Tally &t) {
     for (int64_t s = 0; s < SLOTS; s += LANES) {
         Real product = load(t.product + s), power = load(t.power + s), sum = load(t.sum + s);
         int64_t left = times;
         for (int64_t i = s; i < rows; i += SLOTS) {
             Real total = splat(1.0);
-            for (int64_t c = 0; c < (OTHERS ? OTHERS : o.count); ++c)
+            for (int64_t c = 0; c < (OTHERS ? OTHERS : o.count); ++c) {
                 total += load(odds + c * o.step + i) * widened(factor + c * SELECT_TILE + i);
+                if (i % 16 == 0) __builtin_prefetch(next + c * SELECT_TILE + i, 0, 2);
+            }
             if (weights) {
                 sum += load(weights + i) * logarithm(total);
             } else {
@@ -203,9 +211,11 @@ Status selection_quick(const double *there, const double *terms, double sign, in
     for (int64_t tile = 0; tile * SELECT_TILE < rows; ++tile)
         for (int64_t j = 0; j < count; ++j) {
             int64_t from = tile * SELECT_TILE, to = least(from + SELECT_TILE, rows), place = tile * columns + candidates[j];
+            int64_t next = to == rows || j + 1 < count ? tile * columns + candidates[least(j + 1, count - 1)]
+                                                       : (tile + 1) * columns + candidates[0];
             double far = reaches[place], bits = (far + reach[tile]) * LOG2E + double(32 - __builtin_clz(unsigned(others) + 1));
             if (far <= NEAR_ODDS && reach[tile] <= FAR_ODDS)
-                run(odds + from, factor + place * others * SELECT_TILE, o, weights ? weights + from : nullptr, to - from,
+                run(odds + from, factor + place * others * SELECT_TILE, factor + next * others * SELECT_TILE, o, weights ? weights + from : nullptr, to - from,
                     most(1, least(64, int64_t(1000 / bits))), tally[j]);
             else
                 tally_tile(there, terms + candidates[j] * others * rows, sign, o, truth, weights, from, to, nullptr, tally[j]);

@@ -49,11 +49,17 @@ std::pair<int64_t, int64_t> window(double lowest, double highest, int power, dou
     return {floor_limb(low), floor_limb(high + 40) + 1};
 }
 
-void carry(Output<int64_t, 2> limbs) {
+bool carry(Output<int64_t, 2> limbs) {
     Sums s = sums_of(limbs, 0);
     int64_t cells = int64_t(limbs.shape(0));
     nb::gil_scoped_release free;
-    for (int64_t c = 0; c < cells; ++c) carry_cell(s.limb + c * s.length, s.length);
+    uint64_t beyond = 0;
+    for (int64_t c = 0; c < cells; ++c) {
+        int64_t *limb = s.limb + c * s.length;
+        carry_cell(limb, s.length);
+        beyond |= (uint64_t(limb[s.length - 1]) + (uint64_t(1) << 31)) >> 32;
+    }
+    return beyond;
 }
 
 Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
@@ -85,7 +91,7 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
 void bind_sums(nb::module_ &m) {
     m.def("window", &window, "lowest"_a, "highest"_a, "power"_a, "weight_lowest"_a, "weight_highest"_a,
           "Limb window (low inclusive, high exclusive) that holds any sum of 2^40 terms w * x^power.");
-    m.def("carry", &carry, "limbs"_a.noconvert(), "Carries exact sums in place: all limbs but the top in [0, 2^32).");
+    m.def("carry", &carry, "limbs"_a.noconvert(), "Carries exact sums in place: all limbs but the top in [0, 2^32); whether a top one is no signed number of 32 bits.");
     m.def("rounded", &rounded, "limbs"_a.noconvert(), "low"_a, "shift"_a = 0,
           "Exact sums times 2^shift, each rounded once to the nearest double.");
 }

@@ -1,5 +1,7 @@
 // Texts to level codes through a hash table per column.
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include "bindings.h"
 
 namespace {
@@ -75,8 +77,8 @@ class Index {
     }
 
   public:
-    int32_t next;               // the code of a new text, -2 if it gets none
-    std::vector<int64_t> rows;  // in which new texts came
+    int32_t next;                    // the code of a new text, -2 if it gets none
+    std::vector<std::string> added;  // new texts, in the order of their codes
 
     Index(const char *bytes, const int64_t *start, const int32_t *code, int64_t keys, int32_t next) : next(next) {
         make_room(used = keys);
@@ -95,6 +97,11 @@ class Index {
     };
     View view() const { return {slots.data(), slots.size() - 1, shift}; }
 
+    // Whether all texts so far are of one byte.
+    bool bytes() const {
+        return used && std::all_of(slots.begin(), slots.end(), [](const Slot &s) { return s.length < 0 || s.length == 1; });
+    }
+
     // The code of a text, -2 if it is not there.
     static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
         for (size_t at = size_t(((word ^ uint64_t(length)) * MIX) >> v.shift);; at = (at + 1) & v.mask) {
@@ -106,41 +113,59 @@ class Index {
     }
 
     // A text that is not there gets the next code.
-    int32_t add(uint64_t word, const char *text, int64_t length, int64_t row) {
+    int32_t add(uint64_t word, const char *text, int64_t length) {
         make_room(++used);
         put({word, length, text, next});
-        rows.push_back(row);
+        added.emplace_back(text, size_t(length));
         return next++;
     }
 };
 
+constexpr int64_t TILE = 64;
+
+// Codes of texts of one byte each, without holes; false if these are others, or one has no code.
+template <typename Offset> bool byte_codes(Texts<Offset> t, const int32_t *byte, int64_t i, int32_t *out) {
+    int64_t here = t.at(i), apart = 0;
+    for (int64_t k = 1; k <= TILE; ++k) apart |= (t.at(i + k) - here) ^ k;
+    if (apart || here < 0 || here + TILE > t.bytes) return false;
+    int32_t least = 0;
+    for (int64_t k = 0; k < TILE; ++k) least |= out[i + k] = byte[uint8_t(t.data[here + k])];
+    return least >= 0;
+}
+
 // False if an offset leaves the texts.
 template <typename Offset> bool look_up(Texts<Offset> t, Index &index, int64_t rows, int32_t missing, int32_t *out) {
-    int64_t here = rows ? t.at(0) : 0;
     const char *end = t.data + t.bytes;
     Index::View view = index.view();
-    for (int64_t i = 0; i < rows; ++i) {
-        int64_t next = t.at(i + 1), length = next - here;
-        const char *text = t.data + here;
-        if (t.missing(i)) {
-            out[i] = missing;
-        } else if ((here | length) < 0 || next > t.bytes) {
-            return false;
-        } else {
-            uint64_t word = word_of(text, length, end);
-            int32_t code = Index::find(view, word, text, length);
-            if (code == -2 && index.next >= 0) {
-                code = index.add(word, text, length, i);
-                view = index.view();
+    bool bytes = !t.valid && index.bytes();
+    int32_t byte[256];
+    for (int b = 0; bytes && b < 256; ++b) byte[b] = Index::find(view, uint64_t(b), nullptr, 1);
+    for (int64_t from = 0; from < rows; from += TILE) {
+        int64_t to = std::min(from + TILE, rows), here = t.at(from);
+        if (bytes && to == from + TILE && byte_codes(t, byte, from, out)) continue;
+        for (int64_t i = from; i < to; ++i) {
+            int64_t next = t.at(i + 1), length = next - here;
+            const char *text = t.data + here;
+            if (t.missing(i)) {
+                out[i] = missing;
+            } else if ((here | length) < 0 || next > t.bytes) {
+                return false;
+            } else {
+                uint64_t word = word_of(text, length, end);
+                int32_t code = Index::find(view, word, text, length);
+                if (code == -2 && index.next >= 0) {
+                    code = index.add(word, text, length);
+                    view = index.view();
+                }
+                out[i] = code;
             }
-            out[i] = code;
+            here = next;
         }
-        here = next;
     }
     return true;
 }
 
-std::vector<std::vector<int64_t>> texts(Input<int64_t, 2> columns, int64_t rows, nb::bytes known,
+std::vector<std::vector<std::string>> texts(Input<int64_t, 2> columns, int64_t rows, nb::bytes known,
                                         Input<int64_t, 1> start, Input<int32_t, 1> code, Input<int64_t, 1> first,
                                         Output<int32_t, 2> out) {
     size_t count = columns.shape(0);
@@ -158,7 +183,7 @@ std::vector<std::vector<int64_t>> texts(Input<int64_t, 2> columns, int64_t rows,
         require(first.data()[j] >= 0 && first.data()[j] <= first.data()[j + 1] && first.data()[j + 1] <= keys,
                 "first must not decrease");
     }
-    std::vector<std::vector<int64_t>> found(count);
+    std::vector<std::vector<std::string>> found(count);
     bool good = true;
     {
         nb::gil_scoped_release free;
@@ -171,7 +196,7 @@ std::vector<std::vector<int64_t>> texts(Input<int64_t, 2> columns, int64_t rows,
             const uint8_t *valid = (const uint8_t *) c[2];
             good = c[3] == 8 ? look_up<int64_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to)
                              : look_up<int32_t>({offset, data, valid, c[4], c[5]}, index, rows, missing, to);
-            found[j] = std::move(index.rows);
+            found[j] = std::move(index.added);
         }
     }
     require(good, "an offset leaves the texts");
@@ -184,6 +209,6 @@ void bind_texts(nb::module_ &m) {
     m.def("texts", &texts, "columns"_a.noconvert(), "rows"_a, "known"_a, "start"_a.noconvert(), "code"_a.noconvert(),
           "first"_a.noconvert(), "out"_a.noconvert(),
           "Level codes of columns of texts: each is offsets, data, valid, width, bytes, from, missing, next and place in "
-          "out; its known texts are first[j] .. first[j + 1). A new one is -2, or gets the next code; returns the rows in "
-          "which such came, by column.");
+          "out; its known texts are first[j] .. first[j + 1). A new one is -2, or gets the next code; returns those that "
+          "did, by column.");
 }

@@ -14,8 +14,8 @@ from sklearn.metrics import mutual_info_score
 import bayeskit as bk
 from bayeskit.likelihood import revealed
 
-ALL = [bk.TAN(), bk.KDB(k=1), bk.KDB(), bk.KDB(k=3), bk.AODE(), bk.AODE(n=2)]
-every_classifier = pytest.mark.parametrize("model", ALL, ids=repr)
+DENSE = [bk.TAN(), bk.KDB(k=1), bk.KDB(), bk.KDB(k=3), bk.AODE(), bk.AODE(n=2)]
+every_classifier = pytest.mark.parametrize("model", [*DENSE, bk.AJE(weights=None)], ids=repr)
 
 
 def levels(n=400, seed=0, holes=0.0):
@@ -229,7 +229,7 @@ def test_strength_is_chosen_by_leaving_each_row_out():
     assert near / 4 <= chosen <= near * 4
 
 
-@every_classifier
+@pytest.mark.parametrize("model", DENSE, ids=repr)
 def test_probabilities_of_all_rows_sum_to_one(model):
     X, y = levels(300, seed=1)
     every = pd.DataFrame(list(product("012", "012", "012", "01")), columns=list(X))

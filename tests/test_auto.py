@@ -1,5 +1,9 @@
 """families="auto": the choice recovers what made the data, is algebra on statistics, and explains itself."""
 
+import pickle
+from fractions import Fraction
+from math import log
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,6 +82,14 @@ def test_the_choice_does_not_depend_on_row_order_or_threads(fitted):
     assert [c.family for c in again.schema_.columns] == [c.family for c in model.schema_.columns]
 
 
+def test_it_survives_being_pickled_before_and_after_it_was_asked(fitted):
+    model, X, _ = fitted
+    fresh = bk.NaiveBayes(families="auto").fit(*table())
+    again = pickle.loads(pickle.dumps(fresh))
+    assert (again.predict_proba(X[:20]) == model.predict_proba(X[:20])).all()
+    assert (pickle.loads(pickle.dumps(again)).predict_proba(X[:20]) == model.predict_proba(X[:20])).all()
+
+
 def test_it_survives_a_file_and_explains_itself(fitted, tmp_path):
     model, X, _ = fitted
     model.save(tmp_path / "m.bayes")
@@ -105,6 +117,24 @@ def test_scores_are_those_of_refits_without_each_row():
         backed = np.logaddexp(log[y[i]] + np.log(size[y[i]]), pooled) - np.log(size[y[i]] + 1)
         expected += backed + np.log(step)
     assert scores["Gaussian"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_scores_of_levels_are_those_of_the_other_rows():
+    """p = (n + m P(v)) / (n_c + m) from the counts of all rows but one, in exact fractions."""
+    levels, labels = list("uuvwuvvwwwuv"), [0, 0, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1]
+    trial = bk.NaiveBayes(families="auto").fit({"c": levels}, labels).model_.density.trials[0]
+    found = {(family.smoothing.m, shared): score for family, score, shared in trial.scores}
+    rows = list(zip(levels, labels, strict=True))
+    for m in (1, 4, 16):
+        alone, together = 0.0, 0.0
+        for i, (level, label) in enumerate(rows):
+            rest = rows[:i] + rows[i + 1 :]
+            share = Fraction(sum(v == level for v, _ in rest), len(rest))
+            mine = [v for v, c in rest if c == label]
+            alone += log((mine.count(level) + m * share) / (len(mine) + m))
+            together += log(share)
+        assert found[m, False] == pytest.approx(alone, rel=1e-12)
+        assert found[m, True] == pytest.approx(together, rel=1e-12)
 
 
 @pytest.mark.parametrize("column", [["a", "b", None, "a"], [1.0, np.nan, 2.0, 2.5], [7.0] * 4, [None] * 4])

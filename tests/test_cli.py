@@ -217,7 +217,7 @@ def test_settings_reach_the_model(run: Any) -> None:
     assert settings["families"] == {"temperature": "Kernel"}
 
 
-MODELS = {"full": "FullBayes", "knn": "KNNBayes", "tan": "TAN", "kdb": "KDB", "aode": "AODE"}
+MODELS = {"full": "FullBayes", "knn": "KNNBayes", "tan": "TAN", "kdb": "KDB", "aode": "AODE", "aje": "AJE"}
 
 
 @pytest.mark.parametrize(("name", "public"), MODELS.items())

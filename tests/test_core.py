@@ -350,7 +350,7 @@ def test_rounded_once(limbs: list[int], low: int, shift: int) -> None:
     expected = nearest(exact * Fraction(2) ** shift)
     assert core.rounded(a, low, shift)[0] == expected
     b = a.copy()
-    core.carry(b)
+    assert core.carry(b) == (not -(2**31) <= b[0, -1] < 2**31)
     assert value(b[0], low) == exact
     assert (b[0, :-1] >= 0).all()
     assert (b[0, :-1] < 2**32).all()
@@ -681,6 +681,44 @@ def test_lookup_refuses(clone: str) -> None:
             core.lookup(np.array(bad, np.int32), order, offset, table, out)
     with pytest.raises(ValueError, match="outside"):
         core.lookup(np.array([[1], [0]], np.int32), order, np.array([0, 7], np.int64), table, out)
+
+
+def test_cells_are_codes_in_steps() -> None:
+    rng = np.random.default_rng(12)
+    codes = random_codes(rng, [4, 3, 5], 100)
+    child, parents = np.array([2, 0, 1], np.int32), np.array([[0, 1], [2, -1], [-1, -1]], np.int32)
+    steps = np.array([[35, 7], [6, 99], [99, 99]], np.int32)
+    out = np.empty((3, 100), np.int32)
+    core.cells(codes, child, parents, steps, out)
+    assert (out[0] == codes[2] + 35 * (codes[0] + 2) + 7 * (codes[1] + 2)).all()
+    assert (out[1] == codes[0] + 6 * (codes[2] + 2)).all()
+    assert (out[2] == codes[1]).all()
+    for bad in (-2, 3):
+        with pytest.raises(ValueError, match="not there"):
+            core.cells(codes, child, np.full((3, 2), bad, np.int32), steps, out)
+
+
+def test_lean_is_the_sum_of_logarithms() -> None:
+    rng = np.random.default_rng(13)
+    start = np.array([0, 1, 1, 18, 40], np.int64)
+    weight, mass, known = rng.random(40) * 9, rng.random(40) * 8, rng.random((3, 40))
+    total, strength = mass + rng.random(40) * 20, 2.0 ** rng.integers(-3, 9, (2, 4))
+    mass[3] = known[1, 3] = 0.0  # a share of nothing counts as the smallest normal number
+    found = set()
+    for name in CLONES:
+        core.use(name)
+        out = core.lean(weight, mass, total, known, start, strength)
+        found.add(out.tobytes())
+    core.use(BEST)
+    assert len(found) == 1
+    with mpmath.workdps(40):
+        for s, b, t in np.ndindex(out.shape):
+            r = strength[s, t]
+            terms = [
+                weight[i] * mpmath.log(max((mass[i] + r * known[b, i]) / (total[i] + r), 2.0**-1022))
+                for i in range(start[t], start[t + 1])
+            ]
+            assert abs(out[s, b, t] - mpmath.fsum(terms)) <= 1e-14 * mpmath.fsum(map(abs, terms))
 
 
 # ---- softmax ------------------------------------------------------------------------------------------------------

@@ -60,6 +60,13 @@ def same(found, wanted):
     assert found.confusion.matrix == pytest.approx(wanted.confusion.matrix)
 
 
+@pytest.mark.parametrize("hole", [None, np.nan])
+def test_a_row_without_a_key_falls_into_no_fold(hole):
+    batch = pa.record_batch({"id": pa.array([1.5, hole, 2.5])})
+    with pytest.raises(InputError, match="the key 'id' is missing"):
+        Division((0.5, 1.0), key="id").fold(batch, 0)
+
+
 def test_folds_of_a_stream_are_those_of_memory(folder):
     found = bk.evaluate(bk.NaiveBayes(), folder / "plain.parquet", "kind", bk.CrossValidation(5), sample_weight="w")
     fold = folds(Division((0.2, 0.4, 0.6, 0.8, 1.0), seed_of(0)))

@@ -201,6 +201,8 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
         bk.TAN(),
         bk.KDB(missing="level"),
         bk.AODE(),
+        bk.AJE(),
+        bk.AJE(weights=None, sets=5),
         bk.NaiveBayes(families={"age": bk.families.Kernel(), "sugar": bk.families.Histogram()}),
         bk.NaiveBayes(families={"sugar": bk.families.Gamma(), "visits": bk.families.NegativeBinomial()}),
         bk.NaiveBayes(weights="fitted", missing="level"),
@@ -216,7 +218,18 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
         bk.AutoBayes(),
     ],
     ids=[
-        *("tree", "two parents", "averaged", "kernels and pieces", "formulas", "weights", "temperature", "sigmoid"),
+        *(
+            "tree",
+            "two parents",
+            "averaged",
+            "sets",
+            "plain sets",
+            "kernels and pieces",
+            "formulas",
+            "weights",
+            "temperature",
+            "sigmoid",
+        ),
         *("families", "normal", "tied", "holes as levels", "neighbours", "weighted neighbours", "risk", "pool"),
     ],
 )

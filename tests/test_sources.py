@@ -8,12 +8,15 @@ from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import bayeskit as bk
 import server
+from bayeskit.data.source import source
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError, KindError, SchemaError
 
@@ -194,3 +197,34 @@ def test_who_watches_is_told_every_row(tmp_path: Path) -> None:
     seen: list[int] = []
     digest(Reading(str(tmp_path / "t.parquet"), watch=seen.append))
     assert sum(seen) == 4
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_frame_is_read_as_its_columns_are(monkeypatch, says):
+    if not says:  # a version of pandas that does not say what columns hold
+        monkeypatch.delattr(pd.DataFrame, "_iter_column_arrays")
+    hole = float("nan")
+    held = {
+        "whole": np.array([1, 2, 3]),
+        "short": np.array([1, 2, 3], dtype=np.uint8),
+        "number": np.array([0.5, hole, 2.0]),
+        "truth": np.array([True, False, True]),
+        "text": ["u", None, "w"],
+        "object": np.array(["u", None, "w"], dtype=object),
+        "category": pd.Categorical(["x", None, "y"]),
+        "masked": pd.array([1, None, 3], dtype="Int64"),
+        "arrow": pd.array([1.5, None, 2.5], dtype="double[pyarrow]"),
+    }
+    rows = source(pd.DataFrame(held)).rows
+    found = {name: [None if v != v else v for v in rows.column(name).to_pylist()] for name in rows.column_names}
+    assert found == {
+        "whole": [1, 2, 3],
+        "short": [1, 2, 3],
+        "number": [0.5, None, 2.0],
+        "truth": [True, False, True],
+        "text": ["u", None, "w"],
+        "object": ["u", None, "w"],
+        "category": ["x", None, "y"],
+        "masked": [1, None, 3],
+        "arrow": [1.5, None, 2.5],
+    }

@@ -210,3 +210,14 @@ def test_the_limit_is_approached_by_small_smoothing():
     new = [(f, s, t) for f in "rgb" for s in "xyz" for t in "pq"]
     assert none.predict_proba(new) == pytest.approx(little.predict_proba(new), abs=1e-7)
     assert np.isneginf(none.predict_joint_log_proba([("r", "z", "q")])).all()
+
+
+@pytest.mark.parametrize("kind", ["?", "i1", "u4", "i8"])
+def test_levels_of_many_rows_have_the_type_of_the_matrix(kind: str) -> None:
+    x = np.tile(np.array([[0, 1], [1, 1]], dtype=kind), (2000, 1))
+    model = bk.NaiveBayes(kinds="nominal").fit(x, np.arange(len(x)) % 2)
+    family = bool if kind == "?" else int
+    for name, values in (("x0", [0, 1]), ("x1", [1])):
+        found = model.model_.counted.domain.levels[name].values
+        assert found == values
+        assert {type(v) for v in found} == {family}

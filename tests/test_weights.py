@@ -67,6 +67,7 @@ MODELS = {
     "naive": lambda: bk.NaiveBayes(weights="fitted"),
     "TAN": lambda: bk.TAN(weights="fitted"),
     "KDB": lambda: bk.KDB(k=2, weights="fitted"),
+    "AJE": lambda: bk.AJE(sets=20),
 }
 
 

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _PLACES = {
+    "AJE": "bayeskit.estimators.joined",
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
@@ -16,6 +17,7 @@ _PLACES = {
     "KNNBayes": "bayeskit.estimators.knn",
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
+    "NormalScores": "bayeskit.estimators.scores",
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",
     "learn_network": "bayeskit.estimators.structure",

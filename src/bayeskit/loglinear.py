@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
-STEPS = 60  # of L-BFGS
+STEPS = 60  # of Newton's method, or of L-BFGS
+WIDE = 400  # pieces above which second derivatives cost more than they save
+CLOSE = 1e-8  # share of the loss that is left to gain where Newton's method ends
+HALVINGS = 40  # of a step
+FAST = 0.5  # of what a step promised to gain, the next may promise, while second derivatives are not looked up again
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,9 @@ class Evidence:
         )
         return float(np.exp(best.x))
 
-    def fitted(self, toward: Float, strength: float, bias_strength: float) -> tuple[Float, Float]:
+    def fitted(
+        self, toward: Float, strength: float, bias_strength: float, near: tuple[Float, Float] | None = None
+    ) -> tuple[Float, Float]:
         """Weights >= 0, (J,), and biases, (K,), of the least loss + strength/2 |weight - toward|^2 + the like of bias.
 
         >>> terms = np.log([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]])
@@ -84,10 +92,13 @@ class Evidence:
         """
         k, j = self.terms.shape[1:]
         start = np.concatenate([np.broadcast_to(toward, j), np.zeros(k)])
-        return self.drawn(start, np.diag(np.repeat([strength, bias_strength], [j, k])))
+        return self.drawn(start, np.diag(np.repeat([strength, bias_strength], [j, k])), near)
 
-    def drawn(self, start: Float, pull: Float) -> tuple[Float, Float]:
-        """Weights >= 0 and biases of the least loss + (both - start)' pull (both - start) / 2."""
+    def drawn(self, start: Float, pull: Float, near: tuple[Float, Float] | None = None) -> tuple[Float, Float]:
+        """Weights >= 0 and biases of the least loss + (both - start)' pull (both - start) / 2.
+
+        ``near`` is a point to begin at, and about how the loss bends there.
+        """
         k, j = self.terms.shape[1:]
 
         def objective(both: Float) -> tuple[float, Float]:
@@ -96,21 +107,72 @@ class Evidence:
             slope = pull @ gap
             return loss + float(gap @ slope) / 2, np.concatenate([by_weight, by_bias]) + slope
 
-        bounds = [(0.0, None)] * j + [(None, None)] * k
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
-        return found.x[:j], found.x[j:]
+        begin, bend = (start, None) if near is None else (near[0], near[1] + pull)
+        if j > WIDE:
+            bounds = [(0.0, None)] * j + [(None, None)] * k
+            found = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+            return found.x[:j], found.x[j:]
+        low = np.repeat([0.0, -np.inf], [j, k])
+        best = descended(objective, lambda both: self.curvature(both[:j], both[j:]) + pull, begin, low, bend)
+        return best[:j], best[j:]
 
     def curvature(self, weight: Float, bias: Float) -> Float:
         """Second derivatives of the loss by weights and biases: (J + K, J + K)."""
         n, k, j = self.terms.shape
         p = np.exp(self.log_posterior(weight, bias))
-        design = np.concatenate([self.terms, np.broadcast_to(np.eye(k), (n, k, k))], axis=2)
-        mean = np.einsum("nk,nkj->nj", p, design)
-        spread = design * np.sqrt(p * self.mass[:, None])[:, :, None]
-        flat = spread.reshape(n * k, j + k)
+        heavy = p * self.mass[:, None]
+        spread = (self.terms * np.sqrt(heavy)[:, :, None]).reshape(n * k, j)
+        mean = np.matmul(p[:, None, :], self.terms)[:, 0]
         middle = mean * np.sqrt(self.mass)[:, None]
-        out: Float = flat.T @ flat - middle.T @ middle
+        out = np.empty((j + k, j + k))
+        out[:j, :j] = spread.T @ spread - middle.T @ middle
+        for c in range(k):
+            out[:j, j + c] = out[j + c, :j] = heavy[:, c] @ self.terms[:, c] - heavy[:, c] @ mean
+        out[j:, j:] = np.diag(heavy.sum(axis=0)) - heavy.T @ p
         return out
+
+
+def descended(
+    objective: Callable[[Float], tuple[float, Float]],
+    curvature: Callable[[Float], Float],
+    begin: Float,
+    low: Float,
+    known: Float | None = None,
+) -> Float:
+    """Where a smooth convex function is least, each number at least ``low``: Newton's method.
+
+    Numbers at their bound whose slope holds them there stay; the others go Newton's step, or half of it, until the
+    function falls (Bertsekas 1982). Second derivatives, ``known`` ones to begin with, serve as long as they lead down
+    fast.
+
+    >>> descended(lambda x: ((x[0] - 1) ** 2 + (x[1] + 1) ** 2, 2 * (x - [1, -1])), lambda x: 2 * np.eye(2),
+    ...           np.array([3.0, 3.0]), np.zeros(2))
+    array([1., 0.])
+    """
+    x, bend, last = np.maximum(begin, low), known, np.inf
+    value, slope = objective(x)
+    for _ in range(STEPS):
+        free = (x > low) | (slope < 0)
+        fresh = bend is None
+        bend = curvature(x) if bend is None else bend
+        step = np.zeros_like(x)
+        step[free] = -cho_solve(cho_factor(bend[np.ix_(free, free)]), slope[free])
+        gain = -float(slope @ step)
+        if gain <= CLOSE * max(abs(value), 1.0):
+            break
+        new, new_value, new_slope = x, value, slope
+        for halving in range(HALVINGS if gain <= FAST * last or fresh else 0):
+            new = np.maximum(x + step * 0.5**halving, low)
+            new_value, new_slope = objective(new)
+            if new_value <= value + 1e-4 * float(slope @ (new - x)):
+                break
+        if new_value < value:
+            x, value, slope, last = new, new_value, new_slope, gain
+        elif fresh:
+            break  # nothing is left to gain but rounding
+        else:
+            bend, last = None, np.inf
+    return x
 
 
 def mixture_weights(log_p: Float, mass: Float | None = None, before: Float | float = 0.0, steps: int = 200) -> Float:

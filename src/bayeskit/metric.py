@@ -21,6 +21,7 @@ SCALES = (None, "deviation", "mutual_information")
 FLAT = 1e-9  # of the largest: the smallest share of variance that a direction is taken to have
 TREE = 12  # columns up to which a tree may be quickest
 MANY = 300, 2.2  # points times this per column from which it is quicker than matrix products
+STEEP = 1000  # exponents up to which multiplying by the power of two is the same, and quicker
 FAR = 2.0**400  # in units of the largest value learned: farther is as far
 
 
@@ -45,7 +46,7 @@ class Metric:
         ordinal = np.array([max(rows.sizes[c.name] - 1, 0) * (c.kind == "ordinal") for c in schema.coded_columns])
         bare = name in UNSCALED and scale is None
         ranks = np.count_nonzero(ordinal)
-        largest = np.where(np.isnan(kept.numbers), 0.0, np.abs(kept.numbers)).max(axis=0, initial=0.0)
+        largest = np.fmax.reduce(np.abs(kept.numbers), axis=0, initial=0.0)
         largest = np.full_like(largest, largest.max(initial=0.0)) if bare else largest
         exponent = np.append(np.frexp(largest)[1], np.zeros(ranks)).astype(np.int64)
         plain = np.ones(len(exponent))
@@ -53,9 +54,7 @@ class Metric:
         made = cls(name, exponent, plain, plain, levels[ordinal == 0], ordinal.astype(np.float64))
         numbers = made.read(kept.numbers, kept.codes).numbers
         with np.errstate(invalid="ignore", divide="ignore"):
-            there = ~np.isnan(numbers)
-            span = np.where(there, numbers, -np.inf).max(axis=0, initial=-np.inf)
-            span = span - np.where(there, numbers, np.inf).min(axis=0, initial=np.inf)
+            span = np.fmax.reduce(numbers, axis=0, initial=-np.inf) - np.fmin.reduce(numbers, axis=0, initial=np.inf)
             varied = span > 0
             unit = 1 / span if name == "gower" else plain if bare else 1 / _deviation(rows, numbers)
         weight = plain
@@ -95,9 +94,13 @@ class Metric:
         """Rows in its units."""
         ranked = self.ordinal > 0
         ranks = np.where(codes[:, ranked] < 0, np.nan, codes[:, ranked] / np.maximum(self.ordinal[ranked], 1.0))
+        power, steep = -self.exponent[: numbers.shape[1]], np.abs(self.exponent) > STEEP
         with np.errstate(over="ignore"):
-            wide = np.clip(np.ldexp(numbers, -self.exponent[: numbers.shape[1]]), -FAR, FAR)
-        return Asked(np.column_stack([wide, ranks]) * self.scale, np.ascontiguousarray(codes[:, ~ranked]))
+            wide = np.ldexp(numbers, power) if steep.any() else numbers * np.ldexp(1.0, power)
+        np.clip(wide, -FAR, FAR, out=wide)
+        whole = np.column_stack([wide, ranks]) if ranks.size else wide
+        whole *= self.scale
+        return Asked(whole, np.ascontiguousarray(codes[:, ~ranked]))
 
     def search(self, points: Asked, columns: Bool, often: bool) -> tuple[Search, Float | None]:
         """A search over some number columns (levels stay), and what rows are to be multiplied with before."""

@@ -124,7 +124,12 @@ class Model:
 
     def log_base(self, prior: Any = None) -> Float:
         """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
-        return self.log_prior(prior) + self._bias
+        return self._base.copy() if prior is None else self.log_prior(prior) + self._bias
+
+    @cached_property
+    def _base(self) -> Float:
+        out: Float = self.log_prior() + self._bias
+        return out
 
     @property
     def _bias(self) -> Float | float:
@@ -185,7 +190,7 @@ class Model:
             raise InputError(
                 "a smoothing that does not normalise (ReplaceZeros, AddM) has no evidence, use Laplace or MEstimate; "
                 "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
-                "between levels, which have no volume"
+                "between levels, which have no volume, nor sets of columns that overlap (AJE)"
             )
         return rule.evidence(self.density, self._prior(block, prior, own), block, own)
 

@@ -140,7 +140,7 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
-    tuning = _tuning(arrays, schema, domain) if header["tuned"] else None
+    tuning = _tuning(arrays, structure, domain) if header["tuned"] else None
     journal = entries(header["journal"])
     model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning, journal)
     if model.digest != header["digest"]:
@@ -149,11 +149,11 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     return model
 
 
-def _tuning(arrays: Mapping[str, Array], schema: Schema, domain: Domain) -> Tuning:
+def _tuning(arrays: Mapping[str, Array], structure: Naive, domain: Domain) -> Tuning:
     weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
-    fits = weight.shape == (len(schema.names),) and bias.shape == (len(domain.classes),)
+    fits = weight.shape == (len(structure.pieces),) and bias.shape == (len(domain.classes),)
     if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
-        raise ModelFileError("its weights do not fit its columns and classes")
+        raise ModelFileError("its weights do not fit its pieces and classes")
     return Tuning(weight, bias, domain.classes)
 
 

@@ -191,6 +191,19 @@ class Near:
     radius: Float = field(default_factory=lambda: np.empty(0))  # (rows,) distance of the k-th, NaN without any
     beyond: Float = field(default_factory=lambda: np.empty(0))  # (rows,) the next distance after it, infinite if none
 
+    def within(self, k: float) -> Near:
+        """The same for a smaller k."""
+        first = np.searchsorted(self.row, np.arange(self.rows + 1))
+        so_far = np.concatenate([[0.0], np.cumsum(self.weight)])
+        before = so_far[:-1] - so_far[first[:-1]][self.row]  # of those nearer
+        inner = before < k * (1 - 1e-12)
+        radius, beyond = np.full(self.rows, np.nan), self.beyond.copy()
+        np.fmax.at(radius, self.row[inner], self.distance[inner])
+        kept = self.distance <= (radius * (1 + TIE))[self.row]
+        np.minimum.at(beyond, self.row[~kept], self.distance[~kept])
+        numbers = self.distance[kept], self.weight[kept]
+        return Near(self.rows, self.row[kept], self.index[kept], *numbers, radius, beyond)
+
 
 def near(search: Search, asked: Asked, k: float, weights: Float, own: Int, left: Float) -> Near:
     """All points no farther than the k-th, where a point of weight w counts as w of them.

@@ -28,6 +28,7 @@ MODELS = {
     "KDB": bk.KDB(),
     "AODE": bk.AODE(),
     "pairs of parents": bk.AODE(n=2),
+    "sets of columns": bk.AJE(weights=None),
     "network": bk.NetworkBayes(),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no label")

@@ -8,11 +8,14 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
-from bayeskit.families import families
+from bayeskit.families import Kernel, families
+from bayeskit.families.kernel import Kernels
 from bayeskit.foretold import Foretold
 from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
@@ -107,6 +110,34 @@ def test_every_clone_gives_the_same_scores(clone: str) -> None:
         _core.use(chosen)
     for a, b in zip(wanted, found, strict=True):
         assert np.array_equal(a, b, equal_nan=True)
+
+
+def test_kernels_on_a_grid_are_the_sums_of_scipy() -> None:
+    """Of a column so long that its cells lie on a grid; the outermost cells are far from all others."""
+    rng = np.random.default_rng(5)
+    label = np.arange(6000) % 3
+    x = np.append(rng.gamma(2.0 + label, 1.0), [60.0, 61.0])
+    label = np.append(label, [0, 1])
+    column = Bins.empty(["v"], 3).update(block_of(x, label, np.ones(len(x)))).column(0).at_centres()
+    told = _core.foretell(Kernel().recipe, column.edges, column.weights, column.pooled)
+    assert told is not None
+    elsewhere, own, _ = told
+    made = Kernels.of(column, "silverman")
+    assert made is not None
+    for k in range(3):
+        width, weight = float(np.ldexp(made.bandwidth[k], -made.shift)), column.weights[k]
+        heights = norm.logpdf(column.edges[:, None], column.edges, width)
+        assert elsewhere[k] == pytest.approx(logsumexp(heights, b=weight / weight.sum(), axis=1), rel=1e-9)
+        for c in np.flatnonzero(weight)[::9]:
+            left = weight - (np.arange(len(weight)) == c)
+            assert own[k, c] == pytest.approx(logsumexp(heights[c], b=left / left.sum()), rel=1e-9)
+
+
+def test_parts_of_a_histogram_are_counted_by_cubes() -> None:
+    """Twice the cube root, where libraries differ in the last digit of a cube root."""
+    assert [_core.histogram_parts(float(k**3)) for k in range(1, 129)] == [2 * k for k in range(1, 129)]
+    assert [_core.histogram_parts(float(k**3 + 1)) for k in range(1, 120)] == [2 * k + 1 for k in range(1, 120)]
+    assert _core.histogram_parts(1e300) == 256
 
 
 @pytest.mark.parametrize("clone", _core.clones())

@@ -63,6 +63,7 @@ MODELS: dict[str, tuple[Callable[[], Any], pa.Table]] = {
     "KDB on cuts by description length": (lambda: bk.KDB(k=1, cuts="mdlp"), MIXED),
     "AODE": (bk.AODE, MIXED),
     "AODE of pairs": (lambda: bk.AODE(n=2), MIXED),
+    "AJE": (lambda: bk.AJE(weights=None), MIXED),
     "joint table": (bk.FullBayes, LEVELS),
     "full normal": (bk.FullBayes, NUMBERS.drop_null()),
     "full normal with holes": (bk.FullBayes, NUMBERS),

@@ -61,6 +61,16 @@ def test_many_rows_find_levels_after_the_first_ones() -> None:
     assert levels.values[:7] == [f"level {i}" for i in range(7)]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("odd", [None, "", "ü", "xy"])
+def test_texts_of_one_byte_among_others(kind: pa.DataType, odd: str | None) -> None:
+    some: list[str | None] = list("banana" * 600)
+    some[2900] = odd
+    some[2901:] = "z" * (len(some) - 2901)
+    out, (levels,) = coded([some[3:]], kind, [Levels()], True)
+    assert [None if c < 0 else levels.values[c] for c in out[0].tolist()] == some[3:]
+
+
 def test_offsets_that_leave_the_texts_are_refused() -> None:
     offsets = np.array([0, 2, 99], dtype=np.int32)
     text = np.frombuffer(b"abcd", dtype=np.uint8)

@@ -21,6 +21,7 @@ MODELS = {  # by the name a user types; those are offered that this version has
     "tan": "TAN",
     "kdb": "KDB",
     "aode": "AODE",
+    "aje": "AJE",
     "network": "NetworkBayes",
     "auto": "AutoBayes",
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
 from bayeskit.data.sparse import Sparse
@@ -23,7 +23,7 @@ _NAN = np.full(1, np.nan)
 class Columns:
     """Numeric columns as pointer + stride, so that a matrix is not copied to be counted."""
 
-    arrays: tuple[Float, ...] | Float | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
+    arrays: tuple[Array, ...] | Array | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
     rows: int
     pick: Int | None = None  # (d,) which of them, -1 for a column of holes; None is all
 
@@ -47,11 +47,13 @@ class Columns:
         indices = shown.astype(np.int32)[some.indices]
         return replace(some, indices=indices, width=len(self), hidden=hidden if hidden.any() else None)
 
-    @cached_property
+    @property
     def dense(self) -> Columns:
         """The same as arrays; a sparse matrix is written out."""
-        if not isinstance(self.arrays, Sparse):
-            return self
+        return self._written_out if isinstance(self.arrays, Sparse) else self  # kept, it would keep itself alive
+
+    @cached_property
+    def _written_out(self) -> Columns:
         return Columns(self.sparse.toarray().astype(np.float64, copy=False), self.rows)
 
     @cached_property
@@ -128,6 +130,8 @@ class Columns:
         """The same columns at some rows (a copy)."""
         if isinstance(self.arrays, Sparse):
             return Columns(self.arrays.at(rows), len(rows), self.pick)
+        if isinstance(self.arrays, np.ndarray) and self.arrays.flags.c_contiguous:  # a row lies together
+            return Columns(self.arrays.take(rows, axis=0), len(rows), self.pick)
         matrix = np.empty((len(self), len(rows)))
         for j in range(len(self)):
             matrix[j] = self.column(j)[rows]

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Code
+from bayeskit.data.block import Columns
 from bayeskit.data.levels import BOOL, MARK, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
@@ -24,7 +25,7 @@ def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[C
     """Codes of one column: Arrow values, or 0 / 1 for present / missing."""
     if isinstance(values, pa.Array) and pt.is_int64(values.type) and not values.null_count:
         out = np.empty((1, len(values)), dtype=np.int32)
-        (levels,) = integer_codes(values.to_numpy()[:, None], [column], [levels], grow, out)
+        (levels,) = integer_codes((values.to_numpy(),), [column], [levels], grow, out)
         return out[0], levels
     return _codes(values, levels, grow, column)
 
@@ -39,8 +40,8 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
         keys = [MISSING if k is None else k for k in keys]
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
-        wanted = Levels(tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None))
-        levels, _ = joined(levels, wanted, column)
+        wanted = tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None)
+        levels, _ = joined(levels, Levels.shared(wanted), column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -90,9 +91,8 @@ def joined(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | 
     _ordered(new, column)
     if len(levels):
         return levels.union(new), None
-    ordered = new.canonical(np.ones(len(new), dtype=bool))
-    same = ordered.keys == new.keys
-    return ordered, None if same else np.append(new.codes_in(ordered), -1).astype(np.int32)
+    ordered = new.ordered
+    return ordered, None if ordered is new else np.append(new.codes_in(ordered), -1).astype(np.int32)
 
 
 def _ordered(wanted: Levels, column: Column) -> None:
@@ -107,40 +107,51 @@ def _ordered(wanted: Levels, column: Column) -> None:
                 )
 
 
-def _shown(x: Array, family: int, columns: Sequence[Column], levels: Sequence[Levels]) -> list[Levels]:
-    """The levels, those of columns without any as some rows show them."""
-    ordered = np.sort(x, axis=0)
-    first = np.vstack([np.ones((1, x.shape[1]), dtype=bool), ordered[1:] != ordered[:-1]])
+def _shown(
+    x: Array | tuple[Array, ...], family: int, columns: Sequence[Column], levels: Sequence[Levels]
+) -> list[Levels]:
+    """The levels, those of columns without any as the first rows show them."""
+    some = x[:SAMPLE].T if isinstance(x, np.ndarray) else [values[:SAMPLE] for values in x]
+    ordered = np.sort(np.array(some), axis=1)
+    first = np.hstack([np.ones((len(ordered), 1), dtype=bool), ordered[:, 1:] != ordered[:, :-1]])
     out = list(levels)
     for j, column in enumerate(columns):
         if not out[j]:
-            found = Levels(tuple((family, value) for value in ordered[first[:, j], j].tolist()))
-            out[j], _ = joined(out[j], found, column)
+            found = tuple((family, value) for value in ordered[j, first[j]].tolist())
+            out[j], _ = joined(out[j], Levels.shared(found), column)
     return out
 
 
-def integer_codes(x: Array, columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code) -> list[Levels]:
-    """Codes of the columns of an integer or boolean matrix by table look-up; what no table has goes the long way."""
-    if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max:  # would wrap onto negative numbers
-        coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
-        out[:] = [codes for codes, _ in coded]
-        return [some for _, some in coded]
-    family = BOOL if x.dtype.kind == "b" else NUMBER
-    if grow and len(x) > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; the others are looked up
-        levels = _shown(x[:SAMPLE], family, columns, levels)
-    whole = np.require(x, dtype=np.int64, requirements="A")
-    start, down, across = whole.ctypes.data, *whole.strides
-    address = (start + across * np.arange(whole.shape[1], dtype=np.int64)).astype(np.uint64)
-    stride = np.full(whole.shape[1], down, dtype=np.int64)
+def integer_codes(
+    x: Array | tuple[Array, ...], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+) -> list[Levels]:
+    """Codes of the columns of an integer or boolean matrix, or of some of 64 bits each by itself, by table look-up.
+
+    What no table has goes the long way.
+    """
+    family = NUMBER
+    if isinstance(x, np.ndarray):
+        if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max:  # would wrap onto negative numbers
+            coded = [_codes(pa.array(x[:, j]), levels[j], grow, column) for j, column in enumerate(columns)]
+            out[:] = [codes for codes, _ in coded]
+            return [some for _, some in coded]
+        family = BOOL if x.dtype.kind == "b" else NUMBER
+    if grow and out.shape[1] > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; others are looked up
+        levels = _shown(x, family, columns, levels)
+    if isinstance(x, np.ndarray):
+        x = np.require(x, dtype=np.int64, requirements="A")
+    held = Columns(x, out.shape[1])
     known = [some.dense[family] for some in levels]
     base = np.array([low for low, _ in known], dtype=np.int64)
     begin = np.cumsum([0, *(len(table) for _, table in known)], dtype=np.int64)
     lookup = np.concatenate([table for _, table in known])
-    if not _core.integers(address, stride, len(whole), base, begin, lookup, out):
+    if not _core.integers(held.address, held.stride, held.rows, base, begin, lookup, out):
         return list(levels)
     grown = list(levels)
     for j, column in enumerate(columns):
         lost = out[j] == -2
         if lost.any():
-            out[j, lost], grown[j] = _codes(pa.array(x[lost, j]), levels[j], grow, column)
+            values = held.column(j)[lost]
+            given = pa.array(values.astype(bool) if family == BOOL else values)
+            out[j, lost], grown[j] = _codes(given, levels[j], grow, column)
     return grown

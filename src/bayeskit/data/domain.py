@@ -21,6 +21,9 @@ class Domain:
     classes: Levels = Levels()
     levels: Mapping[str, Levels] = field(default_factory=dict)
 
+    def __deepcopy__(self, memo: object) -> Domain:
+        return self  # a value; its columns may be many
+
     def union(self, other: Domain) -> Domain:
         if other == self:
             return self

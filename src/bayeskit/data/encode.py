@@ -86,15 +86,16 @@ def encode(
 
 def _record(batch: pa.RecordBatch, schema: Schema) -> tuple[Columns, list[Any], int]:
     """Columns of a record batch, by name: numbers, what is to be coded, and how many integers were rounded."""
+    held = dict(zip(batch.schema.names, batch.columns, strict=True))
     numbers, rounded = [], 0
     for name in schema.numeric:
-        values, lost = _floats(batch.column(name), name)
+        values, lost = _floats(held[name], name)
         numbers.append(values)
         rounded += lost
     coded: list[Any] = []
     for name in schema.coded:
         numeric = schema.numeric_index.get(name)
-        coded.append(batch.column(name) if numeric is None else _presence(numbers[numeric]))
+        coded.append(held[name] if numeric is None else _presence(numbers[numeric]))
     return Columns(tuple(numbers), batch.num_rows), coded, rounded
 
 
@@ -182,7 +183,7 @@ def groups_of(batch: pa.RecordBatch | Matrix, roles: Roles, classes: Levels, fol
                 f"a classifier needs classes: cut it into intervals first"
             )
     if not len(classes):  # free to sort: many sums by class then need not be moved
-        ordered = grown.canonical(np.ones(len(grown), dtype=bool))
+        ordered = grown.ordered
         codes, grown = np.append(grown.codes_in(ordered), -1).astype(np.int32)[codes], ordered
     groups = np.ascontiguousarray(codes, dtype=np.int32)
     if roles.fold is not None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -19,6 +19,7 @@ from bayeskit.errors import InputError
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
 DENSE_RANGE = 1 << 16
+FEW = 64  # levels of which one object is kept
 
 NO_TEXTS = b"", np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
 
@@ -69,6 +70,11 @@ class Levels:
 
     def __deepcopy__(self, memo: object) -> Levels:
         return self  # a value; it may be long
+
+    @classmethod
+    def shared(cls, keys: tuple[Key, ...]) -> Levels:
+        """One object for all columns of the same few levels: what it works out is worked out once."""
+        return _few(keys) if len(keys) <= FEW else cls(keys)
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Levels:
@@ -123,15 +129,25 @@ class Levels:
         new = tuple(k for k in other.keys if k not in self.index)
         return Levels(self.keys + new) if new else self
 
+    @cached_property
+    def ordered(self) -> Levels:
+        """The same by (type, value)."""
+        keys = tuple(sorted(self.keys))
+        return self if keys == self.keys else Levels.shared(keys)
+
     def codes_in(self, target: Levels) -> Int:
         """For each code here the code there, -1 where the target has no such level."""
+        if target is self:
+            return np.arange(len(self.keys))
         return np.array([target.index.get(k, -1) for k in self.keys], dtype=np.int64)
 
     def canonical(self, occupied: Bool, declared: Sequence[Key] = ()) -> Levels:
         """Declared levels in their order, then the occupied others by (type, value)."""
+        if not declared and occupied.all():
+            return self.ordered
         fixed = set(declared)
-        rest = sorted(k for k, seen in zip(self.keys, occupied, strict=True) if seen and k not in fixed)
-        return Levels((*declared, *rest))
+        rest = sorted(k for k, seen in zip(self.keys, occupied.tolist(), strict=True) if seen and k not in fixed)
+        return Levels.shared((*declared, *rest))
 
     def show(self, most: int = 8) -> str:
         """The levels for an error message, shortened."""
@@ -139,3 +155,8 @@ class Levels:
         if len(self.keys) > most:
             names.append(f"... {len(self.keys) - most} more")
         return ", ".join(names) or "none"
+
+
+@lru_cache(maxsize=1024)
+def _few(keys: tuple[Key, ...]) -> Levels:
+    return Levels(keys)

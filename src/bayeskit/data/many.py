@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
 from bayeskit import _core
 from bayeskit.arrays import Code
@@ -15,6 +14,8 @@ from bayeskit.data.coding import SAMPLE, codes_of, integer_codes, joined
 from bayeskit.data.levels import TEXT, Levels
 from bayeskit.data.schema import Column
 
+STRING, INT64 = pa.string().id, pa.int64().id
+TEXTS = (STRING, pa.large_string().id)  # Arrow's two plain layouts
 FEW = 64  # levels for which a table is made however few the rows are
 
 
@@ -23,16 +24,22 @@ def any_codes(
 ) -> list[Levels]:
     """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
     known = list(levels)
-    together = [j for j, v in enumerate(values) if _suits(v, columns[j], known[j], grow)]
-    whole = [j for j, v in enumerate(values) if isinstance(v, pa.Array) and pt.is_int64(v.type) and not v.null_count]
-    for j in sorted({*range(len(values))} - {*together, *whole}):
-        out[j], known[j] = codes_of(values[j], known[j], grow, columns[j])
+    together: list[int] = []
+    whole: list[int] = []
+    for j, some in enumerate(values):
+        kind = some.type.id if isinstance(some, pa.Array) else None
+        if kind in TEXTS and _suits(some, columns[j], known[j], grow):
+            together.append(j)
+        elif kind == INT64 and not some.null_count:
+            whole.append(j)
+        else:
+            out[j], known[j] = codes_of(some, known[j], grow, columns[j])
     if whole:
-        matrix = np.stack([values[j].to_numpy() for j in whole]).T
+        numbers = tuple(values[j].to_numpy() for j in whole)
         codes = out if len(whole) == len(out) else np.empty((len(whole), out.shape[1]), dtype=np.int32)
-        found = integer_codes(matrix, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
-        for place, (j, some) in enumerate(zip(whole, found, strict=True)):
-            out[j], known[j] = codes[place], some
+        found = integer_codes(numbers, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
+        for place, (j, grown) in enumerate(zip(whole, found, strict=True)):
+            out[j], known[j] = codes[place], grown
     if together:
         places = [_layout(values[j]) for j in together]
         if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
@@ -42,13 +49,11 @@ def any_codes(
     return known
 
 
-def _suits(values: Any, column: Column, levels: Levels, grow: bool) -> bool:
-    """Whether these are texts in one of Arrow's two plain layouts, and a table of the levels is worth making."""
-    if not isinstance(values, pa.Array) or not (pt.is_string(values.type) or pt.is_large_string(values.type)):
+def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
+    """Whether a table of the levels is worth making."""
+    if column.missing == "level" and texts.null_count:
         return False
-    if column.missing == "level" and values.null_count:
-        return False
-    return len(levels) <= max(len(values), FEW) and (grow or any(k[0] == TEXT for k in levels.keys))
+    return len(levels) <= max(len(texts), FEW) and (grow or len(levels.texts[2]) > 0)
 
 
 def _look_up(
@@ -68,12 +73,12 @@ def _look_up(
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
-    for j, rows in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
-        if rows:
-            more = [(TEXT, values[j][row].as_py()) for row in rows]
+    for j, added in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
+        if added:
+            more = [(TEXT, text) for text in added]
             if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for
                 more.sort()
-            known[j], moved = joined(known[j], Levels(tuple(more)), columns[j])
+            known[j], moved = joined(known[j], Levels.shared(tuple(more)), columns[j])
             if moved is not None:
                 out[j] = moved[out[j]]
 
@@ -81,12 +86,12 @@ def _look_up(
 def _layout(values: pa.Array) -> tuple[int, ...]:
     """Where a column lies in memory: offsets, data, valid, width, bytes, from."""
     valid, offsets, data = values.buffers()
-    width = 4 if pt.is_string(values.type) else 8
+    width, start = 4 if values.type.id == STRING else 8, values.offset
     return (
-        0 if offsets is None else offsets.address + width * values.offset,
+        0 if offsets is None else offsets.address + width * start,
         0 if data is None else data.address,
         0 if valid is None else valid.address,
         width,
         0 if data is None else data.size,
-        values.offset,
+        start,
     )

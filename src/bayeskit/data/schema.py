@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -33,6 +33,9 @@ class Column:
     family: str = ""
     why_family: str = ""
 
+    def __deepcopy__(self, memo: object) -> Column:
+        return self  # a value
+
     @property
     def coded(self) -> bool:
         """Whether a block carries level codes for it (also: whether it is there at all)."""
@@ -45,7 +48,7 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        return tuple(k for k in map(key, self.order or ()) if k is not None)
+        return () if self.order is None else tuple(k for k in map(key, self.order) if k is not None)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -170,10 +173,10 @@ class Schema:
         target, weight = self.target or other.target, self.weight or other.weight
         return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
 
-    def check_names(self, names: Sequence[str]) -> None:
-        """Refuse a table that lacks a column or has one never seen; the target may stand in it."""
-        known = [n for n in names if n in self._position or n not in (self.target, self.weight)]
-        if set(known) != set(self.names):
+    def check_names(self, names: Sequence[str], kept: Callable[[str], bool]) -> None:
+        """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
+        known = [n for n in names if n in self._position or not (n in (self.target, self.weight) or kept(n))]
+        if set(known) != self._position.keys():
             raise SchemaError(different_names(self.names, known))
 
     def rows(self) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +33,7 @@ class Source:
 
 def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
-    if is_outside(X):
+    if not _is_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
                 raise InputError(
@@ -64,13 +64,18 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
 def _orders(table: pa.Table) -> dict[str, list[Any]]:
     """Levels in order of the columns whose type has one."""
     orders: dict[str, list[Any]] = {}
-    for column in table.schema:
-        if pt.is_dictionary(column.type) and column.type.ordered and is_level(column.type.value_type):
-            chunks = table.column(column.name).unify_dictionaries().chunks
+    for j, kind in enumerate(table.schema.types):
+        if pt.is_dictionary(kind) and kind.ordered and is_level(kind.value_type):
+            chunks = table.column(j).unify_dictionaries().chunks
             longest: list[Any] = max((c.dictionary.to_pylist() for c in chunks), key=len, default=[])
             if longest:
-                orders[column.name] = longest
+                orders[table.schema.names[j]] = longest
     return orders
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether it is a frame of pandas, which takes its time to say that it lacks an attribute."""
+    return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "columns")
 
 
 def _is_records(X: Any) -> bool:
@@ -79,14 +84,14 @@ def _is_records(X: Any) -> bool:
 
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     """An Arrow table or a matrix, and whether its columns had names of their own."""
+    if _is_frame(X):
+        return _pandas(X), True
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
         return Matrix(Sparse.of(X.tocsr()), {}), False
     if isinstance(X, pa.Table):
         return _unique(X), True
     if isinstance(X, pa.RecordBatch):
         return _unique(pa.Table.from_batches([X])), True
-    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
-        return _pandas(X), True
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(pa.table(X)), True
     if isinstance(X, Mapping):
@@ -114,16 +119,20 @@ def _once(names: list[str]) -> list[str]:
 
 
 def _pandas(X: Any) -> pa.Table:
-    names = _once([str(name) for name in X.columns])
-    columns = (column for _, column in X.items())
-    return pa.table([_objects(_held(c), f"column {n!r}") for n, c in zip(names, columns, strict=True)], names=names)
+    names = _once([str(name) for name in X.columns.tolist()])
+    return pa.table([_objects(values, f"column {n!r}") for n, values in zip(names, _held(X), strict=True)], names=names)
 
 
-def _held(column: Any) -> Any:
-    """What a column of a frame keeps its values in, where that is Arrow's already or NumPy's."""
-    if getattr(column.dtype, "kind", "O") in "biuf" and isinstance(column.dtype, np.dtype):
-        return column.to_numpy()
-    return column.array if hasattr(column.array, "__arrow_array__") else column
+def _held(X: Any) -> Iterator[Any]:
+    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere.
+
+    A series of every column costs more than reading a frame of few rows, so the frame is asked for what they hold.
+    """
+    inside = getattr(X, "_iter_column_arrays", None)
+    held = (column.array for _, column in X.items()) if inside is None else inside()
+    for j, values in enumerate(held):
+        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+        yield values if plain or hasattr(values, "__arrow_array__") else X.iloc[:, j]
 
 
 def _unique(table: pa.Table) -> pa.Table:
@@ -160,9 +169,10 @@ def _native(x: Array) -> Array:
 
 
 def _objects(values: Any, where: str) -> pa.Array:
-    """Values of one type, or missing, as an Arrow array."""
+    """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
+    here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
-        return pa.array(values, from_pandas=True)
+        return pa.array(values, from_pandas=not here)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
 

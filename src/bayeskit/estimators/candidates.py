@@ -12,16 +12,19 @@ from scipy.special import log_softmax
 
 import bayeskit
 from bayeskit.arrays import Float
+from bayeskit.data.block import Block
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
 from bayeskit.loglinear import Evidence
 from bayeskit.model import Model
+from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 
-DEEP = 700  # rows from which four parents are tried
+DEEP = 700  # rows from which columns are joined by threes, and have four parents
 WIDE = 150  # columns up to which pairs of columns are counted
+SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
@@ -47,6 +50,7 @@ class Candidate:
     weighed: bool = False  # whether it stands with fitted weights too
     view: str = ""  # "", "numbers", "scores" or "indicators"
     counts: str = ""  # what it counts, if others with the same view count it too
+    sizes: tuple[int, ...] = ()  # numbers of neighbours that stand each for themselves
     helps: Callable[[Facts], str] = lambda facts: ""  # why not, if it cannot
 
 
@@ -71,10 +75,6 @@ class Member:
         same = self.view.described() == other.view.described()
         return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    def asked(self, encoder: BayesClassifier, X: Any) -> Any:
-        """The table as the classifier takes it."""
-        return X if self.view is None else self.view.matrix(encoder, X)
-
 
 @dataclass(frozen=True)
 class Voice:
@@ -86,39 +86,69 @@ class Voice:
 
 
 def voices(
-    candidate: Candidate, plan: Plan, view: View | None, every: Callable[[], Any], known: dict[int, Model]
+    candidate: Candidate,
+    plan: Plan,
+    view: View | None,
+    every: Callable[[], Any],
+    known: dict[int, Model],
+    held: Naive | None = None,
 ) -> Iterator[Voice]:
     """A candidate on the rows of a plan, plain and weighed; ``every`` fits it to all rows when it is wanted.
 
-    ``known`` is of candidates that count the same.
+    ``known`` is of candidates that count the same; ``held`` is a structure whose choices are kept.
     """
     classifier = candidate.make()
+    if candidate.sizes:
+        yield from _by_size(candidate, plan, view, every, known)
+        return
     if not candidate.weighed:
         parts = [m.predict_log_proba(X) for m, X in plan.models(classifier, known)]
         yield Voice(candidate.name, np.concatenate(parts), lambda: Member(candidate.name, every(), view))
         return
-    pieces, base = plan.factors(classifier)
+    pieces, base = plan.factors(classifier, held)
     if candidate.plain:
         with np.errstate(invalid="ignore"):
             summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
         yield Voice(candidate.name, summed, lambda: Member(candidate.name, every(), view))
     seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())
-    logs = np.empty(base.shape)
+    tuning = seen.fitted(common, TOWARD, BIAS)
+    found, bend, logs = np.concatenate(tuning), seen.curvature(*tuning), np.empty(base.shape)
     for part in np.unique(plan.part):
         test = plan.part == part
         rest = ~np.isin(plan.rows, plan.rows[test])
-        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS)
+        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, (found, rest.mean() * bend))
         logs[test] = seen.at(test).log_posterior(weight, bias)
     name = f"{candidate.name}, weighted"
 
     def made() -> Member:
-        weight, bias = seen.fitted(common, TOWARD, BIAS)
         fitted = copy(every())
-        fitted._adopt(replace(fitted.model_, tuning=Tuning(weight, bias, fitted.model_.counted.domain.classes)))
+        fitted._adopt(replace(fitted.model_, tuning=Tuning(*tuning, fitted.model_.counted.domain.classes)))
         return Member(name, fitted, view)
 
     yield Voice(name, logs, made)
+
+
+def _by_size(
+    candidate: Candidate, plan: Plan, view: View | None, every: Callable[[], Any], known: dict[int, Model]
+) -> Iterator[Voice]:
+    """Neighbours, searched once for all numbers of them."""
+
+    def asked(model: Model, block: Block, *_: Any) -> Float:
+        (density,) = model.density.densities
+        logs: Float = density.several(block, candidate.sizes)  # type: ignore[attr-defined]
+        return log_softmax(logs + model.log_prior(), axis=2)
+
+    found = [step for m, X in plan.models(candidate.make(), known) for step in m._steps(m._asked(X), None, asked)]
+    for i, k in enumerate(candidate.sizes):
+        name = f"{k} nearest"
+
+        def made(k: int = k, name: str = name) -> Member:
+            member = candidate.make().set_params(k=k)
+            member._adopt(member._likewise(every().model_))
+            return Member(name, member, view)
+
+        yield Voice(name, np.concatenate(found)[:, i], made)
 
 
 def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
@@ -131,10 +161,10 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
     def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
-    def near(k: int) -> Callable[[], BayesClassifier]:
-        return lambda: bayeskit.KNNBayes(
-            k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR
-        )
+    def near() -> BayesClassifier:
+        settings = {"scale": "mutual_information", "weights": "epanechnikov", "pseudo": 1.0, "max_rows": NEAR}
+        made: BayesClassifier = bayeskit.KNNBayes(k=max(SIZES), **settings)
+        return made
 
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),
@@ -156,23 +186,27 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
         Candidate(
             "AODE on description lengths", lambda: bayeskit.AODE(cuts="mdlp", parents=50, **shared), helps=_narrow
         ),
-        Candidate("15 nearest", near(15), view="indicators", counts="near"),
+        Candidate("nearest", near, view="indicators", sizes=SIZES),
+        Candidate(
+            "sets of up to three columns",
+            lambda: bayeskit.AJE(cuts="frequency", weights=None, **shared),
+            False,
+            True,
+            helps=_deep,
+        ),
         Candidate("KDB(k=2) on description lengths", kdb(2, "mdlp"), False, True, helps=_cuts_matter),
         Candidate("KDB(k=1) on equal frequencies", kdb(1, "frequency"), False, True, helps=_narrow),
         Candidate(
             "shrunk normal on numbers", normal("full", "pooled"), view="numbers", counts="normal", helps=_some_numbers
         ),
         Candidate("linear on numbers", normal("tied", "auto"), view="numbers", counts="normal", helps=_some_numbers),
-        Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_narrow),
-        Candidate("5 nearest", near(5), view="indicators", counts="near"),
-        Candidate("40 nearest", near(40), view="indicators", counts="near"),
+        Candidate("KDB(k=3) on description lengths", kdb(3, "mdlp"), helps=_shallow),
         Candidate("KDB(k=4) on description lengths", kdb(4, "mdlp"), helps=_deep),
         Candidate(
             "AODE on equal frequencies",
             lambda: bayeskit.AODE(cuts="frequency", parents=50, **shared),
             helps=_cuts_matter,
         ),
-        Candidate("KDB(k=1) on description lengths", kdb(1, "mdlp"), False, True, helps=_cuts_matter),
         Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
         Candidate("KDB(k=2), holes as levels", kdb(2, "frequency", missing="level"), False, True, helps=_holes),
     )
@@ -187,7 +221,11 @@ def _cuts_matter(facts: Facts) -> str:
 
 
 def _deep(facts: Facts) -> str:
-    return _narrow(facts) or (f"four parents need {DEEP} rows" if facts.rows <= DEEP else "")
+    return _narrow(facts) or (f"so many columns together need {DEEP} rows" if facts.rows <= DEEP else "")
+
+
+def _shallow(facts: Facts) -> str:
+    return _narrow(facts) or ("" if facts.rows <= DEEP else f"four parents are tried above {DEEP} rows")
 
 
 def _some_numbers(facts: Facts) -> str:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
@@ -57,6 +58,16 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return False
 
     @property
+    def _has_evidence(self) -> bool:
+        """Whether its scores are densities."""
+        return not self._weighs
+
+    @property
+    def _holds(self) -> bool:
+        """Whether pieces are the same only where what fitting chose is held, so that weights need it to be."""
+        return False
+
+    @property
     def _policy(self) -> Any:
         """What missing values mean to the schema."""
         return self.missing
@@ -68,7 +79,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     @staticmethod
     def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
         """All columns in one likelihood."""
-        columns = tuple(replace(c, family=shown(likelihood), why_family=why) for c in schema.columns)
+        family = shown(likelihood)
+        columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
         schema = replace(schema, columns=columns)
         return Naive.alike([likelihood], schema), schema
 
@@ -124,13 +136,18 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
     def __add__(self, other: Any) -> Self:
         return self.merge(other) if isinstance(other, BayesClassifier) else NotImplemented
 
-    def _learned(self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False) -> Model:
-        """The model of one table alone; ``known`` if its columns must be those of the fit."""
+    def _learned(
+        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, held: Naive | None = None
+    ) -> Model:
+        """The model of one table alone; ``known`` if its columns must be those of the fit.
+
+        ``held`` is a structure whose choices are kept.
+        """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        return self._counted(table, classes, resumed=self.model_.structure if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else held)
 
     def _counted(
         self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
@@ -238,6 +255,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         """log p(row) under the whole model, (n,): how usual a row is."""
         return self._rows(X, prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
+    @available_if(lambda self: self._has_evidence)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Float:
         """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)
@@ -348,7 +366,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         return self._inquiry(X, keep).table
 
     def _inquiry(self, X: Any, keep: Any = ()) -> Inquiry:
-        check_is_fitted(self, "model_")
+        if not self._fitted:
+            check_is_fitted(self, "model_")
         return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
     def calibrated(

@@ -106,4 +106,4 @@ def _sorted(levels: Levels, *given: Array) -> Array:
     kinds = {array.dtype.kind for array in given}
     same = len(kinds) == 1 and kinds <= set("biufU")
     kind = "U" if kinds == {"U"} else given[0].dtype.str
-    return labels(levels.canonical(np.ones(len(levels), dtype=bool)).values, kind if same else "O")
+    return labels(levels.ordered.values, kind if same else "O")

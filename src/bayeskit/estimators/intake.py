@@ -71,7 +71,8 @@ class Intake:
         """The columns that are features."""
         if isinstance(self.fields, Fields):
             return self.fields.columns
-        return [n for n in self.fields.names if n not in self.source.roles.names]
+        others = self.source.roles.names
+        return [n for n in self.fields.names if n not in others]
 
     def columns(self, schema: Schema) -> list[str]:
         """The columns to read for learning; a matrix is read whole, and only what stands beside it is named."""
@@ -89,7 +90,7 @@ class Intake:
             return self
         if schema.named and self.source.named:
             filled = self._filled(schema)
-            schema.check_names([n for n in filled.names if n in schema.names or not filled._keeps(n)])
+            schema.check_names(filled.names, filled._keeps)
             return filled
         if len(self.names) != len(schema.names):
             raise SchemaError(

@@ -68,6 +68,10 @@ class Sample:
     @cached_property
     def features(self) -> Any:
         """X without target and weight, in a form that rows can be taken of."""
+        if hasattr(self.X, "tocsr"):
+            return self.X.tocsr()
+        if hasattr(self.X, "__array__") and not hasattr(self.X, "__getitem__"):
+            return np.asarray(self.X)
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
         return without(table, [name for name in self.roles.names if not name.startswith(":")])
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Float, Int
+from bayeskit.engines.engine import is_outside
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.gathering import gathered
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.loglinear import Evidence
 from bayeskit.model import Model
+from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
+DRAWN = 100_000  # rows of a file among which they are
 FEW = 100  # rows below which folds are drawn several times
 PLENTY = 15_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
@@ -79,29 +84,29 @@ class Plan:
         return out
 
     def models(
-        self, classifier: BayesClassifier, known: dict[int, Model] | None = None
+        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, held: Naive | None = None
     ) -> Iterator[tuple[BayesClassifier, Any]]:
-        """For each part the classifier of its training rows, and its test rows.
+        """For each set of training rows the classifier of them, and the rows of all its parts.
 
-        ``known`` has models of the same rows that counted the same, and gets those that are made.
+        ``known`` has models of the same rows that counted the same, and gets those that are made; ``held`` is a
+        structure whose choices are kept.
         """
         every = tuple(self.sample.rows.classes.tolist())
         known = {} if known is None else known
-        made = learned = None
-        for number, (test, train) in enumerate(zip(self.tests, self.trains, strict=True)):
-            if made is None or train is not learned:
-                made, learned = clone(classifier), train
-                if number in known:
-                    made._adopt(made._likewise(known[number]))
-                else:
-                    made._adopt(made._learned(*self.sample.take(train), every))
-                    known[number] = made.model_
-            yield made, taken(self.sample.features, test)
+        for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
+            tests, (train, *_) = zip(*parts, strict=True)
+            made = clone(classifier)
+            if number in known:
+                made._adopt(made._likewise(known[number]))
+            else:
+                made._adopt(made._learned(*self.sample.take(train), every, held=held))
+                known[number] = made.model_
+            yield made, taken(self.sample.features, np.concatenate(tests))
 
-    def factors(self, classifier: BayesClassifier) -> tuple[Float, Float]:
+    def factors(self, classifier: BayesClassifier, held: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
-        for made, X in self.models(classifier):
+        for made, X in self.models(classifier, held=held):
             found = np.concatenate(list(made._steps(made._asked(X), None, _factors)))
             pieces.append(found)
             bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
@@ -122,9 +127,14 @@ def _dealt(codes: Int, folds: int, rng: np.random.Generator) -> Int:
 
 
 def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any, random_state: Any = 0) -> Model:
-    """The model with a weight for each column and a bias for each class, fitted to rows foretold by the others."""
+    """The model with a weight for each piece and a bias for each class, fitted to rows foretold by the others.
+
+    Of a file or relation, these are among 100,000 rows drawn at random.
+    """
+    X = gathered(X, model.counted.types, DRAWN)[0] if is_outside(X) else X
     sample = Sample.of(X, y, weight)
     plan = Plan.of(sample, np.random.default_rng(random_state))
-    seen = Evidence.of(*plan.factors(classifier), plan.label, plan.mass)
+    held = model.structure if classifier._holds else None
+    seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, tuning=Tuning(w, bias, model.counted.domain.classes))

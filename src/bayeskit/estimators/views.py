@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+import pyarrow as pa
 
 from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.sample import names_in, without
+from bayeskit.frame import kind_of
 from bayeskit.record import key_of
+from bayeskit.scale import Scale
 
 KNOTS = 256  # of the map from values to normal scores
+PORTION = 1 << 14  # rows of a view that are made at a time
+GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A numeric column as numbers: through knots, straight between them, and where a hole is put."""
+class Filled:
+    """A numeric column on a scale, without holes, in whole grains: products of few digits are cheap to add exactly."""
 
     name: str
-    values: Float  # (q,) ascending
-    scores: Float  # (q,)
-    hole: float
-    flagged: bool  # whether holes are common enough to be told
+    scale: Scale
+    hole: float  # where holes are put
+    flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
-        gone = np.isnan(x)
-        out: Float = np.where(gone, self.hole, np.interp(np.where(gone, 0.0, x), self.values, self.scores))
+        score = np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
+        out: Float = np.floor(score * GRAINS + 0.5) / GRAINS
         return out
 
 
@@ -44,7 +49,7 @@ class View:
     Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
     """
 
-    scales: tuple[Scale, ...]
+    scales: tuple[Filled, ...]
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
@@ -55,8 +60,8 @@ class View:
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
-            if (scale := _scale(name, x, scores)) is not None:
-                scales.append(scale)
+            if (filled := _filled(name, x, scores)) is not None:
+                scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
             codes = np.concatenate([b.codes[j] for b in blocks])
@@ -75,15 +80,14 @@ class View:
 
     def numbers(self) -> dict[str, Float]:
         """The knots of each numeric column: (2, q)."""
-        return {str(i): np.stack([s.values, s.scores]) for i, s in enumerate(self.scales)}
+        return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
     def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
         """Back from both."""
         scales = []
         for i, (name, hole, flagged) in enumerate(described["scales"]):
-            values, scores = numbers[str(i)]
-            scales.append(Scale(str(name), values, scores, float(hole), bool(flagged)))
+            scales.append(Filled(str(name), Scale(*numbers[str(i)]), float(hole), bool(flagged)))
         levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
         return cls(tuple(scales), levels)
 
@@ -100,42 +104,83 @@ class View:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
         known = encoder.model_.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        return np.concatenate([self._numbers(block, codes) for block in _blocks(encoder, X)], axis=1).T
+        blocks = list(_blocks(encoder, X))
+        out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
+        for block in blocks:
+            self._write(block, codes, out[:, start : start + block.rows])
+            start += block.rows
+        return out.T
 
-    def _numbers(self, block: Block, codes: list[Int]) -> Float:
-        """(len, n)"""
+    def _write(self, block: Block, codes: list[Int], out: Float) -> None:
+        """Into out (len, n)."""
         place = {name: j for j, name in enumerate(block.schema.coded)}
-        out = np.empty((len(self), block.rows))
         i = 0
-        for scale in self.scales:
-            x = np.asarray(block.numbers((scale.name,))[0].column(0))
-            out[i] = scale.of(x)
-            if scale.flagged:
+        for filled in self.scales:
+            x = np.asarray(block.numbers((filled.name,))[0].column(0))
+            out[i] = filled.of(x)
+            if filled.flagged:
                 out[i + 1] = np.isnan(x)
-            i += 1 + scale.flagged
+            i += 1 + filled.flagged
         for (name, _), some in zip(self.levels, codes, strict=True):
             told = np.where(some < 0, NOWHERE, some)[:, None]
             np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
-        return out
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as the members of a pool see it: its columns opened once, and each view made once."""
+
+    encoder: BayesClassifier
+    X: Any
+    _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, encoder: BayesClassifier, X: Any) -> Shown:
+        """Of features; a target that stands beside them is left out."""
+        target = encoder.model_.schema.target
+        rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
+        return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+
+    def portions(self) -> Iterator[Shown]:
+        """Some rows at a time, where views of all of them would take much memory."""
+        rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
+        sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
+        if rows <= PORTION or not (isinstance(self.X, pa.Table | np.ndarray) or getattr(self.X, "format", "") == "csr"):
+            yield self
+            return
+        for start in range(0, rows, PORTION):
+            yield Shown(self.encoder, sliced(start, PORTION))
+
+    def through(self, view: View | None) -> Any:
+        """The table itself, or what a view makes of it."""
+        if view is None:
+            return self.X
+        if id(view) not in self._seen:
+            self._seen[id(view)] = view, view.matrix(self.encoder, self.X)
+        return self._seen[id(view)][1]
+
+
+def opened(X: Any, rows: Any) -> Any:
+    """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
+    return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
     return encoder._steps(encoder._asked(X), None, lambda model, block, *_: block)
 
 
-def _scale(name: str, x: Float, scores: bool) -> Scale | None:
-    known = np.sort(x[~np.isnan(x)])
-    value, first, count = np.unique(known, return_index=True, return_counts=True)
+def _filled(name: str, x: Float, scores: bool) -> Filled | None:
+    known = x[~np.isnan(x)]
+    value, count = np.unique(known, return_counts=True)
     if len(value) < 2:
         return None
     flagged = bool(len(known) < 0.99 * len(x))
     if not scores:
         middle, spread = float(known.mean()), max(float(known.std()), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
-        return Scale(name, ends, np.array([-1e6, 1e6]), 0.0, flagged)
-    score = ndtri((first + count / 2) / len(known))
-    if len(value) > KNOTS:
-        kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
-        value, score = value[kept], score[kept]
-    return Scale(name, value, score, 0.0, flagged)
+        return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
+    whole = Scale.normal(value, count.astype(np.float64))
+    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
+    thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
+    return Filled(name, thinned, 0.0, flagged)

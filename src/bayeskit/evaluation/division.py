@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
@@ -55,7 +56,7 @@ class Division:
 
 def _words(values: pa.Array, name: str) -> Word:
     """A number for each value, equal for equal values, whatever the batch."""
-    if values.null_count:
+    if values.null_count or (pt.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()):
         raise InputError(f"the key {name!r} is missing in some row; every row needs one to fall into a fold")
     if pt.is_integer(values.type):
         return np.asarray(values.to_numpy(zero_copy_only=False)).astype(np.uint64)

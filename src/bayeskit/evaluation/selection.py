@@ -13,7 +13,7 @@ from bayeskit.data.block import Block
 from bayeskit.model import Model
 
 TILE = 512  # rows that the core looks at together
-CLOSE = 2.0**-21  # nats: single precision may be wrong by a quarter of that
+CLOSE = 2.0**-22  # nats: single precision may be wrong by half of that, in each of two columns
 SLOTS = 8  # rows are filled up to a multiple of this, for the core
 WORST = 690.0  # nats: more, a row does not count
 FLOOR = 1e5  # nats: what a term counts at least
@@ -55,7 +55,7 @@ class Odds:
         start = 0
         for block in blocks:
             row, group, mass = block.own()
-            order = np.argsort(group, kind="stable")
+            order = np.argsort(group.astype(np.int16 if others < 1 << 15 else np.int64), kind="stable")  # by digits
             span = slice(start, start + len(row))
             start += len(row)
             # one row is left out at a time, also where it stands for several

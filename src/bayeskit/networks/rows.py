@@ -52,7 +52,7 @@ class DistinctRows:
     def merge(self, other: DistinctRows) -> DistinctRows:
         """The rows of both tables, with the levels of both."""
         levels = {name: mine.union(other.levels[name]) for name, mine in self.levels.items()}
-        ordered = {name: some.canonical(np.ones(len(some), dtype=bool)) for name, some in levels.items()}
+        ordered = {name: some.ordered for name, some in levels.items()}
         levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
         one, two = self.on(levels), other.on(levels)
         return DistinctRows.of(levels, np.hstack([one.codes, two.codes]), np.concatenate([one.weights, two.weights]))

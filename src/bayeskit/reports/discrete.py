@@ -13,9 +13,9 @@ from bayeskit.model import Model
 from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
 from bayeskit.reports.question import Question
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.augmented import AugmentedDensity
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.conditional import strides
+from bayeskit.structures.factored import FactorDensity
 
 BELOW = -1.7e308  # below any number of a table
 
@@ -27,18 +27,17 @@ class Discrete:
     model: Model
     questions: Sequence[Question]  # of all columns
 
-    def factors(self, density: AugmentedDensity | AveragedDensity) -> Factors:
+    def factors(self, density: FactorDensity | AveragedDensity) -> Factors:
         place = {q.name: j for j, q in enumerate(self.questions)}
         of = [place[name] for name in density.parts]
         codings = tuple(sliced(self.model, q, density.slices) for q in self.questions)
         if isinstance(density, AveragedDensity):
             return _averaged(codings, of, density)
         factors = []
-        for j, parents in enumerate(density.arcs):
-            members = (*parents, j)
+        for t, members in enumerate(density.members):
             steps = tuple(strides([density.sizes[i] for i in members]).tolist())
-            table = density.table[density.offset[j] : density.offset[j + 1]]
-            factors.append(Table(tuple(of[i] for i in members), steps, table))
+            table = density.table[density.offset[t] : density.offset[t + 1]]
+            factors.append(Table(tuple(of[i] for i in members), steps, table, density.scale))
         return Factors(codings, tuple(factors))
 
 

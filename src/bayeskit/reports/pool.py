@@ -10,6 +10,7 @@ from bayeskit.reports.markup import Safe, folded, number, table
 WORDS = {  # by how the name of a candidate begins
     "KDB": "KDB: each column given the class and up to k other columns",
     "AODE": "AODE: a mean of models, in each of which all columns depend on one",
+    "sets": "sets of columns: what up to three columns together tell of the class, every set by itself",
     "naive": "naive: columns independent given the class",
     "shrunk normal": "shrunk normal: a normal density of all numbers in each class",
     "linear": "linear: normal densities with one covariance for all classes",

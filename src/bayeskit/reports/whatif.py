@@ -25,8 +25,8 @@ from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
 from bayeskit.reports.program import Program, Voice
 from bayeskit.reports.question import Question, questions
-from bayeskit.structures.augmented import AugmentedDensity
 from bayeskit.structures.averaged import AveragedDensity
+from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.full import FullDensity
 from bayeskit.structures.neighbours import NeighbourDensity
 
@@ -131,8 +131,8 @@ def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None 
     density = model.density
     first = density.densities[0] if len(density.densities) == 1 else None
     place = {q.name: j for j, q in enumerate(asked)}
-    if isinstance(first, AugmentedDensity | AveragedDensity):
-        tables = (first.table,) if isinstance(first, AugmentedDensity) else first.tables
+    if isinstance(first, FactorDensity | AveragedDensity):
+        tables = (first.table,) if isinstance(first, FactorDensity) else first.tables
         _check_numbers(name, sum(table.size for table in tables))
         return Discrete(model, asked).factors(first)
     if isinstance(first, FullDensity):

@@ -35,6 +35,7 @@ class Batch:
 
     @staticmethod
     def joined(parts: Sequence[Batch]) -> Batch:
+        parts = [p for p in parts if len(p)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)

@@ -47,8 +47,8 @@ class Counted:
     ) -> Counted:
         """Nothing counted yet; declared classes and levels are known from the start."""
         classes = Levels.of(schema.classes)
-        levels = {name: Levels(schema[name].declared) for name in schema.coded}
-        bare = Domain(Levels(), {name: Levels() for name in schema.coded})
+        levels = {c.name: Levels.shared(c.declared) for c in schema.coded_columns}
+        bare = Domain(Levels(), dict.fromkeys(levels, Levels.shared(())))
         return cls(schema, bare, statistic(0), roles, folds)._on(Domain(classes, levels))
 
     def update(self, batch: pa.RecordBatch | Matrix) -> Counted:
@@ -84,8 +84,9 @@ class Counted:
         fold = np.arange(self.folds)
         groups = np.where(classes[:, None] < 0, -1, classes[:, None] * self.folds + fold).ravel()
         levels = {
-            name: (old.codes_in(domain.levels[name]), len(domain.levels[name]))
+            name: (old.codes_in(new), len(new))
             for name, old in self.domain.levels.items()
+            if (new := domain.levels[name]) != old
         }
         placed = self.statistic.place(groups, len(domain.classes) * self.folds, levels)
         return replace(self, domain=domain, statistic=placed)

@@ -72,10 +72,7 @@ class ExactSum:
 
     def carried(self) -> ExactSum:
         """Carries resolved in place, one limb added where the top one is full."""
-        flat = self.limbs.reshape(-1, self.limbs.shape[-1])
-        _core.carry(flat)
-        top = flat[:, -1]
-        if len(top) and (top.max() >= HALF or top.min() < -HALF):
+        if _core.carry(self.limbs.reshape(-1, self.limbs.shape[-1])):
             wide = np.zeros((*self.shape, self.limbs.shape[-1] + 1), dtype=np.int64)
             wide[..., :-1] = self.limbs
             return ExactSum(wide, self.low).carried()

@@ -78,7 +78,9 @@ class Rows:
         numbers, codes = self.read(block)
         ones = ExactSum(np.ones((len(row), 1), dtype=np.int64), 0)
         weight = ones if block.weights is None else ExactSum.of(mass)
-        fresh = Batch(numbers[row], codes[row], group, weight, self._keys(block)[row])
+        fresh = Batch(numbers, codes, group, weight, self._keys(block))
+        if len(row) < block.rows:
+            fresh = replace(fresh, numbers=numbers[row], codes=codes[row], keys=fresh.keys[row])
         return self._more((fresh,), self.bound)
 
     def _more(self, parts: tuple[Batch, ...], bound: np.uint64) -> Self:
@@ -89,11 +91,8 @@ class Rows:
 
     def read(self, block: Block) -> tuple[Float, Code]:
         """The columns of a block as rows: numbers (n, d) and codes (n, c), -2 for a level never seen."""
-        columns, _ = block.numbers(self.schema.numeric)
-        numbers = np.empty((block.rows, len(columns)))
-        for j in range(len(columns)):
-            numbers[:, j] = columns.column(j)
-        return numbers + 0.0, np.ascontiguousarray(block.codes[block.coded(self.schema.coded)].T)  # -0.0 is 0.0
+        numbers = block.columns(self.schema.numeric).matrix() + 0.0  # -0.0 is 0.0
+        return numbers, np.ascontiguousarray(block.codes[block.coded(self.schema.coded)].T)
 
     def _keys(self, block: Block) -> Word:
         """Seeded hashes of what rows hold, from values and not from codes, which differ from domain to domain."""

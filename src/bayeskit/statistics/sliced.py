@@ -32,6 +32,9 @@ class Slices:
     cuts: Mapping[str, tuple[float, ...]]  # of the columns that are numbers, ascending
     holes: frozenset[str] = frozenset()  # the columns of numbers whose holes are a level
 
+    def __deepcopy__(self, memo: object) -> Slices:
+        return self  # a value; its columns may be many
+
     @classmethod
     def of(cls, columns: Sequence[Column], cuts: Mapping[str, tuple[float, ...]]) -> Slices:
         """Of the columns that are determined; numbers need cuts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import prod
 from typing import Self
@@ -50,8 +50,18 @@ class Members:
         return out
 
     @cached_property
+    def number(self) -> Mapping[tuple[str, ...], int]:
+        return {columns: t for t, columns in enumerate(self.tables)}
+
+    @cached_property
     def only_pairs(self) -> bool:
         return len(self.tables) >= PAIRS_AT_ONCE and bool((np.diff(self.start) == 2).all())
+
+
+@lru_cache(maxsize=16)
+def _members(tables: tuple[tuple[str, ...], ...]) -> Members:
+    """One object for all statistics over the same tables: what it works out is worked out once."""
+    return Members(tables)
 
 
 @dataclass(frozen=True)
@@ -110,11 +120,9 @@ class Tables:
 
     @classmethod
     def empty(cls, tables: Sequence[Sequence[str]], n_groups: int) -> Tables:
-        named = tuple(tuple(t) for t in tables)
-        members = Members(named)
-        return cls(
-            Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, sum(not t for t in named)))
-        )
+        members = _members(tuple(map(tuple, tables)))
+        whole = members.tables.count(())
+        return cls(Layout(members, dict.fromkeys(members.columns, 0)), ExactSum.zeros((n_groups, whole)))
 
     @property
     def groups(self) -> int:
@@ -213,8 +221,9 @@ class Tables:
         for column in self.layout.members.padded.T[::-1]:
             rest, level = np.divmod(rest, sizes[column[table]])
             marked[begin[column[table]] + level] = True
-        levels = np.split(marked, begin[1:-1])
-        return np.asarray(used.any(axis=1)), dict(zip(self.sizes, levels, strict=False))
+        places = begin.tolist()
+        levels = {name: marked[places[j] : places[j + 1]] for j, name in enumerate(self.sizes)}
+        return np.asarray(used.any(axis=1)), levels
 
     def table(self, t: int) -> ExactSum:
         """Table t as an array (G, levels of its first column, ...)."""
@@ -224,9 +233,14 @@ class Tables:
 
     def counts(self, which: Iterable[int]) -> Iterator[Float]:
         """Some tables, rounded: (G, levels of its first column, ...) each."""
-        whole, offset = self.cells.rounded(), self.layout.offset
-        for t in which:
-            yield whole[:, offset[t] : offset[t + 1]].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
+        begin, end = (self.layout.offset[side : len(self.tables) + side] for side in (0, 1))
+        asked = np.fromiter(which, dtype=np.int64)
+        width = end[asked] - begin[asked]
+        stop = np.cumsum(width)
+        place = np.arange(stop[-1] if len(stop) else 0) + np.repeat(begin[asked] - (stop - width), width)
+        whole = ExactSum(self.cells.limbs[:, place], self.cells.low).rounded()
+        for t, a, b in zip(asked.tolist(), (stop - width).tolist(), stop.tolist(), strict=True):
+            yield whole[:, a:b].reshape(-1, *(self.sizes[n] for n in self.tables[t]))
 
     def apart(self) -> Iterator[Tables]:
         """Each table as a statistic of its own."""

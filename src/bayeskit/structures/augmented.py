@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 from typing import ClassVar, Self
 
-import numpy as np
-
-from bayeskit import _core
-from bayeskit.arrays import Code, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Bounded, Context
+from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
-from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin, strides
+from bayeskit.statistics.sliced import Sliced
+from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
 from bayeskit.structures.dependence import Dependence
 from bayeskit.structures.discrete import Discrete, positive
+from bayeskit.structures.factored import FactorDensity
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 
@@ -84,20 +80,17 @@ class Augmented(Discrete):
         sizes = [statistic["levels"].sizes[name] + FRONT for name in statistic.slices.columns]
         return dependence.order(self.k, sizes, CELLS // max(statistic.groups, 1))
 
-    def fit(self, statistic: Sliced, context: Context) -> AugmentedDensity:
+    def fit(self, statistic: Sliced, context: Context) -> FactorDensity:
         levels = statistic["levels"]
         every = Margin.each(levels, self.smoothing, context)
         asked = list(self._counts(statistic))
         chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
         arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
         logs = Conditional.logs(chosen, every, [[every[p] for p in parents] for parents in arcs])
-        tables = [table.reshape(-1, statistic.groups) for table in logs]
-        offset = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-        sizes = tuple(margin.counts.shape[1] for margin in every)
-        whole = np.concatenate([np.empty((0, statistic.groups)), *tables])
-        return AugmentedDensity(
-            statistic.slices, tuple(arcs), sizes, offset, whole, tuple(found.strength for found in chosen)
-        )
+        members = [(*parents, j) for j, parents in enumerate(arcs)]
+        sizes = [margin.counts.shape[1] for margin in every]
+        strengths = [found.strength for found in chosen]
+        return FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths)
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""
@@ -108,7 +101,7 @@ class Augmented(Discrete):
                 yield tuple(place[p] for p in found.get(name, ())), statistic["families"].table(j).rounded()
             return
         arcs = self._arcs(statistic)
-        number = {pair: t for t, pair in enumerate(statistic["pairs"].tables)}
+        number = statistic["pairs"].layout.members.number
         ordered = [sorted((j, *parents)) for j, parents in enumerate(arcs)]
         asked = [number[names[some[0]], names[some[1]]] for some in ordered if len(some) > 1]
         pairs = statistic["pairs"].counts(asked)
@@ -118,92 +111,3 @@ class Augmented(Discrete):
             else:
                 counts = next(pairs)
                 yield parents, counts if some[1] == j else counts.swapaxes(1, 2)
-
-
-@dataclass(frozen=True)
-class AugmentedDensity(Bounded):
-    """Log-probabilities of every column given its parents and the class, one table after the other."""
-
-    slices: Slices
-    arcs: tuple[tuple[int, ...], ...]  # the parents of each column
-    sizes: tuple[int, ...]  # levels of each column
-    offset: Int  # (columns + 1,)
-    table: Float  # (cells, K)
-    strengths: tuple[float, ...]  # pseudo-rows of each table, inf without parents
-    normalised: bool = True
-    additive: ClassVar[bool] = False
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return self.slices.columns
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
-
-    @cached_property
-    def _members(self) -> list[tuple[tuple[int, ...], Int]]:
-        """The columns of each table, and how far apart their levels lie in it."""
-        members = [(*parents, j) for j, parents in enumerate(self.arcs)]
-        return [(m, strides([self.sizes[i] for i in m])) for m in members]
-
-    def _cells(self, codes: Code, j: int) -> Code:
-        """The cell of every row in the table of column j, from -2 on as the core has it."""
-        members, steps = self._members[j]
-        cell: Code = codes[j]
-        for i, step in zip(members[:-1], steps.tolist(), strict=False):
-            cell = cell + (codes[i] + np.int32(FRONT)) * np.int32(step)
-        return cell
-
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse(own)
-        self.look_up(self.slices.codes(block), out)
-
-    def look_up(self, codes: Code, out: Float) -> None:
-        """Add the logarithms of all tables, from codes (columns, rows)."""
-        cells = np.empty_like(codes)
-        for j in range(len(self.arcs)):
-            cells[j] = self._cells(codes, j)
-        every = np.arange(len(cells), dtype=np.int32)
-        _core.lookup(cells, every, self.offset[:-1], self.table, out)
-
-    def factors(self, block: Block) -> Float:
-        """log P(x_j | parents of j, c) of every column: (n, columns, K)."""
-        codes = self.slices.codes(block)
-        return np.stack([self._factor(codes, j) for j in range(len(self.arcs))], axis=1)
-
-    def weighted(self, weight: Float) -> AugmentedDensity:
-        """The same with the logarithms of each table multiplied: (columns,)."""
-        each = np.repeat(weight, np.diff(self.offset))
-        return replace(self, table=self.table * each[:, None], normalised=False)
-
-    def _factor(self, codes: Code, j: int) -> Float:
-        found: Float = self.table[self.offset[j] + FRONT + self._cells(codes, j)]
-        return found
-
-    def terms(self, block: Block, own: bool = False) -> Float:
-        """What each column adds when revealed, in schema order: of its own factor and of those it is a parent in."""
-        refuse(own)
-        codes = self.slices.codes(block)
-        out = np.zeros((block.rows, len(self.arcs), self.table.shape[1]))
-        for j, (members, _) in enumerate(self._members):
-            seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
-            for i in sorted(members):
-                seen[i] = codes[i]
-                after = self._factor(seen, j)
-                out[:, i] += after - before
-                before = after
-        return out
-
-    def named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each column and its parents."""
-        for name, parents in zip(self.parts, self.arcs, strict=True):
-            yield name, tuple(self.parts[p] for p in parents)
-
-
-def refuse(own: bool) -> None:
-    """Leave-one-out is no algebra here."""
-    if own:
-        raise InputError(
-            "arcs were found with the labels of all rows, so leaving a row out means to fit anew without it"
-        )

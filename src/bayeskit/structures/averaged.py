@@ -67,7 +67,7 @@ class Averaged(Discrete):
         every = Margin.each(levels, self.smoothing, context)
         chosen = self.best(levels)
         pairs = statistic["pairs"]
-        number = {pair: t for t, pair in enumerate(pairs.tables)}
+        number = pairs.layout.members.number
         names, tables = statistic.slices.columns, []
         for p in chosen:
             for j in range(len(names)):

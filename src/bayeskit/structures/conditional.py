@@ -11,9 +11,10 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.likelihood import Context
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.leaning import TINY, Filled, strengths_of
+from bayeskit.structures.leaning import Filled, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
+TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
 
@@ -122,7 +123,7 @@ class Conditional:
         bases = [child.share for child in children]
         known, shared = [(1.0, others)], np.zeros(len(tables))
         if backoff == EVEN:
-            strengths = np.array([[child.smoothing * child.share.shape[1] for child in children]])
+            strengths = np.array([[float(child.smoothing * child.share.shape[1]) for child in children]])
             bases = [np.full_like(child.share, 1 / max(child.share.shape[1], 1)) for child in children]
             known = [(1.0, _flat(bases)[cells.margin])]
         elif backoff == BOTH:
@@ -211,8 +212,8 @@ def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[f
     Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
     """
     of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
-    tried = [cells.scored(part * of_class + (1 - part) * of_all) for part in SHARES[backoff]]
-    found: list[float] = np.max(tried, axis=0).tolist()
+    tried = cells.scored(np.array([part * of_class + (1 - part) * of_all for part in SHARES[backoff]]))
+    found: list[float] = tried.max(axis=0).tolist()
     return found
 
 

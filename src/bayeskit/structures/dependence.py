@@ -42,13 +42,13 @@ class Dependence:
         reach = np.zeros(d)  # the gain of the best arc from the tree so far, by column
         source, outside = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
         for _ in range(d):
-            best = np.where(outside, reach, -1.0)
-            new = int(np.argmax(best))
+            new = int(np.where(outside, reach, -1.0).argmax())
             if reach[new] > 0:
                 parents[new] = (int(source[new]),)
             outside[new] = False
-            nearer = outside & (self.gain[new] > reach)
-            reach[nearer], source[nearer] = self.gain[new][nearer], new
+            gain = self.gain[new]
+            source[gain > reach] = new  # also of columns inside, which have their parents
+            np.maximum(reach, gain, out=reach)
         return parents
 
     def order(self, k: int, cells: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -17,8 +17,8 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import Inference, distinct
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table
-from bayeskit.structures.augmented import AugmentedDensity, refuse
 from bayeskit.structures.conditional import FRONT
+from bayeskit.structures.factored import FactorDensity, refuse
 
 LEAST = -1e300  # a logarithm that is still a number
 KEPT = 64  # networks with plans, one for each set of columns with levels never seen
@@ -43,7 +43,7 @@ class NetworkedDensity(Bounded):
     present depends on drops out. In the others the missing values are summed out by variable elimination.
     """
 
-    tables: AugmentedDensity  # of every column, and last, if it has parents, of the class
+    tables: FactorDensity  # of every column, and last, if it has parents, of the class
     of_class: tuple[bool, ...]  # whether the class is a parent, by column
     smooth_unseen: bool
     kept: dict[tuple[int, ...], Inference] = field(default_factory=dict, repr=False, compare=False)

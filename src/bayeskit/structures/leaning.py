@@ -9,11 +9,10 @@ from math import prod
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Float, Int
 
 STRENGTHS = tuple(2.0**e for e in range(10, -3, -1))  # pseudo-rows that leave-one-out chooses from
-ROOM = 1 << 16  # numbers worked on together
-TINY = 5e-324  # what a share counts at least beside weights near the largest double
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,19 @@ class Filled:
     @cached_property
     def total(self) -> Float:
         """Of the other rows with the same class and parents: (cells,)."""
-        return np.maximum(np.bincount(self.line, self.weight)[self.line] - 1, 0)
+        whole = np.bincount(self.line, self.weight).astype(np.float64, copy=False)  # whole numbers if there is no cell
+        return np.maximum(whole[self.line] - 1, 0)
 
     @cached_property
-    def _first(self) -> tuple[Int, Int]:
-        """The tables that have cells, and where each begins."""
-        return np.unique(self.table, return_index=True)
+    def _start(self) -> Int:
+        """Where the cells of each table begin, and the last ones end: (tables + 1,)."""
+        out: Int = np.searchsorted(self.table, np.arange(len(self.shapes) + 1)).astype(np.int64, copy=False)
+        return out
 
     def scored(self, foretold: Float) -> Float:
-        """Sums of the logarithms of what was foretold of the rows, (..., cells), overwritten here: (..., tables)."""
-        logs = np.maximum(foretold, TINY, out=foretold)
-        np.log(logs, out=logs)
-        logs *= self.weight
-        tables, begin = self._first
-        out = np.zeros((*logs.shape[:-1], len(self.shapes)))
-        if len(begin):
-            out[..., tables] = np.add.reduceat(logs, begin, axis=-1)
+        """Sums of the logarithms of what was foretold of the rows, (ways, cells): (ways, tables)."""
+        nothing, once = np.zeros(len(self.weight)), np.ones((1, len(self.shapes)))
+        out: Float = _core.lean(self.weight, nothing, nothing, foretold, self._start, once)[0]
         return out
 
     def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Lean:
@@ -96,17 +92,8 @@ class Filled:
 
         In a tie the strongest wins, then the first base.
         """
-        together = max(1, ROOM // max(len(self.weight), 1))
-        scores = np.empty((len(strengths), len(bases), len(self.shapes)))
-        for begin in range(0, len(strengths), together):
-            some = slice(begin, begin + together)
-            rows = strengths[some][:, self.table]
-            beside = self.total + rows
-            for b, (_, known) in enumerate(bases):
-                foretold = rows * known
-                foretold += self.mass
-                foretold /= beside
-                scores[some, b] = self.scored(foretold)
+        known = np.array([of for _, of in bases])
+        scores = _core.lean(self.weight, self.mass, self.total, known, self._start, strengths)
         every = np.arange(len(self.shapes))
         s, b = np.divmod(scores.reshape(len(strengths) * len(bases), len(every)).argmax(axis=0), len(bases))
         return Lean(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])
@@ -123,7 +110,7 @@ class Lean:
 
 def strengths_of(strength: float | None, tables: int) -> Float:
     """Those to choose from, (strengths, tables); one where it is given."""
-    return np.repeat(np.array(STRENGTHS if strength is None else (strength,))[:, None], tables, axis=1)
+    return np.repeat(np.array(STRENGTHS if strength is None else (float(strength),))[:, None], tables, axis=1)
 
 
 def _before(sizes: Int) -> Int:

@@ -55,6 +55,12 @@ class Naive:
         return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
 
     @property
+    def pieces(self) -> Sequence[Any]:
+        """What weights belong to once it is fitted: the columns, or sets of them."""
+        by_set = [family.sets for family, _ in self.parts if getattr(family, "sets", None) is not None]
+        return by_set[0] if by_set else self.columns
+
+    @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         for family, names in self.parts:
@@ -194,11 +200,26 @@ class NaiveDensity:
                 term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
                 _core.odds(np.array(term), block.classes, floor, out[place])
 
-    def factors(self, block: Block) -> Float:
-        """The pieces that weights multiply, one for each column: (n, columns, K).
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What weights belong to: the columns, or sets of them."""
+        (own,) = self._by_set or (self,)
+        return own.parts if own is self else own.pieces
 
-        They are its terms unless columns depend on each other: then log p(x_j | what j depends on, c).
+    @property
+    def _by_set(self) -> tuple[Any, ...]:
+        """The density whose weights belong to sets of columns; it is then the only one."""
+        return tuple(d for d in self.densities if getattr(d, "by_set", False))
+
+    def factors(self, block: Block) -> Float:
+        """The pieces that weights multiply: (n, pieces, K).
+
+        They are the terms of the columns unless these depend on each other: then log p(x_j | what j depends on, c), or
+        what a set of columns says.
         """
+        for own in self._by_set:
+            found: Float = own.factors(block)
+            return found
         whole: Float | None = None
         for density in self.densities:
             pieces = density.factors(block) if hasattr(density, "factors") else density.terms(block)
@@ -208,7 +229,9 @@ class NaiveDensity:
         return np.zeros((block.rows, len(self.parts), 1)) if whole is None else whole
 
     def weighted(self, weight: Float) -> NaiveDensity:
-        """The same with each column's piece multiplied: (columns,)."""
+        """The same with each piece multiplied: (pieces,)."""
+        if self._by_set:
+            return replace(self, densities=tuple(own.weighted(weight) for own in self._by_set))
         place = {name: j for j, name in enumerate(self.parts)}
         made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
         return replace(self, densities=tuple(made))

@@ -176,15 +176,29 @@ class NeighbourDensity:
     def _shares(self, block: Block, own: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
         for rows, space, around, totals in self._near(block, own):
-            counts = self._counts(space, around)
-            whole = totals.sum(axis=1, keepdims=True)
-            some = counts.sum(axis=1) > 0
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = counts / totals + self.likelihood.pseudo / whole
-                pooled = (counts.sum(axis=1, keepdims=True) + self.likelihood.pseudo) / whole
-            share = np.where(totals > 0, share, pooled)  # a class without rows is taken to be like the others
+            share, some = self._share(space, around, totals)
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
+
+    def _share(self, space: Space, around: Near, totals: Float) -> tuple[Float, Bool]:
+        """K_c / n_c, (n, K), and which rows have a neighbour, (n,)."""
+        counts = self._counts(space, around)
+        whole = totals.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = counts / totals + self.likelihood.pseudo / whole
+            pooled = (counts.sum(axis=1, keepdims=True) + self.likelihood.pseudo) / whole
+        # a class without rows is taken to be like the others
+        return np.where(totals > 0, share, pooled), counts.sum(axis=1) > 0
+
+    def several(self, block: Block, sizes: Sequence[int]) -> Float:
+        """log K_c / n_c for several k up to its own, after one search: (n, sizes, K)."""
+        out = np.zeros((block.rows, len(sizes), self.statistic.groups))
+        for rows, space, around, totals in self._near(block, False):
+            for i, k in enumerate(sizes):
+                share, some = self._share(space, around.within(k), totals)
+                with np.errstate(divide="ignore"):
+                    out[rows[some], i] = np.log(share[some])
+        return out
 
     def _log_volume(self, space: Space, around: Near) -> Float:
         """Of the balls; one of no radius takes the next distance, so that it has a volume: (n,)."""

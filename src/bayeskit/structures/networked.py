@@ -20,9 +20,9 @@ from bayeskit.networks.search import Limits
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.augmented import AugmentedDensity
 from bayeskit.structures.conditional import BOTH, CLASS, FRONT, SHARES, Conditional, Margin
 from bayeskit.structures.discrete import Discrete, positive
+from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
 
 SEARCHED = 100_000  # different rows a search looks at, the same ones in any order of the table
@@ -176,10 +176,8 @@ class Networked(Discrete):
             arcs.append(parents)
             sizes.append(1)
             strengths.append(found.strength)
-        flat = [table.reshape(-1, len(weights)) for table in tables]
-        offset = np.cumsum([0, *map(len, flat)], dtype=np.int64)
-        whole = np.concatenate([np.empty((0, len(weights))), *flat])
-        direct = AugmentedDensity(statistic.slices, tuple(arcs), tuple(sizes), offset, whole, tuple(strengths))
+        members = [(*parents, j) for j, parents in enumerate(arcs)]
+        direct = FactorDensity.of(statistic.slices, members, sizes, tables, len(weights), strengths)
         return NetworkedDensity(direct, tuple(None in self._parents.get(name, ()) for name in names), smooth)
 
     def _conditional(self, counts: Float, child: Margin, with_class: bool) -> Conditional:

@@ -110,7 +110,7 @@ class PairedDensity(Bounded):
 
     @cached_property
     def _number(self) -> dict[tuple[str, ...], int]:
-        return {names: t for tables in (self.together, self.triples) for t, names in enumerate(tables.tables)}
+        return {**self.together.layout.members.number, **self.triples.layout.members.number}
 
     def _counts(self, tables: Tables, columns: tuple[int, ...]) -> Float:
         """The table of some columns, with its axes in their order: (K, ...)."""

@@ -1,0 +1,138 @@
+"""Binned: what transformers of number columns share that learn from bins, so that a stream will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError
+from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.frame import frame, kind_of
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.tables import Tables
+
+
+class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Counts the bins of every number column; what is made of them is for subclasses to say."""
+
+    kinds: Any
+    n_jobs: int | None
+
+    _labelled: ClassVar[bool] = False  # whether the classes are counted apart
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a table; ``y`` holds the labels or names a column of X, which is left out."""
+        return self._adopt(self._counted(X, y, sample_weight, None))
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows: as if all had been learned at once."""
+        known = self.counted_ if hasattr(self, "counted_") else None
+        fresh = self._counted(X, y, sample_weight, known)
+        return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Unlearn rows: as if only the others had been learned."""
+        check_is_fitted(self, "counted_")
+        return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
+
+    def transform(self, X: Any) -> Any:
+        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
+        check_is_fitted(self, "counted_")
+        schema = self.counted_.schema
+        table = Intake.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)
+        as_numbers = not table.source.named
+        parts = list(
+            table.engine.map(table.rows(False), schema.names, lambda batch, _: self._batch(batch, schema, as_numbers))
+        )
+        if not parts:
+            raise InputError(
+                f"Found array with 0 sample(s) (shape=(0, {len(schema.names)})) while a minimum of 1 is required"
+            )
+        if as_numbers:
+            return np.concatenate(parts)
+        whole = pa.Table.from_batches(parts)
+        out = frame({name: whole[name].combine_chunks() for name in whole.column_names}, kind_of(X))
+        return out.set_index(X.index) if kind_of(X) == "pandas" else out
+
+    def _batch(self, batch: Any, schema: Schema, as_numbers: bool) -> Any:
+        """One batch; as numbers, or as a record batch."""
+        numbers, _ = self.counted_.block(batch).numbers(schema.numeric)
+        columns: dict[str, Any] = {}
+        for name in schema.names:
+            if name in schema.numeric_index:
+                columns[name] = self._column(name, numbers.column(schema.numeric_index[name]), as_numbers)
+            elif isinstance(batch, Matrix):
+                columns[name] = batch.dense()[:, batch.positions[name]]
+            else:
+                values = batch.column(name)
+                columns[name] = values.to_numpy(zero_copy_only=False) if as_numbers else values
+        return np.column_stack(list(columns.values())) if as_numbers else pa.RecordBatch.from_pydict(columns)
+
+    def _column(self, name: str, x: Float, as_numbers: bool) -> Any:
+        """A column anew: numbers with NaN where it is missing, or what a frame should have."""
+        raise NotImplementedError
+
+    def _read(self, schema: Schema, bins: Bins) -> None:
+        """Set what is learned."""
+        raise NotImplementedError
+
+    def _check(self, schema: Schema) -> None:
+        """Refuse settings that do not fit the columns."""
+
+    def _check_settings(self, y: Any) -> None:
+        """Refuse settings that fit no table."""
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def _counted(self, X: Any, y: Any, weight: Any, known: Counted | None) -> Counted:
+        """The bins of one table alone; ``known`` if its columns must be those of the fit."""
+        self._check_settings(y)
+        opened = Intake.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)
+        table = opened if known is None else opened.against(known.schema, type(self).__name__)
+        schema = table.schema(self.kinds, "skip", ())
+        roles = table.source.roles if self._labelled else replace(table.source.roles, label=None)
+        self._check(schema)
+        empty = Counted.empty(schema, self._statistic(schema), roles)
+        counted: Counted = table.engine.reduce(table.rows(False), [*schema.names, *roles.names], empty)
+        check_rows(counted)
+        return counted.canonical()
+
+    @staticmethod
+    def _statistic(schema: Schema) -> Callable[[int], Product]:
+        return lambda groups: Product(
+            {"classes": Tables.empty([()], groups), "bins": Bins.empty(schema.numeric, groups)}, groups
+        )
+
+    def _with(self, other: Counted, combine: Callable[[Counted, Counted], Counted]) -> Counted:
+        schema = self.counted_.schema.unify(other.schema)
+        empty = self._statistic(schema)
+        return combine(self.counted_.conform(schema, empty), other.conform(schema, empty)).canonical()
+
+    def _adopt(self, counted: Counted) -> Self:
+        schema, bins = counted.schema, counted.statistic["bins"]
+        assert isinstance(bins, Bins)
+        self._read(schema, bins)
+        self.counted_ = counted
+        self.n_features_in_ = len(schema.names)
+        if schema.named:
+            self.feature_names_in_: Array = np.array(schema.names, dtype=object)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        for name in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, name, True)
+        tags.target_tags.required = self._labelled
+        return tags

@@ -1,0 +1,140 @@
+"""Factored: a density that is a product of tables over few columns each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Bounded
+from bayeskit.statistics.sliced import Slices
+from bayeskit.structures.conditional import FRONT, strides
+
+
+@dataclass(frozen=True)
+class FactorDensity(Bounded):
+    """Logarithms by cell and class of every table, one table after the other."""
+
+    slices: Slices
+    members: tuple[tuple[int, ...], ...]  # the columns of each table
+    sizes: tuple[int, ...]  # levels of each column
+    offset: Int  # (tables + 1,)
+    table: Float  # (cells, K)
+    strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it leans on nothing
+    normalised: bool = True
+    by_set: bool = False  # whether weights belong to tables, however many; else every column has a table, the one
+    # whose last member it is, and its weight
+    scale: float = 1.0  # how much every table counts while it has no weight of its own
+    additive: ClassVar[bool] = False
+
+    @classmethod
+    def of(
+        cls,
+        slices: Slices,
+        members: Sequence[tuple[int, ...]],
+        sizes: Sequence[int],
+        tables: Sequence[Float],
+        classes: int,
+        strengths: Sequence[float],
+    ) -> Self:
+        """From tables (levels + 2 ..., K)."""
+        flat = [table.reshape(-1, classes) for table in tables]
+        offset = np.cumsum([0, *map(len, flat)], dtype=np.int64)
+        whole = np.concatenate([np.empty((0, classes)), *flat])
+        return cls(slices, tuple(members), tuple(sizes), offset, whole, tuple(strengths))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.slices.columns
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What weights belong to."""
+        return tuple(" x ".join(self.parts[j] for j in m) for m in self.members) if self.by_set else self.parts
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
+
+    @property
+    def arcs(self) -> tuple[tuple[int, ...], ...]:
+        """The parents in each table: all its columns but the last."""
+        return tuple(columns[:-1] for columns in self.members)
+
+    @cached_property
+    def _places(self) -> tuple[Code, Code, Code]:
+        """Of each table its last column, the others filled up with -1, and how far apart their levels lie in it."""
+        most = max(map(len, self.arcs), default=0)
+        parents, steps = np.full((2, len(self.members), most), -1, dtype=np.int32)
+        for t, columns in enumerate(self.members):
+            parents[t, : len(columns) - 1] = columns[:-1]
+            steps[t, : len(columns) - 1] = strides([self.sizes[i] for i in columns])[:-1]
+        return np.array([columns[-1] for columns in self.members], dtype=np.int32), parents, steps
+
+    def _cells(self, codes: Code, which: slice = slice(None)) -> Code:
+        """The cell of every row in some tables, from -2 on as the core has it: (tables, rows)."""
+        last, parents, steps = (of[which] for of in self._places)
+        out = np.empty((len(last), codes.shape[1]), dtype=np.int32)
+        _core.cells(codes, last, parents, steps, out)
+        return out
+
+    def add(self, block: Block, out: Float, own: bool = False) -> None:
+        refuse(own)
+        self.look_up(self.slices.codes(block), out)
+
+    def look_up(self, codes: Code, out: Float) -> None:
+        """Add the logarithms of all tables, from codes (columns, rows)."""
+        every = np.arange(len(self.members), dtype=np.int32)
+        _core.lookup(self._cells(codes), every, self.offset[:-1], self._scaled, out)
+
+    @cached_property
+    def _scaled(self) -> Float:
+        return self.table if self.scale == 1 else self.table * self.scale
+
+    def factors(self, block: Block) -> Float:
+        """What each table says by itself, before any weight: (n, tables, K)."""
+        codes = self.slices.codes(block)
+        return np.stack([self._factor(codes, t, self.table) for t in range(len(self.members))], axis=1)
+
+    def weighted(self, weight: Float) -> FactorDensity:
+        """The same with the logarithms of each table multiplied: (tables,)."""
+        each = np.repeat(weight, np.diff(self.offset))
+        return replace(self, table=self.table * each[:, None], normalised=False, scale=1.0)
+
+    def _factor(self, codes: Code, t: int, table: Float) -> Float:
+        found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
+        return found
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        """What each column adds when revealed, in schema order, in all tables it is in."""
+        refuse(own)
+        codes = self.slices.codes(block)
+        out = np.zeros((block.rows, len(self.parts), self.table.shape[1]))
+        for t, members in enumerate(self.members):
+            seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
+            for i in sorted(members):
+                seen[i] = codes[i]
+                after = self._factor(seen, t, self._scaled)
+                out[:, i] += after - before
+                before = after
+        return out
+
+    def named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each column that a table foretells, and its parents there."""
+        for *parents, last in () if self.by_set else self.members:
+            yield self.parts[last], tuple(self.parts[p] for p in parents)
+
+
+def refuse(own: bool) -> None:
+    """Leave-one-out is no algebra here."""
+    if own:
+        raise InputError(
+            "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
+        )

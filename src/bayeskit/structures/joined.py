@@ -1,0 +1,144 @@
+"""Joined: what small sets of columns, each taken as one, tell of the class; all together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from math import prod
+from numbers import Integral
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.schema import KINDS
+from bayeskit.errors import InputError
+from bayeskit.likelihood import Context
+from bayeskit.statistics.bins import Bins
+from bayeskit.statistics.sliced import Sliced
+from bayeskit.statistics.tables import Tables
+from bayeskit.structures.conditional import FRONT
+from bayeskit.structures.discrete import MDLP, Discrete
+from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.leaning import Filled, strengths_of
+
+WIDTH = 12  # columns that sets are made of
+CELLS = 1 << 15  # of one set and all classes: a quarter of a megabyte
+SURE = 0.5  # pseudo-rows of each class in its share
+
+Set = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Joined(Discrete):
+    """log p(x | c) = sum over sets S of columns of log P(c | x_S)/P(c), divided by how many sets a column is in.
+
+    Sets are every column alone, and of the sets of 2 to ``n`` columns the ``most`` that tell more of the class than any
+    smaller set within them, by the score of rows that are each foretold by the others. They are made of the 12 columns
+    that tell most by themselves. P(c | x_S) leans on P(c) with the pseudo-rows that leave-one-out finds best: a
+    combination never seen says nothing. Without one of its values, a set is the smaller set of the others.
+
+    The rows are read once for the cuts, once for the columns, once for all sets tried and once for those kept, which
+    are then part of the model, as cuts are.
+    """
+
+    cuts: str = MDLP
+    n: int = 3
+    most: int = 100
+    tried: tuple[Set, ...] | None = field(default=None, repr=False)  # those to choose from, once known
+    sets: tuple[Set, ...] | None = field(default=None, repr=False)  # those kept, single columns first, once known
+
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+    leave_one_out: ClassVar[bool] = False  # labels chose the sets
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value, least, largest in (("n", self.n, 1, 4), ("sets", self.most, 0, 10_000)):
+            if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= largest:
+                raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
+
+    def first(self) -> Self:
+        return replace(super().first(), tried=None, sets=None)
+
+    def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
+        joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
+        return {"levels": [(name,) for name in columns], "sets": joined}
+
+    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+        """What to count next, now that this has been counted; None if nothing is left."""
+        if isinstance(statistic, Bins):
+            return self.cut(statistic)
+        if self.sets is not None:
+            return None
+        levels = statistic["levels"]
+        alone = dict(zip(levels.tables, _gains(levels), strict=True))
+        if self.tried is None:
+            return replace(self, tried=self._able(alone, levels.sizes, statistic.groups))
+        told = alone | dict(zip(self.tried, _gains(statistic["sets"]), strict=True))
+        more = {some: told[some] - max(0.0, *(told.get(s, 0.0) for s in _within(some))) for some in self.tried}
+        return replace(self, tried=(), sets=(*alone, *sorted(more, key=lambda some: -more[some])[: self.most]))
+
+    def _able(self, alone: Mapping[Set, float], sizes: Mapping[str, int], classes: int) -> tuple[Set, ...]:
+        """The sets of the columns that tell most, but those of many cells."""
+        several = [some for some in alone if sizes[some[0]] > 1]
+        best = set(sorted(several, key=lambda some: -alone[some])[:WIDTH])
+        columns = [some[0] for some in several if some in best]
+        made = (some for size in range(2, self.n + 1) for some in combinations(columns, size))
+        return tuple(some for some in made if classes * prod(sizes[name] for name in some) <= CELLS)
+
+    def fit(self, statistic: Sliced, context: Context) -> FactorDensity:
+        names = statistic.slices.columns
+        place = {name: j for j, name in enumerate(names)}
+        kept = self.sets or ()
+        counted: dict[Set, Float] = {}
+        for tables in (statistic["levels"], statistic["sets"]):
+            counted |= dict(zip(tables.tables, tables.counts(range(len(tables.tables))), strict=True))
+        counts = [counted[some] for some in kept]
+        strengths, _ = _leaning(counts)
+        logs = [_evidence(table, strength) for table, strength in zip(counts, strengths.tolist(), strict=True)]
+        members = [tuple(place[name] for name in some) for some in kept]
+        sizes = [statistic["levels"].sizes[name] for name in names]
+        density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
+        copies = sum(map(len, kept)) / max(len({name for some in kept for name in some}), 1)
+        return replace(density, normalised=False, by_set=True, scale=1 / max(copies, 1.0))
+
+
+def _within(some: Set) -> Sequence[Set]:
+    """The sets of one column less."""
+    return list(combinations(some, len(some) - 1))
+
+
+def _gains(tables: Tables) -> list[float]:
+    """Nats by which each set foretells the classes of the rows better than their shares do, each row by the others."""
+    _, gains = _leaning(list(tables.counts(range(len(tables.tables)))))
+    found: list[float] = gains.tolist()
+    return found
+
+
+def _leaning(counts: Sequence[Float]) -> tuple[Float, Float]:
+    """From counts (K, ...): by how many pseudo-rows P(c | x_S) leans on P(c), and what it gains over P(c): (sets,)."""
+    cells = Filled.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
+    shares = np.concatenate([np.empty(0), *(_share(table) for table in counts)])[cells.margin]
+    lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
+    return lean.strength, lean.score - cells.scored(shares[None])[0]
+
+
+def _share(counts: Float) -> Float:
+    """P(c) among the rows of a table: (K,)."""
+    of_class = counts.reshape(len(counts), -1).sum(axis=1)
+    out: Float = (of_class + SURE) / (of_class.sum() + SURE * len(of_class))
+    return out
+
+
+def _evidence(counts: Float, strength: float) -> Float:
+    """log P(c | x_S)/P(c) with a place in front of each axis for holes, which are summed out: (levels + 2 ..., K)."""
+    share, whole = _share(counts), counts
+    for axis in range(1, counts.ndim):
+        hole = whole.sum(axis=axis, keepdims=True)
+        whole = np.concatenate([*[hole] * FRONT, whole], axis=axis)
+    whole = np.moveaxis(whole, 0, -1)
+    logs: Float = np.log((whole / share + strength) / (whole.sum(axis=-1, keepdims=True) + strength))
+    logs[(slice(FRONT),) * (logs.ndim - 1)] = 0.0  # nothing is known, but for rounding
+    logs[..., counts.reshape(len(counts), -1).sum(axis=1) == 0] = 0.0  # nothing is known of a class without rows
+    return logs
