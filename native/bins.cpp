@@ -303,6 +303,8 @@ Array<int64_t, 1> find_bins(Input<double, 1> values, Input<int64_t, 1> value_off
     return out.array;
 }
 
+constexpr size_t FEW_EDGES = 24, PLACE_TILE = 512;  // so few are compared one after the other, many rows at a time
+
 // How many edges lie below each value (all of them for a NaN): halving without a branch, as values come in any order.
 Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Input<double, 1> edges) {
     size_t n = x.shape(0), count = edges.shape(0);
@@ -310,6 +312,15 @@ Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> 
     const double *edge = edges.data(), *value = x.data();
     int64_t stride = x.stride(0);
     nb::gil_scoped_release free;
+    if (count <= FEW_EDGES && stride == 1) {
+        for (size_t from = 0; from < n; from += PLACE_TILE) {
+            size_t to = std::min(n, from + PLACE_TILE);
+            for (size_t e = 0; e < count; ++e)
+                for (size_t i = from; i < to; ++i) out.data[i] += edge[e] < value[i];
+            for (size_t i = from; i < to; ++i) out.data[i] = value[i] != value[i] ? int64_t(count) : out.data[i];
+        }
+        return out.array;
+    }
     for (size_t i = 0; i < n; ++i) {
         double v = value[int64_t(i) * stride];
         const double *at = edge;

@@ -64,3 +64,14 @@ def test_what_has_no_answer():
     assert np.isnan(_core.log(np.array([np.nan, -1.0]))).all()
     assert _core.log(np.array([0.0, 1.0])).tolist() == [-np.inf, 0.0]
     assert np.isnan(_core.sin(np.array([np.nan, 9.0]))).all()
+
+
+@pytest.mark.parametrize("edges", [0, 1, 5, 24, 25, 60])
+@pytest.mark.parametrize("rows", [0, 1, 511, 513, 2000])
+def test_places_among_edges_are_those_of_searchsorted(rows, edges):
+    rng = np.random.default_rng(rows + edges)
+    edge, x = np.sort(rng.normal(size=edges)), rng.normal(size=rows)
+    x[::7], x[1::11], x[2::13], x[3::17] = np.nan, np.inf, -np.inf, edge[0] if edges else 0.0
+    expected = np.where(np.isnan(x), edges, np.searchsorted(edge, x, side="left"))
+    assert _core.place(x, edge).tolist() == expected.tolist()
+    assert _core.place(np.column_stack([x, x])[:, 1], edge).tolist() == expected.tolist()

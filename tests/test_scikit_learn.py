@@ -66,7 +66,7 @@ ESTIMATORS = [
 ]
 
 
-CROSS_FITTED = [bk.AJE(), bk.KDB(weights="fitted"), bk.NaiveBayes(weights="fitted"), bk.AutoBayes(max_candidates=3)]
+CROSS_FITTED = [bk.AJE(), bk.KDB(weights="fitted"), bk.NaiveBayes(weights="fitted"), bk.AutoBayes(fast=True)]
 FOLDS = "weights come from rows foretold by the others, and copies of a row may be dealt to different folds"
 SHUFFLED = {f"check_sample_weight_equivalence_on_{kind}_data": FOLDS for kind in ("dense", "sparse")}
 

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-import bayeskit
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.errors import InputError, MergeError
+from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
@@ -28,15 +28,14 @@ from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
-from bayeskit.estimators.sample import Sample, names_in, taken, without
-from bayeskit.estimators.views import View
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.model import Model
 from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
-from bayeskit.record import Read, doubts
+from bayeskit.record import doubts
 from bayeskit.statistics import blas
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
@@ -112,7 +111,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = taken(rows, known)
+            asked = Shown.of(self.encoder_, taken(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
             pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
@@ -156,10 +155,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
-        members = []
+        members, shown = [], Shown.of(self.encoder_, X)
         for member in self.members_:
             changed = copy(member.classifier)
-            change(changed, member.asked(self.encoder_, X))
+            change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
         encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
         change(encoder, X)
@@ -216,11 +215,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
         check_is_fitted(self, "encoder_")
-        rows = 1 if self.members_ else len(self.encoder_.predict_log_proba(X))  # without members, the prior of each
-        score: Float = np.zeros((rows, 1))
-        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            score = score + weight * self._said(member, X)
-        out: Float = log_softmax(score + self._base(prior), axis=1)
+        if not self.members_:  # the prior of each
+            return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
+        scores = [
+            sum(w * self._said(m, some) for m, w in zip(self.members_, self.pool_.weight, strict=True))
+            for some in Shown.of(self.encoder_, X).portions()
+        ]
+        out: Float = log_softmax(np.concatenate(scores) + self._base(prior), axis=1)
         return out
 
     def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
@@ -232,16 +233,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
-    def _said(self, member: Member, X: Any) -> Float:
+    def _said(self, member: Member, shown: Shown) -> Float:
         """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(self._asked(member, X))
+        logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self._own_prior, self._weights.sum())
-
-    def _asked(self, member: Member, X: Any) -> Any:
-        """The table as a member takes it; a target that stands beside the features is left out."""
-        target = self.encoder_.model_.schema.target
-        beside = target is not None and target in names_in(X)
-        return member.asked(self.encoder_, without(X, [str(target)]) if beside else X)
 
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
@@ -256,10 +251,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base = self._base(prior).copy()
+        base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            said = self._said(member, X)
-            found = member.classifier.explain(self._asked(member, X))
+            said = self._said(member, shown)
+            found = member.classifier.explain(shown.through(member.view))
             pieces = np.maximum(found.terms, -1e6)
             owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
             for j, name in enumerate(owners):
@@ -314,7 +309,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         shift = float(base[pair[0]] - base[pair[1]])
         backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
         link = Link(backed.odds, backed.voice)
-        return replace(plain, link=link, explain=lambda rows: member.classifier.explain(self._asked(member, rows)))
+        return replace(
+            plain, link=link, explain=lambda rows: member.classifier.explain(Shown.of(self.encoder_, rows).X)
+        )
 
     @property
     def _weights(self) -> Float:
@@ -349,42 +346,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
         settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
-        parts = {"encoder": _kept(self.encoder_)}
-        parts |= {f"member {i}": _kept(m.classifier) for i, m in enumerate(self.members_)}
-        views = [None if m.view is None else m.view.described() for m in self.members_]
-        numbers = {f"pool.{n}": getattr(self.pool_, n) for n in ("weight", "bias", "gain", "curvature")}
-        for i, view in enumerate(m.view for m in self.members_):
-            numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
-        notes = {
-            "names": [m.name for m in self.members_],
-            "views": views,
-            "roll": [
-                [n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in self.roll_.lines
-            ],
-            "rows": self.roll_.rows,
-        }
-        Bundle(type(self).__name__, settings, parts, notes, numbers).save(path)
+        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
 
     @classmethod
     def restored(cls, path: Any) -> Self:
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            notes, numbers = bundle.notes, bundle.numbers
-            made = {name: revived(*part) for name, part in bundle.parts.items()}
-            members = []
-            for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
-                mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
-                members.append(Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine)))
-            pool = Pool(*(numbers[f"pool.{n}"] for n in ("weight", "bias", "gain", "curvature")))
-            lines = [
-                Line._make([n, *(np.nan if v is None else float(v) for v in values), why])
-                for n, *values, why in notes["roll"]
-            ]
-            roll = Roll(tuple(lines), int(notes["rows"]))
-            if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
-                raise ModelFileError("its members do not fit its weights")
-            return cls(**bundle.settings)._adopt(made["encoder"], tuple(members), pool, roll)
+            return cls(**bundle.settings)._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
@@ -394,21 +363,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         for name in ("allow_nan", "string", "categorical", "sparse"):
             setattr(tags.input_tags, name, True)
         return tags
-
-
-def _kept(classifier: BayesClassifier) -> Read:
-    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
-    return classifier.model_, type(classifier).__name__, settings
-
-
-def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
-    """The estimator of a model that was saved."""
-    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
-        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
-    made = kind(**settings)
-    made._adopt(model)
-    return made
 
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:

@@ -75,10 +75,6 @@ class Member:
         same = self.view.described() == other.view.described()
         return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    def asked(self, encoder: BayesClassifier, X: Any) -> Any:
-        """The table as the classifier takes it."""
-        return X if self.view is None else self.view.matrix(encoder, X)
-
 
 @dataclass(frozen=True)
 class Voice:

@@ -12,7 +12,8 @@ from typing import Any
 
 from bayeskit import network_record, record, store
 from bayeskit.errors import InputError, MergeError, ModelFileError
-from bayeskit.estimators.auto import AutoBayes, revived
+from bayeskit.estimators.auto import AutoBayes
+from bayeskit.estimators.bundling import revived
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.journal import Entry

@@ -7,11 +7,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.encode import Roles
@@ -21,10 +20,10 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.roll import Line
 from bayeskit.estimators.sample import Sample, without
 from bayeskit.estimators.unseen import Plan
-from bayeskit.estimators.views import View
-from bayeskit.frame import kind_of
+from bayeskit.estimators.views import PORTION, View, opened
 from bayeskit.model import Model
 from bayeskit.pool import evidence, smoothed_prior
+from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows
 JUDGED = 16_000  # rows candidates are judged on; all rows are learned in the end
@@ -122,14 +121,24 @@ class Hearing:
             if EVERY in known:
                 made._adopt(made._likewise(known[EVERY]))
                 return made
-            whole = self.sample if view is None else self._numbers(self.sample, view)
-            made._adopt(made._learned(*whole.take(np.flatnonzero(whole.rows.counted)), classes, held=held))
+            made._adopt(self._whole(made, view, held))
             known[EVERY] = made.model_
             return made
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return list(voices(candidate, seen, view, every, known, held))
+
+    def _whole(self, made: BayesClassifier, view: View | None, held: Naive | None) -> Model:
+        """The model of all rows; a view is made of some at a time."""
+        rows, classes = np.flatnonzero(self.sample.rows.counted), tuple(self.sample.rows.classes.tolist())
+        if view is None:
+            return made._learned(*self.sample.take(rows), classes, held=held)
+        parts = []
+        for some in np.array_split(rows, -(-len(rows) // PORTION)):
+            X, y, weight = self.sample.take(some)
+            parts.append(made._learned(view.matrix(self.encoder, X), y, weight, classes))
+        return reduce(Model.merge, parts)
 
     def _viewed(self, name: str) -> tuple[View, Plan]:
         """A view made of the rows that are judged, and their plan in it."""
@@ -146,8 +155,8 @@ class Hearing:
 
 def _opened(sample: Sample) -> Sample:
     """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
-    rows = sample.intake(None).source.rows
-    if not isinstance(rows, pa.Table) or kind_of(sample.X) == "pyarrow":
+    rows = opened(sample.X, sample.intake(None).source.rows)
+    if rows is sample.X:
         return sample
     features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
     return replace(sample, X=features, roles=Roles(), beside={})

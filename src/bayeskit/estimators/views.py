@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.sample import names_in, without
+from bayeskit.frame import kind_of
 from bayeskit.record import key_of
 from bayeskit.scale import Scale
 
 KNOTS = 256  # of the map from values to normal scores
+PORTION = 1 << 14  # rows of a view that are made at a time
+GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A numeric column on a scale, without holes."""
+    """A numeric column on a scale, without holes, in whole grains: products of few digits are cheap to add exactly."""
 
     name: str
     scale: Scale
@@ -31,7 +37,9 @@ class Filled:
     flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
-        return np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
+        score = np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
+        out: Float = np.floor(score * GRAINS + 0.5) / GRAINS
+        return out
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,45 @@ class View:
             told = np.where(some < 0, NOWHERE, some)[:, None]
             np.equal(block.codes[place[name]], told, out=out[i : i + len(some)], casting="unsafe")
             i += len(some)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as the members of a pool see it: its columns opened once, and each view made once."""
+
+    encoder: BayesClassifier
+    X: Any
+    _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, encoder: BayesClassifier, X: Any) -> Shown:
+        """Of features; a target that stands beside them is left out."""
+        target = encoder.model_.schema.target
+        rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
+        return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+
+    def portions(self) -> Iterator[Shown]:
+        """Some rows at a time, where views of all of them would take much memory."""
+        rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
+        sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
+        if rows <= PORTION or not (isinstance(self.X, pa.Table | np.ndarray) or getattr(self.X, "format", "") == "csr"):
+            yield self
+            return
+        for start in range(0, rows, PORTION):
+            yield Shown(self.encoder, sliced(start, PORTION))
+
+    def through(self, view: View | None) -> Any:
+        """The table itself, or what a view makes of it."""
+        if view is None:
+            return self.X
+        if id(view) not in self._seen:
+            self._seen[id(view)] = view, view.matrix(self.encoder, self.X)
+        return self._seen[id(view)][1]
+
+
+def opened(X: Any, rows: Any) -> Any:
+    """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
+    return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:

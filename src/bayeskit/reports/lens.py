@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, key
-from bayeskit.estimators.views import View
+from bayeskit.estimators.views import GRAINS, Filled, View
 from bayeskit.reports.packed import Store
 from bayeskit.reports.question import Question
 
@@ -45,21 +45,18 @@ class Plain:
 
 @dataclass(frozen=True)
 class Knots:
-    """A number through knots, straight between them; a missing one has a place of its own."""
+    """A number through knots, straight between them, in whole grains; a missing one has a place of its own."""
 
     of: int
-    values: Float  # (q,)
-    scores: Float  # (q,)
-    hole: float
+    filled: Filled
 
     def at(self, read: Float) -> Float:
-        gone = np.isnan(read)
-        out: Float = np.where(gone, self.hole, np.interp(np.where(gone, 0.0, read), self.values, self.scores))
-        return out
+        return self.filled.of(read)
 
     def json(self, store: Store) -> dict[str, Any]:
-        ends = {"values": store.exact(self.values), "scores": store.exact(self.scores)}
-        return {"form": "knots", "of": self.of, "hole": self.hole, **ends}
+        scale = self.filled.scale
+        ends = {"values": store.exact(scale.values), "scores": store.exact(scale.scores)}
+        return {"form": "knots", "of": self.of, "hole": self.filled.hole, "grains": GRAINS, **ends}
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class Lens:
         facets: list[Facet] = []
         for filled in view.scales:
             q = place[filled.name]
-            facets.append(Knots(q, filled.scale.values, filled.scale.scores, filled.hole))
+            facets.append(Knots(q, filled))
             if filled.flagged:
                 facets.append(Is(q, -1))
         for name, told in view.levels:

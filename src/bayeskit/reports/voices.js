@@ -108,12 +108,13 @@ function voicesOf(program, unpacked, values) {
     plain(f, value) { return value === null ? NaN : f.codes ? f.codes[value] : value; },
     is(f, value) { return (value === null ? -1 : questions[f.of].levels ? value : 0.5) === f.place ? 1 : 0; },
     knots(f, value) {
-      if (value === null) return f.hole;
+      const grained = (score) => Math.floor(score * f.grains + 0.5) / f.grains;
+      if (value === null) return grained(f.hole);
       const x = unpacked[f.values], y = unpacked[f.scores], last = x.length - 1;
-      if (value <= x[0]) return y[0];
-      if (value >= x[last]) return y[last];
+      if (value <= x[0]) return grained(y[0]);
+      if (value >= x[last]) return grained(y[last]);
       const i = place(x, value) - (x[place(x, value)] === value ? 0 : 1);
-      return ((y[i + 1] - y[i]) / (x[i + 1] - x[i])) * (value - x[i]) + y[i];
+      return grained(((y[i + 1] - y[i]) / (x[i + 1] - x[i])) * (value - x[i]) + y[i]);
     },
   };
   const facet = (f) => facets[f.form](f, hidden(f.of) ? null : values[f.of]);
