@@ -24,6 +24,8 @@ def compared(rng: np.random.Generator, rows: int, columns: int, asked: int) -> N
     name = f"{rows:,} x {columns}"
     duel(f"{name}: fit", lambda: ours.fit(X, y), lambda: theirs.fit(X, y), 1, 3)
     duel(f"{name}: predict_proba of {asked:,}", lambda: ours.predict_proba(Q), lambda: theirs.predict_proba(Q), 1, 3)
+    both = f"{name}: fit and predict_proba of {asked:,}"
+    duel(both, lambda: ours.fit(X, y).predict_proba(Q), lambda: theirs.fit(X, y).predict_proba(Q), 1, 2)
     assert np.abs(ours.predict_proba(Q[:2000]) - theirs.predict_proba(Q[:2000])).max() < 1e-12
 
 

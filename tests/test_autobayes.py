@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -245,3 +246,48 @@ def test_a_pool_that_keeps_nobody_gives_the_prior() -> None:
         auto.nomogram("a")
     with pytest.raises(bk.errors.InputError):
         auto.predict_proba(X[[]])
+
+
+def test_interactions_of_three_columns_are_found() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (1600, 6))
+    y = X[:, :3].sum(axis=1) % 2
+    table = pd.DataFrame(X).astype(str).add_prefix("c")
+    model = bk.AutoBayes(max_candidates=7).fit(table[:1000], y[:1000])
+    assert model.members_[0].name == "sets of up to three columns, weighted"
+    assert log_loss(y[1000:], model.predict_proba(table[1000:])) < 0.05
+
+
+@pytest.mark.parametrize("kind", ["frame", "matrix", "sparse"])
+def test_many_rows_are_asked_some_at_a_time_and_it_does_not_show(kind, monkeypatch) -> None:
+    table, y = mixed(500)
+    X = {
+        "frame": table,
+        "matrix": table[["x", "amount"]].to_numpy(),
+        "sparse": csr_matrix(table[["amount"]].to_numpy()),
+    }[kind]
+    model = bk.AutoBayes().fit(X, y)
+    assert any(m.view for m in model.members_)
+    whole, terms = model.predict_log_proba(X), model.explain(X).terms
+    monkeypatch.setattr("bayeskit.estimators.views.PORTION", 64)
+    np.testing.assert_allclose(model.predict_log_proba(X), whole, rtol=1e-12)
+    np.testing.assert_array_equal(model.explain(X).terms, terms)
+
+
+def test_members_learn_views_of_some_rows_at_a_time_and_it_does_not_show(monkeypatch) -> None:
+    table, y = mixed(500)
+    whole = bk.AutoBayes().fit(table, y)
+    monkeypatch.setattr("bayeskit.estimators.hearing.PORTION", 100)
+    parts = bk.AutoBayes().fit(table, y)
+    assert [m.classifier.model_.digest for m in parts.members_] == [m.classifier.model_.digest for m in whole.members_]
+
+
+def test_members_that_see_the_same_share_a_view_also_after_loading(tmp_path) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = bk.AutoBayes().fit(X, y)
+    model.save(tmp_path / "m.bayes")
+    back = bk.load(tmp_path / "m.bayes")
+    for fitted in (model, back):
+        seeing = [m for m in fitted.members_ if m.view is not None]
+        assert len(seeing) > 1
+        assert [a.view is b.view for a in seeing for b in seeing] == [a.sees_like(b) for a in seeing for b in seeing]

@@ -161,3 +161,20 @@ def test_mutual_information_leaves_noise_out():
     X = np.column_stack([y + rng.normal(0, 0.3, 600), rng.normal(0, 100, (600, 8))])
     plain, scaled = bk.KNNBayes().fit(X[:400], y[:400]), bk.KNNBayes(scale="mutual_information").fit(X[:400], y[:400])
     assert scaled.score(X[400:], y[400:]) > 0.9 > 0.7 > plain.score(X[400:], y[400:])
+
+
+@pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.parametrize("weighting", ["uniform", "epanechnikov"])
+def test_smaller_numbers_of_neighbours_after_one_search_are_those_of_searches_of_their_own(weighting, ties):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, (150, 2)).astype(float) if ties else rng.normal(size=(150, 3))
+    y, w, sizes = rng.integers(0, 3, 150), rng.choice([0.5, 1.0, 2.0], 150), (1, 5, 15, 40)
+    asked = np.vstack([X[:8], rng.normal(size=(12, X.shape[1]))])
+    wide = bk.KNNBayes(k=40, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w)
+    (density,) = wide.model_.density.densities
+    blocks = wide._steps(wide._asked(asked), None, lambda model, block, *_: block)
+    found = np.concatenate([density.several(block, sizes) for block in blocks]) + wide.model_.log_prior()
+    for i, k in enumerate(sizes):
+        alone = bk.KNNBayes(k=k, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w).predict_log_proba(asked)
+        posterior = found[:, i] - np.logaddexp.reduce(found[:, i], axis=1, keepdims=True)
+        np.testing.assert_allclose(posterior, alone, atol=1e-12)

@@ -142,6 +142,8 @@ class Hearing:
 
     def _viewed(self, name: str) -> tuple[View, Plan]:
         """A view made of the rows that are judged, and their plan in it."""
+        if name == "indicators" and not self.encoder.model_.schema.coded:
+            name = "scores"  # there is nothing to indicate
         if name not in self._views:
             judged = self.plan.sample
             view = View.of(self.encoder, judged.features, name != "numbers", name == "indicators")
