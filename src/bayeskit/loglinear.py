@@ -15,7 +15,7 @@ from bayeskit.arrays import Array, Float, Int
 LEAST = -40.0  # log-odds a single piece may count against a class while weights are fitted
 STEPS = 60  # of Newton's method, or of L-BFGS
 WIDE = 400  # pieces above which second derivatives cost more than they save
-CLOSE = 1e-8  # share of the loss that is left to gain where Newton's method ends
+CLOSE = 1e-7  # share of the loss that is left to gain where Newton's method ends
 HALVINGS = 40  # of a step
 FAST = 0.5  # of what a step promised to gain, the next may promise, while second derivatives are not looked up again
 

@@ -26,7 +26,7 @@ from bayeskit.pool import evidence, smoothed_prior
 from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows
-JUDGED = 16_000  # rows candidates are judged on; all rows are learned in the end
+JUDGED = 14_000  # rows candidates are judged on; all rows are learned in the end
 SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 
 

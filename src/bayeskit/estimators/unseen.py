@@ -24,7 +24,7 @@ FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
 DRAWN = 100_000  # rows of a file among which they are
 FEW = 100  # rows below which folds are drawn several times
-PLENTY = 15_000  # rows above which one model, of the rows that are not tested, foretells all that are
+PLENTY = 12_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
 
@@ -40,7 +40,7 @@ class Plan:
     def of(cls, sample: Sample, rng: np.random.Generator, folds: int = FOLDS, most: int = ROWS) -> Plan:
         """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times.
 
-        Above 15,000 rows some are held out: all parts are then foretold by one model of the others.
+        Above 12,000 rows some are held out: all parts are then foretold by one model of the others.
         """
         rows = sample.rows
         counted = np.flatnonzero(rows.counted)

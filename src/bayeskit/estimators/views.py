@@ -21,7 +21,7 @@ from bayeskit.record import key_of
 from bayeskit.scale import Scale
 
 KNOTS = 256  # of the map from values to normal scores
-PORTION = 1 << 14  # rows of a view that are made at a time
+PORTION = 1 << 15  # rows of a view that are made at a time
 GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
 LEVELS = 64  # levels of a column that get a number each; the rarer ones share none
