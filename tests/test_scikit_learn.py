@@ -35,6 +35,7 @@ MODELS = {
     "student": bk.NaiveBayes(families=Gaussian(predictive=True)),
     "kinds": bk.NaiveBayes(kinds="quantitative", prior="uniform"),
     "unseen, smoothing": bk.NaiveBayes(unseen="smooth", smoothing=MEstimate(2)),
+    "back-off": bk.NaiveBayes(backoff=1.0),
     "missing is a level": bk.NaiveBayes(missing="level"),
     "threads": bk.NaiveBayes(n_jobs=2),
     "full": bk.FullBayes(),

@@ -73,7 +73,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     wanted = pooled.terms(alone, own=True)[:, 0, 0]
     assert whole[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
     # and their score is that of the backed-off density
-    backed = BackedOff(density, weights).terms(rows, own=True)[every, 0, LABEL]
+    backed = BackedOff(density, weights[None]).terms(rows, own=True)[every, 0, LABEL]
     told = Foretold.of(bins, [family])
     if not told.allowed[0, 0]:
         return  # too few zeros for a mass of their own

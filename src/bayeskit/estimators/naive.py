@@ -18,7 +18,9 @@ from bayeskit.families.poisson import Poisson
 from bayeskit.likelihood import shown
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
+from bayeskit.structures.backoff import Backed
 from bayeskit.structures.choice import Choice, LevelChoice
+from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
 
 # what "auto" tries for numbers, fewest parameters first
@@ -40,7 +42,9 @@ class NaiveBayes(BayesClassifier):
     "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a number or one of
     ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have their own;
     ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a hole says
-    nothing) or "level" (a hole is a value of its own), for all or by column.
+    nothing) or "level" (a hole is a value of its own), for all or by column; ``backoff`` mixes so many pseudo-rows of
+    the density of all classes into that of each class, in columns of numbers ("auto" has one in any case), so that a
+    value far from a class speaks against it with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -58,6 +62,7 @@ class NaiveBayes(BayesClassifier):
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        backoff: float = 0.0,
         weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -67,6 +72,7 @@ class NaiveBayes(BayesClassifier):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.backoff = backoff
         self.weights = weights
         self.n_jobs = n_jobs
 
@@ -78,7 +84,7 @@ class NaiveBayes(BayesClassifier):
         named, general = self._wanted(schema)
         if isinstance(schema.columns, Alike) and not named:
             like, families = self._column(schema.columns.like, None, general)
-            if general != AUTO and general is not None and general not in families:
+            if general != AUTO and general is not None and general not in _plain(families):
                 raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
             schema = replace(schema, columns=replace(schema.columns, like=like))
             return Naive.alike(families, schema), schema
@@ -89,7 +95,7 @@ class NaiveBayes(BayesClassifier):
         if (
             general != AUTO
             and general is not None
-            and not any(general in owned for owned in family_of.values())
+            and not any(general in _plain(owned) for owned in family_of.values())
             and family_of
         ):
             raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
@@ -100,10 +106,14 @@ class NaiveBayes(BayesClassifier):
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
+        name = "" if chosen is None else shown(chosen)
+        if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
+            chosen = Backed(chosen, positive("backoff", self.backoff))
+            name += f", backed off by {chosen.rows:g} rows"
         families = [] if chosen is None else [chosen]
         if column.kind not in CODED and column.missing == "level":
             families.append(Categorical(self.smoothing))
-        return replace(column, family="" if chosen is None else shown(chosen), why_family=why), families
+        return replace(column, family=name, why_family=why), families
 
     def _wanted(self, schema: Schema) -> tuple[dict[str, Any], Any]:
         """Families by column, and the one for the others."""
@@ -163,6 +173,11 @@ class NaiveBayes(BayesClassifier):
         if column.kind == "count":
             return Poisson(1.0 if alpha is None else alpha)
         return Gaussian() if column.kind in NUMERIC else None
+
+
+def _plain(owned: Sequence[Any]) -> list[Any]:
+    """Families as they were given."""
+    return [family.family if isinstance(family, Backed) else family for family in owned]
 
 
 def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
-from bayeskit.likelihood import Axis, Limit, LogDensity
+from bayeskit.data.schema import NUMERIC, Column
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Wrapped:
         return getattr(self.density, "axes", {})
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        out += self.terms(block, own)[:, 0]
+        out += self.terms(block, own).sum(axis=1)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         raise NotImplementedError
@@ -45,33 +48,58 @@ class Wrapped:
 
 @dataclass(frozen=True)
 class BackedOff(Wrapped):
-    """p(x | c) = (n_c f_c(x) + f(x)) / (n_c + 1): one pseudo-row of the pooled density f = sum over c of n_c f_c / n.
+    """p(x | c) = (n_c f_c(x) + r f(x)) / (n_c + r): r pseudo-rows of the pooled density f = sum over c of n_c f_c / n.
 
-    A value far from all a class has had then counts against it by log(n_c + 1) at most, as often as columns say so.
+    A value far from all a class has had then speaks against it, beside all rows together, by log(n_c / r + 1) at most.
     """
 
-    weights: Float  # (K,) of the values the column has in each class
+    weights: Float  # (parts, K) of the values each column has in each class
+    rows: float = 1.0
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        terms = self.density.terms(block, own)
-        weights = np.broadcast_to(self.weights, (block.rows, len(self.weights)))
+        terms, r = self.density.terms(block, own), self.rows
+        weights = np.broadcast_to(self.weights, (block.rows, *self.weights.shape))
         if own:
             row, group, mass = block.own()
             weights = weights.copy()
-            weights[row, group] = np.maximum(weights[row, group] - mass, 0.0)
+            weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
         with np.errstate(divide="ignore"):
-            share = np.log(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
-            pooled = np.logaddexp.reduce(terms[:, 0] + share, axis=1, keepdims=True)
-            own_part = terms[:, 0] + np.log(weights) - np.log1p(weights)
-            backed = np.logaddexp(own_part, pooled - np.log1p(weights))
-        silent = (terms[:, 0] == 0).all(axis=1, keepdims=True)  # a missing value says nothing
-        return np.where(silent, 0.0, backed)[:, None]
+            share = np.log(weights / np.maximum(weights.sum(axis=2, keepdims=True), 1e-300))
+            pooled = np.logaddexp.reduce(terms + share, axis=2, keepdims=True)
+            whole = np.log(weights + r)
+            backed = np.logaddexp(terms + np.log(weights) - whole, pooled + np.log(r) - whole)
+        silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
+        return np.where(silent, 0.0, backed)
 
     def reach(self, block: Block, own: bool = False) -> Float:
         return self.density.reach(block, own)
 
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         return self.density.limit(block, unit, own)
+
+
+@dataclass(frozen=True)
+class Backed:
+    """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
+
+    family: Any
+    rows: float
+
+    kinds: ClassVar[tuple[str, ...]] = NUMERIC
+
+    @property
+    def leave_one_out(self) -> bool:
+        return bool(getattr(self.family, "leave_one_out", True))
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Any:
+        return self.family.statistic(columns, n_groups)
+
+    def fit(self, statistic: Any, context: Context) -> BackedOff:
+        density = self.family.fit(statistic, context)
+        present: dict[str, Float] = {}
+        for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
+            present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
+        return BackedOff(density, np.array([present[name] for name in density.parts]), self.rows)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Numbers:
         if shared:
             together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
             return Pooled(_fitted(family, together, self.weights.sum(keepdims=True)), self.classes)
-        return BackedOff(_fitted(family, self.rows, self.weights), self.column.weights.sum(axis=1))
+        return BackedOff(_fitted(family, self.rows, self.weights), self.column.weights.sum(axis=1)[None])
 
     def refusal(self, family: Any) -> str:
         """Why a family cannot have such values."""
