@@ -231,7 +231,7 @@ bool kernel_terms(const Sample &s, Terms &out) {
     for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit - base);
     Numbers sums(m), near(m);
     EvenGrid grid(s);
-    for (size_t k = 0, e = 0; k <= s.classes; ++k) {
+    for (size_t k = 0; k <= s.classes; ++k) {
         const double *w = &s.mass[k * m];
         Hill &made = hills[k];
         made.precision = 1 / width[k];
@@ -245,12 +245,14 @@ bool kernel_terms(const Sample &s, Terms &out) {
                                  at.data(), int64_t(m), sums.data(), near.data()));
         double constant = std::log(made.precision) - LOG_ROOT_2PI + shift, whole = std::log(total);
         double rest = std::log(std::max(total - 1, 1e-300));
-        size_t first = e;
-        Numbers own;
-        for (size_t c = 0; c < m; ++c) {
-            double least = std::max(DIM * near[c], FAINT * total);
-            if (sums[c] < least) sums[c] = -1;
-            if (w[c] > 0) own.push_back(sums[c] - 1 < std::max(least, DIM * sums[c]) ? -1 : sums[c] - 1), ++e;
+        auto least = [&](size_t c) { return std::max(DIM * near[c], FAINT * total); };
+        for (size_t c = 0; c < m; ++c) sums[c] = sums[c] < least(c) ? -1 : sums[c];
+        size_t first = s.begin[k];
+        Numbers own(s.begin[k + 1] - first);
+        for (size_t i = 0; i < own.size(); ++i) {
+            size_t c = size_t(s.cell[first + i]);
+            double left = sums[c] - 1;
+            own[i] = left < std::max(least(c), DIM * sums[c]) ? -1 : left;
         }
         auto logs = [&](const Numbers &from, double *to, double by, auto anew) {
             Numbers safe = from;
