@@ -93,6 +93,7 @@ void bind_nearest(nb::module_ &);
 void bind_networks(nb::module_ &);
 void bind_products(nb::module_ &);
 void bind_selection(nb::module_ &);
-void bind_shapes(nb::module_ &);
+void bind_hills(nb::module_ &);
+void bind_histogram(nb::module_ &);
 void bind_texts(nb::module_ &);
 void bind_whiten(nb::module_ &);

@@ -75,7 +75,8 @@ NB_MODULE(_core, m) {
     bind_networks(m);
     bind_products(m);
     bind_selection(m);
-    bind_shapes(m);
+    bind_hills(m);
+    bind_histogram(m);
     bind_texts(m);
     bind_whiten(m);
 }

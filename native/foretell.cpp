@@ -100,7 +100,8 @@ bool zero_inflated(const Recipe &family, const Sample &s, Terms &out) {
         if (k == s.classes) break;
         double other = std::log((s.total(k) - zeros + a) / all);
         for (size_t c = 0; c < s.cells; ++c)
-            out.others[k * s.cells + c] = c < first ? std::log((zeros + a) / all) : other + inner.others[k * rest.cells + c - first];
+            out.others[k * s.cells + c] =
+                c < first ? std::log((zeros + a) / all) : other + inner.others[k * rest.cells + c - first];
     }
     for (size_t e = 0, i = 0; e < s.group.size(); ++e) {
         size_t k = size_t(s.group[e]);

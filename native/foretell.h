@@ -21,24 +21,27 @@ struct Group {
 class Sample {
 public:
     size_t classes, cells;
-    const double *x;            // (cells,)
-    Numbers mass;               // (classes + 1, cells)
+    const double *x;               // (cells,)
+    Numbers mass;                  // (classes + 1, cells)
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
     std::vector<size_t> begin;     // (classes + 2) the first entry of each group
     size_t entries;                // without those of the whole
 
     // Weights of class k begin at weight + k * step, those of the whole at `pooled`.
     Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells);
-    Sample from(size_t first) const { return Sample(x + first, mass.data() + first, cells, &mass[classes * cells + first], classes, cells - first); }
+    // Without the first cells.
+    Sample from(size_t first) const {
+        return Sample(x + first, mass.data() + first, cells, &mass[classes * cells + first], classes, cells - first);
+    }
 
     double at(size_t k, size_t c) const { return mass[k * cells + c]; }
     double total(size_t k) const { return totals_[k]; }
     const double *totals() const { return totals_.data(); }
     bool ordinary() const;
-    double gap() const;                       // the smallest between values
+    double gap() const;  // the smallest between values
 
-    const Numbers &logs() const;              // of the values, 0 where there is none
-    const std::vector<Group> &moments() const;  // of values, by group
+    const Numbers &logs() const;                // of the values, 0 where there is none
+    const std::vector<Group> &moments() const;  // of the values, by group
     const std::vector<Group> &log_moments() const;
     std::vector<Group> moments_of(const double *v) const;
 

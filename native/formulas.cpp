@@ -69,10 +69,12 @@ template <class Density> bool of_mean(const Sample &s, double alpha, Terms &out,
 
 // e^r - 1 - r, given e^r: by its series where that would cancel.
 inline double below_peak(double r, double exponential) {
-    if (std::fabs(r) >= 0.25) return exponential - 1 - r;
+    constexpr double TERMS[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,       1.0 / 720,
+                                1.0 / 5040,    1.0 / 40320,    1.0 / 362880,    1.0 / 3628800,   1.0 / 39916800,
+                                1.0 / 479001600};
     double sum = 0;
-    for (int n = 13; n >= 3; --n) sum = (1 + sum) * r / n;
-    return (1 + sum) * r * r / 2;
+    for (int n = 10; n >= 0; --n) sum = sum * r + TERMS[n];
+    return std::fabs(r) < 0.25 ? sum * r * r : exponential - 1 - r;
 }
 
 bool gamma_terms(const Sample &s, Terms &out) {

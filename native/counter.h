@@ -1,0 +1,233 @@
+// Counter: the cells of one column while it is counted, and the grid they lie on.
+#pragma once
+#include <algorithm>
+#include <utility>
+#include <vector>
+#include "exact.h"
+#include "kernels.h"
+
+namespace {
+
+constexpr int64_t FINEST = -1074, COARSEST = 1024;  // every double is its own cell; one cell on each side of 0
+constexpr double LARGEST = 1.7976931348623157e308;
+constexpr uint64_t SIGN = uint64_t(1) << 63;
+
+inline double power(int64_t e) {
+    if (e > 1023) return LARGEST;
+    return double_of(e >= -1022 ? uint64_t(e + 1023) << 52 : uint64_t(1) << (e + 1074));
+}
+
+// The right edge of the cell of a finite x: x itself where doubles lie at least 2^e apart, else the next multiple of
+// 2^e, by its bits: the product x * 2^-e might underflow. Beyond the largest double the edge is that.
+inline double edge_of(double x, int64_t e) {
+    uint64_t b = bits_of(x), size = b & ~SIGN, sign = b & SIGN;
+    int64_t field = int64_t(size >> 52), shift = e - ((field ? field : 1) - 1075);
+    if (shift > 52) return sign || !size ? 0.0 : power(e);
+    uint64_t low = (uint64_t(1) << (shift < 0 ? 0 : shift)) - 1;
+    size = (size + (sign ? 0 : low)) & ~low;  // up, or toward zero
+    if (size >= uint64_t(2047) << 52) return LARGEST;
+    return double_of(size ? size | sign : 0);
+}
+
+// Whether ascending cells have at most budget distinct edges once they are coarsened to e.
+bool fits(const std::vector<double> &cells, int64_t e, int64_t budget) {
+    int64_t found = 0;
+    double last = 0;
+    for (double c : cells) {
+        double edge = edge_of(c, e);
+        if ((!found || edge != last) && ++found > budget) return false;
+        last = edge;
+    }
+    return true;
+}
+
+// The smallest exponent from e on with at most budget cells: two steps on where cells of a grid have become twice as many,
+// else near the one at which an even grid over them all has so many.
+int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
+    if (int64_t(cells.size()) <= budget) return e;
+    int64_t bad = e, good = COARSEST, stride = 1;
+    double range = cells.back() / double(budget) - cells.front() / double(budget);
+    int64_t guess = e > FINEST ? e + 2 : int64_t(bits_of(range) >> 52) - 1023;
+    auto bounded = [&](int64_t at) { return std::clamp(at, bad + 1, std::max(good - 1, bad + 1)); };
+    for (int64_t at = bounded(guess); good - bad > 1; stride *= 2) {
+        if (fits(cells, at, budget)) {
+            good = at;
+            at = bounded(at - stride);
+        } else {
+            bad = at;
+            if (good < COARSEST) break;  // both sides are found
+            at = bounded(at + stride);
+        }
+    }
+    while (good - bad > 1) {
+        int64_t middle = bad + (good - bad) / 2;
+        (fits(cells, middle, budget) ? good : bad) = middle;
+    }
+    return good;
+}
+
+// Numbers with their identities in ascending order, digit by digit; most digits are the same in all and passed over.
+using Named = std::pair<double, int32_t>;
+
+void sort_named(std::vector<Named> &cells) {
+    constexpr size_t DIGITS = 8, VALUES = 256, FEW = 64;
+    if (cells.size() < FEW) {
+        std::sort(cells.begin(), cells.end());
+        return;
+    }
+    auto key = [](double x) {  // in the order of the numbers
+        uint64_t b = bits_of(x);
+        return b & SIGN ? ~b : b | SIGN;
+    };
+    std::vector<Named> spare(cells.size());
+    uint32_t count[DIGITS][VALUES] = {};
+    for (const Named &c : cells) {
+        uint64_t k = key(c.first);
+        for (size_t d = 0; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    }
+    for (size_t d = 0; d < DIGITS; ++d) {
+        uint32_t *n = count[d], at = 0;
+        if (n[key(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
+        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
+        for (const Named &c : cells) spare[n[key(c.first) >> 8 * d & 255]++] = c;
+        cells.swap(spare);
+    }
+}
+
+// Cells of one column while it is counted. Identities are given in order of arrival and never taken back; a cell that
+// is coarsened away points to the one that took it. Where the cells lie close together their number leads straight to
+// them (near); others are found by hashing.
+struct Counter {
+    int64_t e, budget, bits = 6;
+    size_t groups;                // whose rows are tallied
+    std::vector<uint64_t> key;    // bits of the edge; a NaN where the slot is free
+    std::vector<int32_t> slot;    // the identity
+    std::vector<double> edge;     // by identity
+    std::vector<int32_t> next;    // by identity: the cell that took it, or itself
+    std::vector<int32_t> tally;   // by identity and group
+    int64_t first = 0, hashed = 0;  // the first identity of this exponent; cells that are not near
+    std::vector<int32_t> near;    // identities of the cells low, low + 1, ... of the grid
+    double scale = 0, low = 0, high = 0;
+    static constexpr uint64_t FREE = ~uint64_t(0);
+    static constexpr int64_t NEAR = 1 << 16;
+
+    // With cells that are known, ascending.
+    Counter(int64_t e, int64_t budget, int64_t rows, size_t groups, const double *from, const double *to)
+        : e(e), budget(budget), groups(groups) {
+        while (int64_t(1) << bits < 2 * std::min(rows + (to - from), 2 * budget)) ++bits;
+        for (; from < to; ++from) fresh(edge_of(*from, e));
+        lay();
+    }
+
+    int64_t live() const { return int64_t(edge.size()) - first; }
+    CellGrid grid() const { return {scale, low, high, near.data()}; }
+    bool on_grid(double cell) const { return cell * scale > low && cell * scale <= high; }
+
+    // Finds room for the cells of this exponent.
+    void lay() {
+        scale = low = high = 0;
+        hashed = 0;
+        near.assign(1, UNKNOWN);
+        if (e <= 900 && e >= -900 && live()) {
+            scale = power(-e);
+            auto ends = std::minmax_element(edge.begin() + first, edge.end());
+            double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / 2 + 64;
+            if (to - from < NEAR / 2) {
+                low = double(int64_t(from - half)), high = low + double(int64_t(2 * half + to - from));
+                near.assign(size_t(high - low) + 1, UNKNOWN);
+            }
+        }
+        if (!key.empty() || low == high) clear();
+        for (size_t id = size_t(first); id < edge.size(); ++id) put(int32_t(id));
+    }
+
+    void clear() {
+        key.assign(size_t(1) << bits, FREE);
+        slot.assign(size_t(1) << bits, 0);
+    }
+    inline size_t place(uint64_t k) const {
+        size_t at = size_t((k * 0x9e3779b97f4a7c15ull) >> (64 - bits)), mask = (size_t(1) << bits) - 1;
+        while (key[at] != k && key[at] != FREE) at = (at + 1) & mask;
+        return at;
+    }
+    int32_t fresh(double cell) {
+        int32_t id = int32_t(edge.size());
+        edge.push_back(cell);
+        next.push_back(id);
+        tally.resize(tally.size() + groups);
+        return id;
+    }
+    // Where a cell will be found.
+    void put(int32_t id) {
+        double cell = edge[size_t(id)];
+        if (on_grid(cell)) {
+            near[size_t(cell * scale - low)] = id;
+            return;
+        }
+        if (key.empty()) clear();
+        if (2 * ++hashed >= int64_t(1) << bits) rehash();
+        size_t at = place(bits_of(cell));
+        key[at] = bits_of(cell);
+        slot[at] = id;
+    }
+    void rehash() {
+        bits += 2;
+        hashed = 0;
+        clear();
+        for (size_t id = size_t(first); id < edge.size(); ++id)
+            if (!on_grid(edge[id])) put(int32_t(id));
+    }
+    int32_t search(double x) {
+        double cell = edge_of(x, e);
+        if (on_grid(cell)) {
+            int32_t id = near[size_t(cell * scale - low)];
+            if (id != UNKNOWN) return id;
+        } else if (hashed) {
+            size_t at = place(bits_of(cell));
+            if (key[at] != FREE) return slot[at];
+        }
+        int32_t id = fresh(cell);
+        put(id);
+        // Twice the budget may gather before the cells are coarsened, so that this happens seldom.
+        if (live() > 2 * budget) coarsen();
+        return id;
+    }
+    // The cells of this exponent in ascending order.
+    std::vector<Named> sorted() const {
+        std::vector<Named> cells;
+        if (!hashed && int64_t(near.size()) < 16 * live()) {
+            for (int32_t id : near)
+                if (id != UNKNOWN) cells.emplace_back(edge[size_t(id)], id);
+            return cells;
+        }
+        for (size_t id = size_t(first); id < edge.size(); ++id) cells.emplace_back(edge[id], int32_t(id));
+        if (!std::is_sorted(cells.begin(), cells.end())) sort_named(cells);
+        return cells;
+    }
+    void coarsen() {
+        std::vector<Named> old = sorted();
+        std::vector<double> cells;
+        for (const Named &c : old) cells.push_back(c.first);
+        e = fitting(cells, e, budget);
+        first = int64_t(edge.size());
+        for (const Named &c : old) {
+            double cell = edge_of(c.first, e);
+            next[size_t(c.second)] = live() && edge.back() == cell ? int32_t(edge.size()) - 1 : fresh(cell);
+        }
+        lay();
+    }
+    // Ends counting: edges in order, and for every identity its place among them.
+    std::vector<double> finish(std::vector<int32_t> &rank) {
+        if (live() > budget) coarsen();
+        rank.resize(edge.size());
+        std::vector<double> cells;
+        for (const Named &c : sorted()) {
+            rank[size_t(c.second)] = int32_t(cells.size());
+            cells.push_back(c.first);
+        }
+        for (size_t i = size_t(first); i--;) rank[i] = rank[size_t(next[i])];
+        return cells;
+    }
+};
+
+}  // namespace
