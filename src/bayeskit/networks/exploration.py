@@ -17,6 +17,7 @@ from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, i
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
 ROUNDS = 6  # of filling holes and searching
+SHAKEN = 2  # nodes that lose their arcs when a graph is shaken
 TURNINGS = 8  # times an equivalent graph is tried from a peak
 
 
@@ -25,13 +26,15 @@ class Exploration:
     """A search by name: "hill-climb", "tabu", "k2" (in the order of the nodes) or "chow-liu" (from the first node on).
 
     From a peak, hill climbing climbs on from equivalent graphs; each of ``restarts`` climbs again from the start, with
-    ties between equivalent steps broken at random. Tabu search does the same, and goes on from the highest peak, also
-    downhill, without undoing its last steps.
+    ties between equivalent steps broken at random; and ``shakes`` times two nodes of the best graph lose their arcs,
+    and it climbs on from there. Tabu search does the same, and goes on from the highest peak, also downhill, without
+    undoing its last steps.
     """
 
     search: str = "hill-climb"
     restarts: int = 1
     random_state: int | None = 0
+    shakes: int = 0
 
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:
@@ -70,6 +73,12 @@ class Exploration:
                     here, left = (score, arcs, here[2] + steps), TURNINGS
             if here[0] > top:
                 top, best, path = here
+        for _ in range(self.shakes if start is None else 0):
+            climb = climb.moved(best.copy())
+            climb.isolate(rng.choice(len(best), min(SHAKEN, len(best)), replace=False))
+            score, arcs, steps = climbed(climb)
+            if score > top + TOLERANCE * abs(top):
+                top, best, path = score, arcs, path + steps
         if self.search == "tabu":
             score, arcs, steps = climbed(climb.moved(best.copy()), PATIENCE)
             if score > top:

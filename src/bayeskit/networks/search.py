@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.errors import NetworkError
 from bayeskit.networks.score import Scores
 
@@ -130,6 +130,13 @@ class Climb:
         self.path.append(step)
         if self.callback is not None:
             self.callback(step)
+
+    def isolate(self, nodes: Int) -> None:
+        """Drop all arcs of some nodes, but those required."""
+        touched = np.zeros_like(self.arcs)
+        touched[nodes] = touched[:, nodes] = True
+        for child, parent in np.argwhere(self.arcs & touched & ~self.limits.required).tolist():
+            self.take(DROP, child, parent)
 
     def climb(self, patience: int = 0, memory: int = 0) -> Bool:
         """The best arcs met: uphill to a peak, then ``patience`` steps on without undoing the last ``memory`` ones."""
