@@ -399,6 +399,13 @@ def test_report_writes_a_page(run: Any, here: Path) -> None:
     assert 'id="program"' in page
 
 
+def test_report_leaves_learned_rows_out_when_asked_to(run: Any, here: Path) -> None:
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "knn", "--set", "metric=gower", "-q")
+    assert run(*words, "-o", "with.html")[0] == run(*words, "--no-rows", "-o", "without.html")[0] == 0
+    assert "rows=False" in (here / "without.html").read_text(encoding="utf-8")
+    assert (here / "without.html").stat().st_size < (here / "with.html").stat().st_size
+
+
 def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> None:
     words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "--set", "max_candidates=2")
     told = json.loads(run(*words, "--method", "holdout", "--sample", "150", "--json")[1])

@@ -135,6 +135,12 @@ def report(
     model: ModelName = "auto",
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
+        ),
+    ] = True,
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.
 
@@ -142,8 +148,12 @@ def report(
     there are more (--sample). Models with statistics, as --model naive, read files of any size.
     """
     check_place(output)
+
+    def written(found: Any) -> None:
+        bk.report(found, output, title, rows=embed)
+
     with notes(say) as told:
-        found = _evaluated(model, target, rows, judging, settings, say, lambda found: bk.report(found, output, title))
+        found = _evaluated(model, target, rows, judging, settings, say, written)
     say.answer(f"{found}\n\nwritten to {output}", {**_measures(found), "path": str(output), "notes": told})
 
 

@@ -36,7 +36,7 @@ def measures(evaluation: Evaluation) -> Section:
             f'<dd class="ends">95 %: {ends}</dd><dd class="fine">{meaning}</dd></div>'
         )
     head = (
-        f"<p>{text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
+        f"<p>Judged by {text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
         f"Every figure is of rows the model had not learned.</p>"
     )
     every = evaluation.frame("pyarrow").to_pylist()
