@@ -267,6 +267,10 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
     require(size.shape(0) == groups && (!scale || scale->shape(0) == groups), "one number for each group");
     Owned<double, 1> sums({groups});
     nb::gil_scoped_release free;
+    if (width == 1) {  // one column alone says nothing, whatever two logarithms of one number are rounded to
+        std::fill(out.data(), out.data() + groups, 0.0);
+        return sums.array;
+    }
     constexpr size_t STRETCH = 512;
     Magnitude m;
     std::vector<int64_t> work, whole(STRETCH * length), other(length + 1);  // one limb more, where sums may carry
@@ -309,7 +313,7 @@ Array<double, 1> complement(Input<int64_t, 3> limbs, int64_t low, double smoothi
             double *to = out.data() + (from + j) * groups, top = -INFINITE;
             for (size_t g = 0; g < groups; ++g) {
                 double log = line[g * n + j], by = scale ? scale->data()[g] : 1.0;
-                to[g] = !scale ? -log : by ? log / by : 0.0;  // one column alone says nothing
+                to[g] = !scale ? -log : by ? log / by : 0.0;
                 top = std::max(top, to[g]);
             }
             for (size_t g = 0; g < groups; ++g) to[g] -= top;
