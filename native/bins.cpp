@@ -64,6 +64,21 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
         nb::gil_scoped_release free;
         for (size_t j = 0; j < d; ++j)
             counters.emplace_back(exponent.data()[j], budget, rows, codes ? 0 : n_groups, known.begin(j), known.end(j));
+        // Of a column without cells, some rows in between tell how coarse the grid must be.
+        if (int64_t some = 2 * budget; rows > some) {
+            std::vector<Named> values;
+            for (size_t j = 0; j < d; ++j) {
+                if (counters[j].live()) continue;
+                values.clear();
+                for (int64_t k = 0; k < some; ++k) {
+                    int64_t i = rows / some * k;
+                    double x;
+                    __builtin_memcpy(&x, (const char *) c.address[j] + i * c.stride[j], 8);
+                    if (groups.data()[i] >= 0 && (!w || w[i] > 0) && x - x == 0) values.emplace_back(x + 0.0, 0);
+                }
+                counters[j].foresee(values);
+            }
+        }
         // Some rows of all columns at a time: those of a matrix then come from memory once.
         for (int64_t from = 0; from < rows; from += CELL_TILE)
             for (size_t j = 0; j < d; ++j) {

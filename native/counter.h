@@ -119,6 +119,21 @@ struct Counter {
         lay();
     }
 
+    // The exponent that some of the values need, all need too: with it their cells are laid out at once.
+    void foresee(std::vector<Named> &values) {
+        sort_named(values);
+        std::vector<double> cells;
+        for (const Named &v : values)
+            if (cells.empty() || cells.back() != v.first) cells.push_back(v.first);
+        if (int64_t(cells.size()) <= budget) return;
+        e = fitting(cells, e, budget);
+        for (double x : cells) {
+            double cell = edge_of(x, e);
+            if (edge.empty() || edge.back() != cell) fresh(cell);
+        }
+        lay();
+    }
+
     int64_t live() const { return int64_t(edge.size()) - first; }
     CellGrid grid() const { return {scale, low, high, near.data()}; }
     bool on_grid(double cell) const { return cell * scale > low && cell * scale <= high; }
