@@ -114,11 +114,17 @@ def _shown(
     some = x[:SAMPLE].T if isinstance(x, np.ndarray) else [values[:SAMPLE] for values in x]
     ordered = np.sort(np.array(some), axis=1)
     first = np.hstack([np.ones((len(ordered), 1), dtype=bool), ordered[:, 1:] != ordered[:, :-1]])
-    out = list(levels)
+    out, known = list(levels), dict[bytes, Levels]()  # many columns show the same
     for j, column in enumerate(columns):
         if not out[j]:
-            found = tuple((family, value) for value in ordered[j, first[j]].tolist())
-            out[j], _ = joined(out[j], Levels.shared(found), column)
+            values = ordered[j, first[j]]
+            found = known.get(values.tobytes())
+            if found is None:
+                shared = Levels.shared(tuple((family, value) for value in values.tolist()))
+                found = known[values.tobytes()] = joined(Levels(), shared, column)[0]
+            elif column.order is not None:
+                _ordered(found, column)
+            out[j] = found
     return out
 
 
