@@ -92,28 +92,29 @@ class Evidence:
         """
         k, j = self.terms.shape[1:]
         start = np.concatenate([np.broadcast_to(toward, j), np.zeros(k)])
-        return self.drawn(start, np.diag(np.repeat([strength, bias_strength], [j, k])), near)
+        return self.drawn(start, np.repeat([strength, bias_strength], [j, k]), near)
 
     def drawn(self, start: Float, pull: Float, near: tuple[Float, Float] | None = None) -> tuple[Float, Float]:
         """Weights >= 0 and biases of the least loss + (both - start)' pull (both - start) / 2.
 
-        ``near`` is a point to begin at, and about how the loss bends there.
+        ``pull`` may be a diagonal. ``near`` is a point to begin at, and about how the loss bends there.
         """
         k, j = self.terms.shape[1:]
 
         def objective(both: Float) -> tuple[float, Float]:
             loss, by_weight, by_bias = self._slope(both[:j], both[j:])
             gap = both - start
-            slope = pull @ gap
+            slope = pull @ gap if pull.ndim == 2 else pull * gap
             return loss + float(gap @ slope) / 2, np.concatenate([by_weight, by_bias]) + slope
 
-        begin, bend = (start, None) if near is None else (near[0], near[1] + pull)
         if j > WIDE:
             bounds = [(0.0, None)] * j + [(None, None)] * k
-            found = minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+            found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
             return found.x[:j], found.x[j:]
+        whole = pull if pull.ndim == 2 else np.diag(pull)
+        begin, bend = (start, None) if near is None else (near[0], near[1] + whole)
         low = np.repeat([0.0, -np.inf], [j, k])
-        best = descended(objective, lambda both: self.curvature(both[:j], both[j:]) + pull, begin, low, bend)
+        best = descended(objective, lambda both: self.curvature(both[:j], both[j:]) + whole, begin, low, bend)
         return best[:j], best[j:]
 
     def curvature(self, weight: Float, bias: Float) -> Float:

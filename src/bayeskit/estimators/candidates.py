@@ -17,13 +17,14 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
-from bayeskit.loglinear import Evidence
+from bayeskit.loglinear import WIDE, Evidence
 from bayeskit.model import Model
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 
 DEEP = 700  # rows from which columns are joined by threes, and have four parents
-WIDE = 150  # columns up to which pairs of columns are counted
+PAIRED = 150  # columns up to which pairs of columns are counted
+BROAD = 1000  # columns up to which covariances are counted
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
@@ -113,11 +114,13 @@ def voices(
     seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())
     tuning = seen.fitted(common, TOWARD, BIAS)
-    found, bend, logs = np.concatenate(tuning), seen.curvature(*tuning), np.empty(base.shape)
+    found, logs = np.concatenate(tuning), np.empty(base.shape)
+    bend = seen.curvature(*tuning) if len(tuning[0]) <= WIDE else None
     for part in np.unique(plan.part):
         test = plan.part == part
         rest = ~np.isin(plan.rows, plan.rows[test])
-        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, (found, rest.mean() * bend))
+        near = None if bend is None else (found, rest.mean() * bend)
+        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, near)
         logs[test] = seen.at(test).log_posterior(weight, bias)
     name = f"{candidate.name}, weighted"
 
@@ -137,7 +140,8 @@ def _by_size(
     def asked(model: Model, block: Block, *_: Any) -> Float:
         (density,) = model.density.densities
         logs: Float = density.several(block, candidate.sizes)  # type: ignore[attr-defined]
-        return log_softmax(logs + model.log_prior(), axis=2)
+        out: Float = log_softmax(logs + model.log_prior(), axis=2)
+        return out
 
     found = [step for m, X in plan.models(candidate.make(), known) for step in m._steps(m._asked(X), None, asked)]
     for i, k in enumerate(candidate.sizes):
@@ -213,7 +217,7 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
 
 
 def _narrow(facts: Facts) -> str:
-    return f"more than {WIDE} columns have too many pairs" if facts.columns > WIDE else ""
+    return f"more than {PAIRED} columns have too many pairs" if facts.columns > PAIRED else ""
 
 
 def _cuts_matter(facts: Facts) -> str:
@@ -229,11 +233,15 @@ def _shallow(facts: Facts) -> str:
 
 
 def _some_numbers(facts: Facts) -> str:
-    return "" if facts.numeric else "there are no numeric columns"
+    return _narrow_enough(facts) or ("" if facts.numeric else "there are no numeric columns")
 
 
 def _some_levels(facts: Facts) -> str:
-    return "" if facts.coded else "there are no levels to indicate"
+    return _narrow_enough(facts) or ("" if facts.coded else "there are no levels to indicate")
+
+
+def _narrow_enough(facts: Facts) -> str:
+    return f"more than {BROAD:,} columns have too many covariances" if facts.columns > BROAD else ""
 
 
 def _holes(facts: Facts) -> str:
