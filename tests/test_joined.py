@@ -145,7 +145,9 @@ def test_descent_stops_at_a_bound_and_starts_outside_of_it():
         return np.diag([np.exp(x[0]), 12 * x[1] ** 2 + 1e-9])
 
     found = descended(objective, curvature, np.array([-3.0, 2.0]), np.array([-1.0, 0.0]))
-    assert found == pytest.approx([-1.0, 0.25 ** (1 / 3)], abs=1e-3)
+    least = np.array([-1.0, 0.25 ** (1 / 3)])
+    assert objective(found)[0] <= objective(least)[0] + 1e-7  # what is left to gain when it ends
+    assert found[0] == -1.0
 
 
 def test_files_are_weighed_too(tmp_path):

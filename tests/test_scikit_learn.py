@@ -67,7 +67,7 @@ ESTIMATORS = [
 ]
 
 
-CROSS_FITTED = [bk.AJE(), bk.KDB(weights="fitted"), bk.NaiveBayes(weights="fitted"), bk.AutoBayes(fast=True)]
+CROSS_FITTED = [bk.AJE(), bk.NaiveBayes(weights="fitted"), bk.AutoBayes(fast=True)]  # the last is one weighted KDB
 FOLDS = "weights come from rows foretold by the others, and copies of a row may be dealt to different folds"
 SHUFFLED = {f"check_sample_weight_equivalence_on_{kind}_data": FOLDS for kind in ("dense", "sparse")}
 
