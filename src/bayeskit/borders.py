@@ -19,7 +19,7 @@ def ascending(cuts: Sequence[float], where: str) -> tuple[float, ...]:
     """Cuts as given from outside; refused unless they are finite numbers in ascending order."""
     try:
         found = tuple(float(c) for c in cuts)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{where}: cuts are numbers") from error
     if not found or not all(np.isfinite(found)) or any(a >= b for a, b in pairwise(found)):
         raise InputError(f"{where}: give at least one cut, all finite and in ascending order")

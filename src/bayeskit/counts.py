@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from bayeskit.data.block import Block
 from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError
 from bayeskit.likelihood import VAST, Limit
+from bayeskit.settings import keep, whole
+from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
@@ -139,18 +141,19 @@ class Left:
         return out
 
 
+def grouped(family: Any, zero: bool) -> None:
+    """Check the settings of a family over a group of columns; without a smoothing it takes the classifier's."""
+    if family.smoothing is not None:
+        pseudo_rows(family, zero)
+    group = whole(family.group)
+    if group is None:
+        raise InputError(f"{type(family).__name__}(group={family.group!r}): give a whole number")
+    keep(family, group=group)
+
+
 def alpha_of(smoothing: float | None) -> float:
     """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
     return 1.0 if smoothing is None else smoothing
-
-
-def check_smoothing(smoothing: float | None, family: str, zero: bool) -> None:
-    if smoothing is None:
-        return
-    number = isinstance(smoothing, int | float) and not isinstance(smoothing, bool) and np.isfinite(smoothing)
-    if not number or smoothing < 0 or (smoothing == 0 and not zero):
-        least = "of at least 0" if zero else "above 0"
-        raise InputError(f"{family}(smoothing={smoothing!r}): give a finite number {least}")
 
 
 def log_table(sums: ExactSum, smoothing: float, size: Float) -> Float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
+from bayeskit.settings import keep, number
 
 
 @dataclass(frozen=True)
@@ -257,29 +258,32 @@ class AddM(Smoothing):
         return out
 
 
-def smoothing(given: float | Smoothing) -> Smoothing:
+def smoothing(given: Any) -> Smoothing:
     """A number is Laplace's alpha; 0 is none.
 
     >>> smoothing(0), smoothing(0.5)
     (NoSmoothing(), Laplace(alpha=0.5))
     """
-    if isinstance(given, Real) and not isinstance(given, bool | np.bool_):
-        return NoSmoothing() if given == 0 else Laplace(float(given))
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return NoSmoothing() if given == 0 else Laplace(given)
     if not hasattr(given, "probabilities"):
         raise InputError(f"smoothing={given!r}: give a number, or one of bayeskit.smoothing")
-    return given  # type: ignore[return-value]
+    rule: Smoothing = given
+    return rule
 
 
-def pseudo_rows(family: Any) -> None:
-    """Check the ``smoothing`` of a family of numbers: a weight of pseudo-rows."""
-    given = family.smoothing
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < np.inf:
-        raise InputError(f"{type(family).__name__}(smoothing={given!r}): give a finite number of at least 0")
-    object.__setattr__(family, "smoothing", float(given))
+def pseudo_rows(family: Any, zero: bool = True) -> None:
+    """Check the ``smoothing`` of a family of numbers: a weight of pseudo-rows, of none only if ``zero`` says so."""
+    given = number(family.smoothing)
+    if given is None or given < 0 or (given == 0 and not zero):
+        least = "of at least 0" if zero else "above 0"
+        raise InputError(f"{type(family).__name__}(smoothing={family.smoothing!r}): give a finite number {least}")
+    keep(family, smoothing=given)
 
 
 def _positive(what: str, value: float) -> float:
     """The value as a plain number: settings are compared and saved by what they print."""
-    if not (np.isfinite(value) and value > 0):
-        raise InputError(f"{what} = {value}: it must be a finite number above 0")
-    return float(value)
+    plain = number(value)
+    if plain is None or not plain > 0:
+        raise InputError(f"{what} = {value!r}: it must be a finite number above 0")
+    return plain

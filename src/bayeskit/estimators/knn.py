@@ -78,9 +78,7 @@ class KNNBayes(BayesClassifier):
         seed = self.random_state
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**63:
             raise InputError(f"random_state={seed!r}: give a whole number of at least 0")
-        likelihood = Neighbours(
-            self.k, self.metric, self.scale, self.weights, float(self.pseudo), self.max_rows, int(seed)
-        )
+        likelihood = Neighbours(self.k, self.metric, self.scale, self.weights, self.pseudo, self.max_rows, int(seed))
         if self.metric != "gower" and schema.coded:
             column = schema[schema.coded[0]]
             what = 'has missing="level"' if column.numeric else f"is {column.kind} ({column.why})"

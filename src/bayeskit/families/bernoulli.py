@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table
+from bayeskit.counts import Counts, Left, alpha_of, grouped, log_table
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
@@ -40,7 +40,7 @@ class Bernoulli:
     sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_smoothing(self.smoothing, "Bernoulli", False)
+        grouped(self, zero=False)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups, presence=True)

@@ -12,6 +12,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
 from bayeskit.errors import InputError
 from bayeskit.parametric import Parametric, Views
+from bayeskit.settings import keep, number
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.special import LOG_2PI, deviance, stirling
 
@@ -35,8 +36,10 @@ class Binomial(Parametric):
 
     def __post_init__(self) -> None:
         pseudo_rows(self)
-        if isinstance(self.trials, bool) or self.trials != int(self.trials) or self.trials < 1:
+        trials = number(self.trials)
+        if trials is None or trials != int(trials) or trials < 1:
             raise InputError(f"Binomial(trials={self.trials!r}): give a whole number of at least 1")
+        keep(self, trials=int(self.trials))
 
     @property
     def support(self) -> Support:

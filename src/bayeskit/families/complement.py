@@ -11,10 +11,11 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, scaled
+from bayeskit.counts import Counts, Left, alpha_of, grouped, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
+from bayeskit.settings import switch
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
@@ -42,7 +43,8 @@ class Complement:
     sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_smoothing(self.smoothing, "Complement", False)
+        grouped(self, zero=False)
+        switch(self, "norm")
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups)

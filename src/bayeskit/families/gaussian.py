@@ -17,6 +17,7 @@ from bayeskit.data.schema import Column
 from bayeskit.foretold import Recipe
 from bayeskit.leaving import Leaving
 from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
+from bayeskit.settings import switch
 from bayeskit.statistics.moments import Moments
 from bayeskit.sums import Sums
 
@@ -41,6 +42,9 @@ class Gaussian:
     predictive: bool = False
 
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+
+    def __post_init__(self) -> None:
+        switch(self, "predictive")
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -19,6 +18,8 @@ from bayeskit.errors import InputError
 from bayeskit.foretold import Recipe
 from bayeskit.leavers import Leavers
 from bayeskit.likelihood import VAST, Axis, Context, Limit
+from bayeskit.settings import keep, whole
+from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
@@ -50,15 +51,15 @@ class Histogram:
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
-        if isinstance(self.bins, Sequence | np.ndarray) and not isinstance(self.bins, str):
-            object.__setattr__(self, "bins", ascending(self.bins, f"Histogram(bins={self.bins!r})"))
-        elif self.bins not in ("auto", "mdlp") and (
-            not isinstance(self.bins, Integral) or isinstance(self.bins, bool) or not 1 <= self.bins <= 10**6
-        ):
-            raise InputError(f"Histogram(bins={self.bins!r}): give a number of cells, the cuts, 'auto' or 'mdlp'")
-        a = self.smoothing
-        if a is not None and not (isinstance(a, Real) and np.isfinite(a) and a >= 0):
-            raise InputError(f"Histogram(smoothing={a!r}): give a number of at least 0, or None for 1 / cells")
+        where, cells = f"Histogram(bins={self.bins!r})", whole(self.bins)
+        if cells is not None and 1 <= cells <= 10**6:
+            keep(self, bins=cells)
+        elif cells is None and not isinstance(self.bins, str) and _many(self.bins):
+            keep(self, bins=ascending(self.bins, where))
+        elif not isinstance(self.bins, str) or self.bins not in ("auto", "mdlp"):
+            raise InputError(f"{where}: give a number of cells, the cuts, 'auto' or 'mdlp'")
+        if self.smoothing is not None:
+            pseudo_rows(self)
 
     @property
     def leave_one_out(self) -> bool:
@@ -287,6 +288,11 @@ class HistogramDensity:
 
     def outside(self, block: Block) -> dict[str, int]:
         return {}
+
+
+def _many(given: Any) -> TypeGuard[Sequence[float]]:
+    """Whether these are several numbers: a list, an array, a column of a frame."""
+    return isinstance(given, Sequence) or hasattr(given, "__array__")
 
 
 def _shift(largest: float) -> int:

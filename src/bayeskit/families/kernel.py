@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from bayeskit.errors import InputError
 from bayeskit.foretold import Recipe
 from bayeskit.likelihood import VAST, Axis, Context, Limit
 from bayeskit.mixture import Around, Curves, Mixture
+from bayeskit.settings import keep, number
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 RULES = ("silverman", "scott", "isj")
@@ -46,13 +46,13 @@ class Kernel:
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
-        h = self.bandwidth
-        if isinstance(h, str):
-            good = h in RULES
-        else:
-            good = isinstance(h, Real) and not isinstance(h, bool | np.bool_) and bool(np.isfinite(h)) and h > 0
-        if not good:
-            raise InputError(f"Kernel(bandwidth={h!r}): give a number above 0, or one of {', '.join(RULES)}")
+        if isinstance(self.bandwidth, str) and self.bandwidth in RULES:
+            return
+        h = number(self.bandwidth)
+        if h is None or not h > 0:
+            told = f"give a number above 0, or one of {', '.join(RULES)}"
+            raise InputError(f"Kernel(bandwidth={self.bandwidth!r}): {told}")
+        keep(self, bandwidth=h)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins:
         return Bins.empty([c.name for c in columns], n_groups)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, grouped, log_table, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -40,7 +40,7 @@ class Multinomial:
     sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_smoothing(self.smoothing, "Multinomial", True)
+        grouped(self, zero=True)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups)

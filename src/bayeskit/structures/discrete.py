@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from bayeskit.borders import Borders, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.settings import number
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 
@@ -65,6 +65,7 @@ class Discrete:
 
 def positive(what: str, value: float) -> float:
     """A setting as a plain number above 0: settings are compared and saved by what they print."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+    plain = number(value)
+    if plain is None or not plain > 0:
         raise InputError(f"{what}={value!r}: give a finite number above 0")
-    return float(value)
+    return plain

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from bayeskit.errors import InputError
 from bayeskit.likelihood import Context, Limit
 from bayeskit.metric import METRICS, SCALES, Metric
 from bayeskit.search import Asked, Near, Search, near
+from bayeskit.settings import keep, number, whole
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -50,11 +50,13 @@ class Neighbours:
         ):
             if value not in known:
                 raise InputError(f"{what}={value!r}: choose one of {', '.join(map(repr, known))}")
-        for what, size in (("k", self.k), ("max_rows", 1 if self.most is None else self.most)):
-            if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
-                raise InputError(f"{what}={size!r}: give a number of rows of at least 1")
-        if not (isinstance(self.pseudo, Real) and np.isfinite(self.pseudo) and self.pseudo >= 0):
+        k, most, pseudo = whole(self.k), whole(self.most), number(self.pseudo)
+        for what, size, given in (("k", k, self.k), ("max_rows", 1 if self.most is None else most, self.most)):
+            if size is None or size < 1:
+                raise InputError(f"{what}={given!r}: give a number of rows of at least 1")
+        if pseudo is None or pseudo < 0:
             raise InputError(f"pseudo={self.pseudo!r}: give a number of pseudo-rows of at least 0")
+        keep(self, k=k, most=most, pseudo=pseudo)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Rows:
         return Rows.empty(columns, n_groups, self.most, self.seed)

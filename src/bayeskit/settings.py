@@ -1,0 +1,48 @@
+"""Settings: numbers given from outside, as the plain numbers by which likelihoods are compared, named and saved."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from bayeskit.errors import InputError
+
+
+def number(value: Any) -> float | None:
+    """A finite number of any type as a double; None if it is none.
+
+    >>> number(np.float32(0.5)), number(True), number("0.5"), number(10**400)
+    (0.5, None, None, None)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        plain = float(value)
+    except OverflowError:
+        return None
+    return plain if np.isfinite(plain) else None
+
+
+def whole(value: Any) -> int | None:
+    """An integer of any type; None if it is none.
+
+    >>> whole(np.int64(20)), whole(20.0), whole(True), whole("20")
+    (20, None, None, None)
+    """
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+def switch(owner: Any, name: str) -> None:
+    """Check a setting that is on or off."""
+    given = getattr(owner, name)
+    if not isinstance(given, bool | np.bool_):
+        raise InputError(f"{type(owner).__name__}({name}={given!r}): give True or False")
+    keep(owner, **{name: bool(given)})
+
+
+def keep(owner: Any, **values: Any) -> None:
+    """Give a frozen value its settings in their plain form."""
+    for name, value in values.items():
+        object.__setattr__(owner, name, value)
