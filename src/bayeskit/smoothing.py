@@ -264,12 +264,12 @@ def smoothing(given: Any) -> Smoothing:
     >>> smoothing(0), smoothing(0.5)
     (NoSmoothing(), Laplace(alpha=0.5))
     """
-    if isinstance(given, Real) and not isinstance(given, bool):
-        return NoSmoothing() if given == 0 else Laplace(given)
-    if not hasattr(given, "probabilities"):
+    if hasattr(given, "probabilities"):
+        rule: Smoothing = given
+        return rule
+    if isinstance(given, bool) or not isinstance(given, Real):
         raise InputError(f"smoothing={given!r}: give a number, or one of bayeskit.smoothing")
-    rule: Smoothing = given
-    return rule
+    return NoSmoothing() if given == 0 else Laplace(_positive("Laplace alpha", given))
 
 
 def pseudo_rows(family: Any, zero: bool = True) -> None:
@@ -281,7 +281,7 @@ def pseudo_rows(family: Any, zero: bool = True) -> None:
     keep(family, smoothing=given)
 
 
-def _positive(what: str, value: float) -> float:
+def _positive(what: str, value: Any) -> float:
     """The value as a plain number: settings are compared and saved by what they print."""
     plain = number(value)
     if plain is None or not plain > 0:
