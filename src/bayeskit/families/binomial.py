@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
@@ -60,5 +60,8 @@ class Binomial(Parametric):
         a, b = np.where(inner, x, 1.0), np.where(inner, y, 1.0)
         tied = stirling(np.array(t)) - stirling(a) - stirling(b) + (np.log(t / a) - np.log(b) - LOG_2PI) / 2
         saddle = tied - deviance(a, t * success) - deviance(b, t * failure)
-        out: Float = np.where(inner, saddle, xlogy(x, success) + xlogy(y, failure))
+        # beside a rate of 1e-15 the other one is 1 with its last digits gone, and they count for each of 1e15 trials
+        hits = np.where(success < failure, xlogy(x, success), xlog1py(x, -failure))
+        misses = np.where(failure < success, xlogy(y, failure), xlog1py(y, -success))
+        out: Float = np.where(inner, saddle, hits + misses)
         return out

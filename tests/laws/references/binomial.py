@@ -11,7 +11,7 @@ from bayeskit.families.binomial import Binomial
 
 from . import supported as s
 
-VARIANTS = [Binomial(12), Binomial(12, smoothing=0), Binomial(1000, smoothing=0.5)]
+VARIANTS = [Binomial(12), Binomial(12, smoothing=0), Binomial(1000, smoothing=0.5), Binomial(10**8)]
 SUPPORT = "counts"
 
 
