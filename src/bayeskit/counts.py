@@ -75,12 +75,22 @@ class Counts:
         sizes = _sizes(x, weights)
         vast = (sizes > VAST) & ~zero
         amount = np.where(vast, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
-        vanishing = -np.log(np.maximum(self.totals.sums.across.rounded(), 1e-300))  # of a / S_c as a -> 0+
-        rest = np.where(vast, 0.0, _times(x, np.where(zero, vanishing, weights)))
+        vanishing = -np.log(np.maximum(self._wholes(block, cells, own), 1e-300))  # of a / S_c as a -> 0+
+        rest = np.where(vast, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
         for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
             np.add.at(out, cells.owner, some)
         return Limit(*parts)
+
+    def _wholes(self, block: Block, cells: Sparse, own: bool) -> Float:
+        """What each class counts in all columns: (n, K)."""
+        across = self.totals.sums.across
+        whole = np.tile(across.rounded(), (block.rows, 1))
+        if own:
+            left = Left(block, cells, self.totals, self.unit)
+            mine = np.flatnonzero(left.group >= 0)
+            whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
+        return whole
 
     def outside(self, block: Block) -> dict[str, int]:
         cells = block.sparse(self.parts)

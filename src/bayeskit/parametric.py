@@ -22,6 +22,7 @@ from bayeskit.statistics.view import View
 from bayeskit.sums import Sums
 
 Views = Mapping[str, Sums]
+FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
 
 
 class Parametric(Protocol):
@@ -110,13 +111,34 @@ class ParametricDensity:
 
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         zeros, vast, rest = np.zeros((3, block.rows, self._classes))
-        for _, x, fitted in self._each(block, own):
+        faint = [replace(self, family=family)._each(block, own) for _, family in self._faint]
+        for (_, x, fitted), *smoothed in zip(self._each(block, own), *faint, strict=True):
             size, term = fitted.magnitude(x), fitted.terms(x)
             beyond, zero = size > VAST, np.isneginf(term) & ~(size > VAST)
             vast -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
-            zeros += zero
-            rest += np.where(beyond | zero, 0.0, term)
+            power, constant = self._vanishing(*(some.terms(x) for _, _, some in smoothed))
+            zeros += np.where(zero, power, 0.0)
+            rest += np.where(beyond, 0.0, np.where(zero, constant, term))
         return Limit(zeros, vast, rest)
+
+    @cached_property
+    def _faint(self) -> list[tuple[float, Parametric]]:
+        """Two vanishing smoothings, as logarithms, and the family with each; none where something is smoothed."""
+        plain: Any = self.family
+        if getattr(plain, "smoothing", 1.0) != 0:
+            return []
+        weights = np.concatenate([s.weight.ravel() for s in self.sums.values()])
+        least = max(float(weights[weights > 0].min(initial=1.0)), 2.0**-900)
+        return [(float(np.log(least * a)), replace(plain, smoothing=least * a)) for a in FAINT]
+
+    def _vanishing(self, *terms: Float) -> tuple[Any, Any]:
+        """k and c of log p = k log a + c as a smoothing a vanishes, from two of them: (n, K) each, or 1 and 0."""
+        if not terms:
+            return 1.0, 0.0
+        (one, _), (other, _) = self._faint
+        with np.errstate(invalid="ignore"):
+            power = np.round((terms[0] - terms[1]) / (one - other))
+        return power, terms[0] - power * one
 
     def outside(self, block: Block) -> dict[str, int]:
         support = self.family.support

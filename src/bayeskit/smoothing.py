@@ -79,6 +79,10 @@ class Smoothing(Protocol):
     def at(self, cells: Cells) -> Float:
         """Of one level each, (K, ...), from the weights that decide it."""
 
+    def vanishing(self, cells: Cells) -> Float:
+        """p / a of a level a class never had, as its pseudo-rows a -> 0+: (K, ...)."""
+        return np.broadcast_to(1 / np.maximum(cells.total, 1e-300), cells.count.shape)
+
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         """Of a level never seen, (K,): what a refit with it declared would give; None if that says nothing."""
 

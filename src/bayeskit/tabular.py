@@ -28,7 +28,6 @@ class TabularDensity:
     offset: Int  # (columns + 1,)
     table: Float  # (cells, K): per column never seen, missing, then its levels
     normalised: bool
-    log_weight: Float  # (columns, K) log n_c: a zero among n_c values vanishes as a / n_c
     rule: Smoothing
     tables: Tables  # for leave-one-out: what a row added is taken out of it
     context: Context
@@ -37,10 +36,9 @@ class TabularDensity:
     def of(cls, statistic: Tables, rule: Smoothing, context: Context) -> TabularDensity:
         """From tables of one column each."""
         classes = context.weights
-        tables, weights = [], []
+        tables = []
         for t in range(len(statistic.tables)):
             counts = statistic.table(t).rounded()
-            weights.append(np.log(np.maximum(counts.sum(axis=1), 1e-300)))
             front = np.zeros((len(counts), FRONT))
             new = rule.unseen(counts, classes) if context.unseen == "smooth" and counts.shape[1] else None
             with np.errstate(divide="ignore"):
@@ -55,7 +53,6 @@ class TabularDensity:
             np.cumsum(sizes, dtype=np.int64),
             np.ascontiguousarray(whole.T),
             rule.normalised,
-            np.array(weights).reshape(len(tables), len(classes)),
             rule,
             statistic,
             context,
@@ -111,36 +108,41 @@ class TabularDensity:
         return np.zeros(block.rows)  # logarithms of probabilities are never vast
 
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        terms = self.terms(block, own)
-        weight = np.broadcast_to(self.log_weight, terms.shape)
+        terms, vanishing = self.terms(block, own), self._cells(block, self._vanishing)
         if own:
-            weight = weight.copy()
             for j, _, mine in self._own(block):
-                weight[:, j] = mine
+                vanishing[:, j] = mine
         zero = np.isneginf(terms)
         zeros = zero.sum(axis=1).astype(np.float64)
-        return Limit(zeros, np.zeros_like(zeros), np.where(zero, -weight, terms).sum(axis=1))
+        return Limit(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
+
+    @cached_property
+    def _vanishing(self) -> Float:
+        """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
+        every = (self.tables.table(t).rounded() for t in range(len(self.parts)))
+        cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
+        return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
 
     def outside(self, block: Block) -> dict[str, int]:
         return {}
 
     def _own(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
-        """Column, terms (n, K) and log n_c (n, K) without each row's own weight."""
+        """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""
         row, group, mass = block.own()
         classes = np.tile(self.context.weights[:, None], block.rows)
         classes[group, row] = self.context.without(group, mass)
         for j, position in enumerate(block.coded(self.parts)):
             codes = block.codes[position]
             terms = self.table[self.offset[j] + FRONT + codes].copy()
-            weight = np.tile(self.log_weight[j], (block.rows, 1))
+            vanishing = np.zeros_like(terms)
             there = np.flatnonzero(codes >= 0)
             if len(there):
                 mine = codes[row] >= 0
                 cells = _without(self.tables.table(j), codes, row[mine], group[mine], mass[mine], classes, there)
                 with np.errstate(divide="ignore"):
                     terms[there] = np.log(self.rule.at(cells)).T
-                weight[there] = np.log(np.maximum(cells.total, 1e-300)).T
-            yield j, terms, weight
+                vanishing[there] = np.log(self.rule.vanishing(cells)).T
+            yield j, terms, vanishing
 
     def _cells(self, block: Block, table: Float) -> Float:
         """The entries of a table that the rows point at: (n, columns, K)."""

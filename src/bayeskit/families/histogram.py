@@ -182,9 +182,7 @@ class Cells:
         if leavers.few(len(self.log_width), 1, len(leavers.group)):
             every = self._left if leavers.kept else self._tables_without(leavers)
             return np.where(code[:, None] < 0, 0.0, every[leavers.member, code])
-        row, group, mass = block.own()
-        there = code[row] >= 0
-        return self._without(code, row[there], group[there], mass[there])
+        return self._without(code, *_leaving(block, x, own))
 
     @cached_property
     def _left(self) -> Float:
@@ -199,15 +197,19 @@ class Cells:
         left = self._without(level, np.arange(len(level)), group, mass)
         return np.concatenate([self.table[None], left.reshape(-1, *self.table.shape)])
 
+    def totals(self, n: int, row: Int, group: Int, mass: Float) -> Float:
+        """Weight of all values of each class, in some rows without a mass: (n, K)."""
+        total = self.counts.across
+        in_class = np.tile(total.rounded(), (n, 1))
+        in_class[row, group] = total.without(group, mass)
+        return in_class
+
     def _without(self, code: Int, row: Int, group: Int, mass: Float) -> Float:
         """log p of the cells asked for, some without a mass: (n, K)."""
         size = len(self.log_width)
-        one = np.zeros(size, dtype=np.int64)
-        total, pooled = self.counts.placed(one, 1, axis=1), self.counts.total()
+        pooled, in_class = self.counts.total(), self.totals(len(code), row, group, mass)
         count = self.counts.rounded().T[code]
         count[row, group] = self.counts.flat().without(group * size + code[row], mass)
-        in_class = np.tile(total.rounded()[:, 0], (len(code), 1))
-        in_class[row, group] = total.flat().without(group, mass)
         level = pooled.rounded()[0, code]
         level[row] = pooled.flat().without(code[row], mass)
         return np.where(code[:, None] < 0, 0.0, self._log(count, in_class, level[:, None]) - self.log_width[code, None])
@@ -282,12 +284,20 @@ class HistogramDensity:
             far = logs > VAST
             vast[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
             zeros += np.isneginf(inner)
-            weight = np.log(np.maximum(cells.counts.rounded().sum(axis=1), 1e-300))
-            rest += np.where(np.isneginf(inner), -weight, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
+            weight = np.log(np.maximum(cells.totals(block.rows, *_leaving(block, x, own)), 1e-300))
+            vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
+            rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
         return Limit(zeros, vast + np.zeros_like(zeros), rest)
 
     def outside(self, block: Block) -> dict[str, int]:
         return {}
+
+
+def _leaving(block: Block, x: Float, own: bool) -> tuple[Int, Int, Float]:
+    """The rows whose values were counted, their classes and weights; nobody unless each row is to leave."""
+    row, group, mass = block.own() if own else (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    there = ~np.isnan(x[row])
+    return row[there], group[there], mass[there]
 
 
 def _many(given: Any) -> TypeGuard[Sequence[float]]:

@@ -67,10 +67,21 @@ class _Neighbours(Smoothing):
         if self.alpha == 0:
             return cells.relative
         m = cells.levels
-        known = np.where(cells.total > 0, cells.total, 1.0)
-        lent = np.where(cells.total > 0, 0.5 / m + (cells.below + cells.above) / (4 * known), 1 / m)
-        out: Float = (cells.count + self.alpha * m * lent) / (cells.total + self.alpha * m)
+        out: Float = (cells.count + self.alpha * m * _lent(cells)) / (cells.total + self.alpha * m)
+        return out
+
+    def vanishing(self, cells: Cells) -> Float:
+        out: Float = cells.levels * _lent(cells) / np.maximum(cells.total, 1e-300)
         return out
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None  # a new level has no place in the order
+
+
+def _lent(cells: Cells) -> Float:
+    """q: half of a pseudo-row anywhere, half beside what the class has."""
+    known = np.where(cells.total > 0, cells.total, 1.0)
+    out: Float = np.where(
+        cells.total > 0, 0.5 / cells.levels + (cells.below + cells.above) / (4 * known), 1 / cells.levels
+    )
+    return out
