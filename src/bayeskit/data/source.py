@@ -87,7 +87,9 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     if _is_frame(X):
         return _pandas(X), True
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
-        return Matrix(Sparse.of(X.tocsr()), {}), False
+        _check_matrix(X)
+        wide = X.dtype.kind == "f" and X.dtype.itemsize > 8
+        return Matrix(Sparse.of(X.tocsr().astype(np.float64) if wide else X.tocsr()), {}), False
     if isinstance(X, pa.Table):
         return _unique(X), True
     if isinstance(X, pa.RecordBatch):
@@ -146,19 +148,24 @@ def _array(X: Any) -> pa.Table | Matrix:
     if hasattr(X, "collect") and hasattr(X, "lazy"):
         raise InputError("a lazy frame has no rows yet; call .collect() first")
     x = _native(np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else np.asarray(X))
-    if x.dtype.kind == "c":
-        raise InputError("Complex data not supported: give real numbers")
-    if x.dtype.kind in "mM":
-        raise KindError(f"a matrix of {x.dtype} has no numbers; convert dates to days since an event, or to levels")
-    if x.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {x.ndim}D array instead: a table has rows and columns. "
-            f"Reshape your data with array.reshape(-1, 1) if it is one column, or array.reshape(1, -1) if it is one row"
-        )
+    _check_matrix(x)
     if x.dtype.kind in "biuf":
         return Matrix(x, {})
     columns = [_objects(x[:, j].tolist(), f"column {j} of the matrix") for j in range(x.shape[1])]
     return pa.table(columns, names=[f"x{j}" for j in range(x.shape[1])])
+
+
+def _check_matrix(x: Any) -> None:
+    """Refuse what is no matrix of values, dense or sparse."""
+    if x.dtype.kind == "c":
+        raise InputError("Complex data not supported: give real numbers")
+    if x.dtype.kind in "mM":
+        raise KindError(f"a matrix of {x.dtype} has no numbers; convert dates to days since an event, or to levels")
+    if (axes := len(x.shape)) != 2:
+        raise InputError(
+            f"Expected 2D array, got {axes}D array instead: a table has rows and columns. "
+            f"Reshape your data with array.reshape(-1, 1) if it is one column, or array.reshape(1, -1) if it is one row"
+        )
 
 
 def _native(x: Array) -> Array:

@@ -11,8 +11,10 @@ from scipy.sparse import csr_array
 
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.errors import InputError
 
 EXACT_INTEGERS = 2**53
+MOST = 2**31 - 1  # columns: the core reads indices of 32 bits
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,19 @@ class Sparse:
     @classmethod
     def of(cls, x: Any) -> Sparse:
         """From a CSR matrix or array of SciPy; each cell once, which may need a copy. Columns may come in any order."""
+        width = int(x.shape[1])
+        if width > MOST:
+            raise InputError(f"the sparse matrix has {width} columns, more than 2^31 - 1; hash or choose among them")
+        if x.indices.dtype.itemsize > 4 and len(x.indices) and not 0 <= x.indices.min() <= x.indices.max() < width:
+            raise InputError(f"the sparse matrix has an index outside its {width} columns; make it anew")
         indptr = x.indptr.astype(np.int64, copy=False)
         if not x.has_canonical_format and not _core.sparse_distinct(
-            indptr, np.ascontiguousarray(x.indices, dtype=np.int32), int(x.shape[1])
+            indptr, np.ascontiguousarray(x.indices, dtype=np.int32), width
         ):
             x = x.copy()
             x.sum_duplicates()
             indptr = x.indptr.astype(np.int64, copy=False)
-        return cls(indptr, x.indices, x.data, int(x.shape[1]), in_order=bool(x.has_sorted_indices))
+        return cls(indptr, x.indices, x.data, width, in_order=bool(x.has_sorted_indices))
 
     @classmethod
     def from_dense(cls, x: Float) -> Sparse:

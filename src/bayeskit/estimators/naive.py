@@ -83,13 +83,15 @@ class NaiveBayes(BayesClassifier):
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
         if isinstance(schema.columns, Alike) and not named:
-            like, families = self._column(schema.columns.like, None, general)
+            like, families = self._column(_as_counts(schema.columns.like, general), None, general)
             if general != AUTO and general is not None and general not in _plain(families):
                 raise InputError(f"no column can take the family {general!r}; declare kinds, or name columns")
             schema = replace(schema, columns=replace(schema.columns, like=like))
             return Naive.alike(families, schema), schema
         columns, family_of = [], {}
+        bits = all(_as_counts(column, general) is not column for column in schema.columns)
         for column in schema.columns:
+            column = _as_counts(column, general if bits else named.get(column.name))
             column, family_of[column.name] = self._column(column, named.get(column.name), general)
             columns.append(column)
         if (
@@ -208,6 +210,13 @@ def _as_family(given: Any) -> Any:
     if not (hasattr(given, "statistic") and hasattr(given, "kinds")):
         raise InputError(f"{given!r} is not a family; choose from {', '.join(sorted(known_families()))}")
     return given
+
+
+def _as_counts(column: Column, family: Any) -> Column:
+    """A column of truth values as one of zeros and ones, for a family over groups of counts."""
+    if column.type != "bool" or not column.why.startswith("type") or not getattr(family, "sparse", False):
+        return column
+    return replace(column, kind="count", why=f"type bool, as zeros and ones for {type(family).__name__}")
 
 
 def _takes(family: Any, column: Column) -> bool:
