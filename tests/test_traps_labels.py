@@ -189,3 +189,8 @@ def test_rules_that_do_not_normalise_have_no_evidence(rule):
     for ask in (model.log_evidence, model.score_samples):
         with pytest.raises(InputError, match=r"normalise.*Laplace"):
             ask(LEVELS)
+
+
+def test_a_single_class_is_named_as_it_was_given():
+    with pytest.warns(UserWarning, match=r"only one class \(0\) has been seen"):
+        bk.NaiveBayes().fit([[1.0], [2.0]], [0, 0])

@@ -96,7 +96,7 @@ class Nomogram(Shown):
         low = {name: float(weight[kept[name]].min()) for name, weight in weights.items()}
         widest = max((float(np.ptp(weight[kept[name]])) for name, weight in weights.items()), default=0.0)
         if not widest > 0:
-            raise InputError(f"no column tells {target!r} from {model.classes[b]!r}; there is nothing to draw")
+            raise InputError(f"no column tells {target!r} from {model.classes.tolist()[b]!r}; there is nothing to draw")
         unit, start = widest / FULL, model.log_base(prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
