@@ -182,7 +182,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):
         model.log_prior(), model.density
         if len(model.classes) == 1:
             warnings.warn(
-                f"only one class ({model.classes.tolist()[0]!r}) has been seen; every prediction will be it", stacklevel=3
+                f"only one class ({model.classes.tolist()[0]!r}) has been seen; every prediction will be it",
+                stacklevel=3,
             )
         self.model_ = model
         self.n_features_in_ = len(model.schema.names)

@@ -97,7 +97,9 @@ class Stream:
         whole = self.classifier._counted(self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(whole, counted=whole.counted.pooled())
         if len(pooled.classes) < 2:
-            raise InputError(f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more")
+            raise InputError(
+                f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
+            )
         if self.division is None and whole.structure.chooses:
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         stakes = at_stake(pooled.classes)
