@@ -128,3 +128,9 @@ def test_the_fit_is_that_of_scipy(family, values, scipy):
     model = bk.NaiveBayes(families=family, prior="uniform").fit(table(values), Y)
     wanted = np.column_stack([scipy(values[:3])(values), scipy(values[3:])(values)])
     assert model.predict_joint_log_proba(table(values)) + np.log(2) == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("value", [1.0000001, 16777217.5, 0.1])
+def test_a_value_outside_is_told_with_the_digits_that_put_it_there(value):
+    with pytest.raises(ValueError, match=rf"'dose' has the value {value!r}; Poisson"):
+        bk.NaiveBayes(families=f.Poisson()).fit(table(np.array([0.0, 1.0, 2.0, value, 4.0, 5.0])), Y)

@@ -47,7 +47,9 @@ class Support:
 
     def refusal(self, column: str, value: float, family: str) -> str:
         """What to say about a value outside."""
-        return f"column {column!r} has the value {value:g}; {family} takes {self.description}: {self.advice}"
+        short = f"{value:g}"  # 1.0000001 is not to be shown as 1
+        told = short if float(short) == value else repr(value)
+        return f"column {column!r} has the value {told}; {family} takes {self.description}: {self.advice}"
 
 
 ANY = Support("any finite number")

@@ -123,11 +123,12 @@ class NaiveBayes(BayesClassifier):
         if self.families is None:
             return {}, None
         if not isinstance(self.families, Mapping):
-            return {}, self._smoothed(_as_family(self.families))
+            return {}, self._smoothed(_as_family(self.families, "families"))
         flat: dict[Any, Any] = {}
         for place, (columns, family) in enumerate(self.families.items()):
+            family = self._smoothed(_as_family(family, f"families[{columns!r}]"))
             for column in columns if isinstance(columns, tuple) else (columns,):
-                flat[column] = (place if isinstance(columns, tuple) else -1, self._smoothed(_as_family(family)))
+                flat[column] = (place if isinstance(columns, tuple) else -1, family)
         return _grouped(by_name(flat, schema.names, schema.named, "families"), schema.names), None
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
@@ -197,19 +198,18 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dic
     return out
 
 
-def _as_family(given: Any) -> Any:
+def _as_family(given: Any, where: str) -> Any:
     """A family object from itself, its class or its name; "auto" lets the data choose."""
     if isinstance(given, str) and given == AUTO:
         return AUTO
-    if isinstance(given, str):
-        if given not in known_families():
-            raise InputError(f"families={given!r} is not known; choose from {', '.join(sorted(known_families()))}")
-        given = known_families()[given]
-    if isinstance(given, type):
-        given = given()
-    if not (hasattr(given, "statistic") and hasattr(given, "kinds")):
-        raise InputError(f"{given!r} is not a family; choose from {', '.join(sorted(known_families()))}")
-    return given
+    family = known_families().get(given, given) if isinstance(given, str) else given
+    if isinstance(family, type):
+        family = family()
+    if not (hasattr(family, "statistic") and hasattr(family, "kinds")):
+        what = "is not known" if isinstance(given, str) else "is not a family"
+        known = ", ".join((AUTO, *sorted(known_families())))
+        raise InputError(f"{where} = {given!r} {what}; choose from {known}")
+    return family
 
 
 def _as_counts(column: Column, family: Any) -> Column:
