@@ -79,8 +79,12 @@ def shapes(log: Float, log1m: Float, gap: Float) -> tuple[Float, Float]:
     >>> float(a.round(6)), float(b.round(6))  # the uniform density
     (1.0, 1.0)
     """
+    shape = np.shape(log)
+    _, first, back = np.unique(log + 1j * log1m, return_index=True, return_inverse=True)
+    log, log1m, gap = (np.ravel(v)[first] for v in (log, log1m, gap))  # without a row, the other classes stay the same
     a: Float = 0.5 + np.exp(log) / (2 * gap)
     b: Float = 0.5 + np.exp(log1m) / (2 * gap)
+    done = np.zeros(a.shape, dtype=bool)  # each by itself, so that nothing depends on what else is asked for
     for _ in range(25):  # Newton on a concave likelihood, never below a tenth of where it stands
         n = a + b
         joint, both = log_minus_digamma(n), trigamma(n)
@@ -91,7 +95,9 @@ def shapes(log: Float, log1m: Float, gap: Float) -> tuple[Float, Float]:
         determinant = aa * bb - both * (aa + bb)
         step_a = ((bb - both) * f + both * g) / determinant
         step_b = (both * f + (aa - both) * g) / determinant
-        a, b = np.maximum(a - step_a, a / 10), np.maximum(b - step_b, b / 10)
-        if np.all((np.abs(step_a) <= 1e-15 * a) & (np.abs(step_b) <= 1e-15 * b)):
+        a = np.where(done, a, np.maximum(a - step_a, a / 10))
+        b = np.where(done, b, np.maximum(b - step_b, b / 10))
+        done |= (np.abs(step_a) <= 1e-9 * a) & (np.abs(step_b) <= 1e-9 * b)  # the next step would be its square
+        if done.all():
             break
-    return a, b
+    return a[back].reshape(shape), b[back].reshape(shape)
