@@ -158,3 +158,10 @@ def test_smoothing_toward_all_classes_by_fractions():
     model = bk.NaiveBayes(families=rule, prior="uniform").fit({"c": ["u", "u", "v", "v", "v"]}, list("aabbb"))
     a, b = (2 + 3 * 2 / 5) / (2 + 3), (0 + 3 * 2 / 5) / (3 + 3)
     assert model.predict_proba({"c": ["u"]})[0] == pytest.approx([a / (a + b), b / (a + b)], rel=1e-14)
+
+
+def test_a_column_with_one_candidate_has_the_reason_of_its_kind():
+    rows = {"pain": ["low", "high", "low", "high"], "void": [None] * 4}
+    model = bk.NaiveBayes(families="auto", kinds={"pain": ["low", "high"]}).fit(rows, [0, 1, 0, 1])
+    assert (model.schema_["pain"].family, model.schema_["pain"].why_family) == ("Ordinal", "default for ordinal")
+    assert (model.schema_["void"].family, model.schema_["void"].why_family) == ("", "no value so far")

@@ -133,16 +133,16 @@ class NaiveBayes(BayesClassifier):
 
     def _family(self, column: Column, named: Any, general: Any) -> tuple[Any, str]:
         """The family of a column and the reason."""
-        if AUTO in (named, general if named is None else None):
-            return self._auto(column), "left to the data"
-        if named is not None:
+        if AUTO in (named, general if named is None else None) and (choice := self._choice(column)) is not None:
+            return choice, "left to the data"
+        if named is not None and named != AUTO:
             if _takes(named, column):
                 return named, "family given"
             raise SchemaError(
                 f"column {column.name!r} is {column.kind} ({column.why}) and cannot take {named!r}, "
                 f"which takes {', '.join(named.kinds)} columns"
             )
-        if general is not None and _takes(general, column):
+        if general is not None and general != AUTO and _takes(general, column):
             return general, "family given for all"
         return self._default(column), f"default for {column.kind}" if column.kind in KINDS else "no value so far"
 
@@ -158,13 +158,13 @@ class NaiveBayes(BayesClassifier):
         rule = smoothing_rule(self.smoothing)
         return rule.alpha if isinstance(rule, Laplace) else 0.0 if isinstance(rule, NoSmoothing) else None
 
-    def _auto(self, column: Column) -> Any:
-        """A choice for what has several candidates, the default for the rest."""
+    def _choice(self, column: Column) -> Any:
+        """What lets the data choose among several candidates, if its kind has such."""
         if column.kind in Choice.kinds:
             return Choice(tuple(known_families()[name]() for name in CANDIDATES))
         if column.kind in LevelChoice.kinds:
             return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
-        return self._default(column)
+        return None
 
     def _default(self, column: Column) -> Any:
         """The family its kind calls for."""
