@@ -207,14 +207,21 @@ def test_settings_reach_the_model(run: Any) -> None:
         "--smoothing",
         "0.5",
     ]
-    words += ["--families", "temperature=Kernel", "--missing", "level", "--set", "unseen=smooth"]
+    words += [
+        "--families",
+        "temperature=Kernel,pulse=Histogram(bins=(60, 90))",
+        "--missing",
+        "level",
+        "--set",
+        "unseen=smooth",
+    ]
     code, _, err = run("fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "--json", *words)
     settings = bk.load("first.bayes").get_params()
     assert (code, err) == (0, "")
     assert settings["prior"] == {"cold": 0.5, "flu": 0.3, "pneumonia": 0.2}
     assert settings["kinds"] == {"age": "count", "cough": ("none", "dry", "wet")}
     assert (settings["smoothing"], settings["missing"], settings["unseen"]) == (0.5, "level", "smooth")
-    assert settings["families"] == {"temperature": "Kernel"}
+    assert settings["families"] == {"temperature": "Kernel", "pulse": "Histogram(bins=(60, 90))"}
 
 
 MODELS = {"full": "FullBayes", "knn": "KNNBayes", "tan": "TAN", "kdb": "KDB", "aode": "AODE", "aje": "AJE"}

@@ -74,3 +74,28 @@ def test_a_setting_that_cannot_be_is_named_with_its_value(kind, name, value):
 def test_a_smoothing_rule_takes_numbers_only(rule, value):
     with pytest.raises(InputError, match=rule.__name__):
         rule(value)
+
+
+TEXTS = {
+    "Binomial(trials=20)": f.Binomial(20),
+    "Kernel(0.5)": f.Kernel(0.5),
+    "Histogram(bins=(2, 4), smoothing=1)": f.Histogram((2, 4), 1),
+    "ZeroInflated(Gamma)": f.ZeroInflated("Gamma"),
+    "ZeroInflated(family=Exponential(smoothing=0.0))": f.ZeroInflated(f.Exponential(0)),
+    "Gaussian(predictive=True)": f.Gaussian(True),
+}
+
+
+@pytest.mark.parametrize(("text", "family"), TEXTS.items(), ids=str)
+def test_a_family_may_be_written_as_the_schema_shows_it(text, family):
+    model, known = (bk.NaiveBayes(families={"x0": given}).fit(X[:, :1], Y) for given in (text, family))
+    assert model.model_.digest == known.model_.digest
+    again = bk.NaiveBayes(families={"x0": model.schema_["x0"].family}).fit(X[:, :1], Y)
+    assert again.model_.digest == known.model_.digest
+
+
+@pytest.mark.parametrize("text", ["Kernel(0)", "Kernel(width=1)", "Kernel(", "Kernel(__import__('os'))", "Laplace(1)",
+                                  "open('x')", "Kernel()()", "1", "", "Gaussian.statistic", "(" * 500])  # fmt: skip
+def test_a_text_that_names_no_family_is_refused_with_its_column(text):
+    with pytest.raises(InputError, match="'x0'"):
+        bk.NaiveBayes(families={"x0": text}).fit(X[:, :1], Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -65,6 +66,27 @@ def build(record: Any) -> Any:
     if kind is None:
         raise ModelFileError(f"the model file names {record.get('is')!r}, which this version does not know")
     return kind(**{name: build(v) for name, v in record.items() if name != "is"})
+
+
+def read(text: str) -> Any:
+    """The value class that a text names, with settings as it would print them; ValueError if it names none.
+
+    >>> read("ZeroInflated(Gamma, smoothing=0.5)")
+    ZeroInflated(family=Gamma(), smoothing=0.5)
+    """
+    try:
+        return _read(ast.parse(text.strip(), mode="eval").body)
+    except InputError:
+        raise
+    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{text!r} cannot be read: {error}") from error
+
+
+def _read(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        named = {word.arg: _read(word.value) for word in node.keywords if word.arg is not None}
+        return _known()[node.func.id](*map(_read, node.args), **named)
+    return _known()[node.id]() if isinstance(node, ast.Name) else ast.literal_eval(node)
 
 
 def keys_of(levels: Levels) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -68,7 +69,10 @@ class Settings:
         ),
     ] = None
     families: Annotated[
-        list[str] | None, typer.Option(help="Likelihoods: auto, or by column: age=Kernel", rich_help_panel=PANEL)
+        list[str] | None,
+        typer.Option(
+            help="Likelihoods: auto, or by column: age=Kernel, hits=Binomial(trials=20)", rich_help_panel=PANEL
+        ),
     ] = None
     smoothing: Annotated[float | None, typer.Option(help="Added to zero counts; 0 is none.", rich_help_panel=PANEL)] = (
         None
@@ -171,10 +175,31 @@ def kinds_of(given: Sequence[str] | None) -> dict[str, Any] | None:
 
 
 def families_of(given: Sequence[str] | None) -> Any:
-    """One family for all, or by column."""
+    """One family for all, or by column; settings may stand in brackets.
+
+    >>> families_of(["age=Kernel(bandwidth=2),hits=Binomial(trials=20)"])
+    {'age': 'Kernel(bandwidth=2)', 'hits': 'Binomial(trials=20)'}
+    >>> families_of(["Histogram(bins=(0, 5))"])
+    'Histogram(bins=(0, 5))'
+    >>> families_of(["income (USD)=LogNormal", "a=b=ZeroInflated(Exponential(smoothing=0))"])
+    {'income (USD)': 'LogNormal', 'a=b': 'ZeroInflated(Exponential(smoothing=0))'}
+    """
     if not given:
         return None
-    return given[0] if len(given) == 1 and "=" not in given[0] else assigned(given, "--families")
+    parts = [part.strip() for text in given for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    found: dict[str, str] = {}
+    for part in parts:
+        ends = (sign.start() for sign in reversed([*re.finditer("=", part)]))  # a name may have signs and brackets too
+        end = next((j for j in ends if part.count("(", 0, j) == part.count(")", 0, j)), -1)
+        name, family = part[: max(end, 0)].strip(), part[end + 1 :].strip()
+        if end < 0 and len(parts) == 1:
+            return part
+        if not name or not family:
+            raise InputError(f"--families {part!r}: write it as column=family")
+        if name in found:
+            raise InputError(f"--families names {name!r} twice")
+        found[name] = family
+    return found
 
 
 def _value(text: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bayeskit.codec import read
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
@@ -38,13 +39,13 @@ class NaiveBayes(BayesClassifier):
     P(c | x) is proportional to P(c) times the product over columns of p(x_j | c).
 
     ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
-    ``families`` maps columns to families, or is one family for all columns it takes; ``prior`` is "empirical",
-    "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a number or one of
-    ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have their own;
-    ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a hole says
-    nothing) or "level" (a hole is a value of its own), for all or by column; ``backoff`` mixes so many pseudo-rows of
-    the density of all classes into that of each class, in columns of numbers ("auto" has one in any case), so that a
-    value far from a class speaks against it with bounds.
+    ``families`` maps columns to families (objects, or texts as "Binomial(trials=20)"), or is one family for all columns
+    it takes; ``prior`` is "empirical", "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a
+    number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have
+    their own; ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a
+    hole says nothing) or "level" (a hole is a value of its own), for all or by column; ``backoff`` mixes so many
+    pseudo-rows of the density of all classes into that of each class, in columns of numbers ("auto" has one in any
+    case), so that a value far from a class speaks against it with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -199,16 +200,22 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dic
 
 
 def _as_family(given: Any, where: str) -> Any:
-    """A family object from itself, its class or its name; "auto" lets the data choose."""
+    """A family object from itself, its class or its name, perhaps with settings; "auto" lets the data choose."""
     if isinstance(given, str) and given == AUTO:
         return AUTO
-    family = known_families().get(given, given) if isinstance(given, str) else given
+    family, known = given, known_families()
+    if isinstance(given, str):
+        try:
+            family = known[given] if given in known else read(given)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+        except ValueError:
+            family = None
     if isinstance(family, type):
         family = family()
     if not (hasattr(family, "statistic") and hasattr(family, "kinds")):
         what = "is not known" if isinstance(given, str) else "is not a family"
-        known = ", ".join((AUTO, *sorted(known_families())))
-        raise InputError(f"{where} = {given!r} {what}; choose from {known}")
+        raise InputError(f"{where} = {given!r} {what}; choose from {', '.join((AUTO, *sorted(known)))}")
     return family
 
 
