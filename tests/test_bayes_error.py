@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import bayeskit as bk
 from bayeskit.errors import BayeskitError
@@ -92,6 +92,21 @@ def test_families_of_positive_numbers(name):
     found = bk.bayes_error(bk.NaiveBayes(families=family).fit(x[:, None], y))
     p, q = density(x[:4]), density(x[4:])
     assert found.error == pytest.approx(overlap_of(p, q, low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((2, 3), (5, 3)), ((0.5, 0.5), (1.5, 0.5)), ((9e3, 1e4), (1e4, 1e4)), ((0.1, 5), (0.2, 5))]
+)
+def test_shares_are_integrated_between_zero_and_one(a, b):
+    """Against SciPy's fit of both classes, integrated on the scale of the log-odds, where no density is infinite."""
+    rng = np.random.default_rng(2)
+    parts = [rng.beta(*a, 300), rng.beta(*b, 300)]
+    u = np.linspace(-230, 36, 400_001)
+    x, slope = special.expit(u), np.exp(special.log_expit(u) + special.log_expit(-u))
+    fits = [stats.beta(*stats.beta.fit(part, floc=0, fscale=1)) for part in parts]
+    wanted = 1 - integrate.trapezoid(np.maximum(*(fit.pdf(x) / 2 for fit in fits)) * slope, u)
+    model = bk.NaiveBayes(families="Beta").fit(np.concatenate(parts)[:, None], np.repeat(["a", "b"], 300))
+    assert bk.bayes_error(model).error == pytest.approx(wanted, abs=2e-4)
 
 
 @pytest.mark.parametrize("family", [Kernel(), Histogram(), Gaussian(predictive=True)], ids=str)

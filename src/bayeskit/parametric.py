@@ -158,8 +158,11 @@ class ParametricDensity:
         if "x" in self.sums:
             mean, deviation = (np.ldexp(a[:, j], -self.sums["x"].shift[j]) for a in self.sums["x"].normal())
         elif "log x" in self.sums:
-            middle, spread = (a[:, j] for a in self.sums["log x"].normal())
-            return Axis(np.exp(Axis.around(middle, spread).points), atom=self.family.atom)
+            points = np.exp(self._around("log x", j))
+            if "log(1 - x)" in self.sums:  # both ends, where the logarithms have longer tails than a normal density
+                low, high = (self._around(view, j, 48.0) for view in ("log x", "log(1 - x)"))
+                points = np.unique(np.concatenate([np.exp(low), -np.expm1(high)]))
+            return Axis(points[support.inside(points)], atom=self.family.atom)
         else:
             return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
         if support.whole:
@@ -168,6 +171,12 @@ class ParametricDensity:
         if np.isfinite(support.low):
             return replace(Axis.above(support.low, support.high, mean), atom=self.family.atom)
         return Axis.around(mean, deviation)
+
+    def _around(self, view: str, j: int, far: float = 12.0) -> Float:
+        """Values of a view around the middle of each class."""
+        middle, spread = (a[:, j] for a in self.sums[view].normal())
+        with np.errstate(over="ignore"):
+            return Axis.around(middle, spread, far).points
 
     @property
     def _classes(self) -> int:
