@@ -223,7 +223,7 @@ def _as_counts(column: Column, family: Any) -> Column:
     """A column of truth values as one of zeros and ones, for a family over groups of counts."""
     if column.type != "bool" or not column.why.startswith("type") or not getattr(family, "sparse", False):
         return column
-    return replace(column, kind="count", why=f"type bool, as zeros and ones for {type(family).__name__}")
+    return replace(column, kind="quantitative", why=f"type bool, as zeros and ones for {type(family).__name__}")
 
 
 def _takes(family: Any, column: Column) -> bool:
