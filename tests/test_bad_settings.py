@@ -34,6 +34,8 @@ WRONG = [
     ({"families": {"town": Gaussian()}}, SchemaError, ["'town'", "nominal", "quantitative"]),
     ({"families": {"age": Categorical()}}, SchemaError, ["'age'", "quantitative", "nominal"]),
     ({"families": {("age", "wealth"): Gaussian()}}, SchemaError, ["families", "'wealth'"]),
+    ({"families": {("age", "rank"): "Multinomial", "age": "Gaussian"}}, SchemaError, ["families", "'age'", "twice"]),
+    ({"families": {("age", "age"): "Multinomial"}}, SchemaError, ["families", "'age'", "twice"]),
     ({"families": "Gausian"}, InputError, ["'Gausian'", "Gaussian"]),
     ({"families": {"age": "Gausian"}}, InputError, ["'age'", "'Gausian'", "Gaussian", "auto"]),
     ({"families": {"age": None}}, InputError, ["'age'", "None", "Gaussian"]),
@@ -138,3 +140,8 @@ def test_a_new_class_that_the_given_prior_lacks_is_refused_and_the_model_stays()
         model.partial_fit(X, ["dead"] * 4)
     assert model.model_.digest == before
     assert model.predict_proba(X).shape == (4, 2)
+
+
+def test_a_column_of_a_matrix_named_by_place_and_by_name_is_named_twice():
+    with pytest.raises(SchemaError, match="families names the column 'x0' twice"):
+        bk.NaiveBayes(families={0: "Gamma", "x0": "Gaussian"}).fit(np.ones((4, 2)), Y)

@@ -66,6 +66,8 @@ def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dic
             raise SchemaError(
                 f"{argument} names the column {wanted!r}, which the table does not have (it has: {shown})"
             )
+        if name in out:
+            raise SchemaError(f"{argument} names the column {name!r} twice; name it once")
         out[name] = value
     return out
 

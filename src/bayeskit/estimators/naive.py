@@ -129,6 +129,8 @@ class NaiveBayes(BayesClassifier):
         for place, (columns, family) in enumerate(self.families.items()):
             family = self._smoothed(_as_family(family, f"families[{columns!r}]"))
             for column in columns if isinstance(columns, tuple) else (columns,):
+                if column in flat:
+                    raise SchemaError(f"families names the column {column!r} twice; name it once")
                 flat[column] = (place if isinstance(columns, tuple) else -1, family)
         return _grouped(by_name(flat, schema.names, schema.named, "families"), schema.names), None
 

@@ -89,7 +89,7 @@ class Naive:
         if self == other and self.columns == schema.names:
             return self
         mine, theirs = self.family_of, other.family_of
-        for name in mine.keys() & theirs.keys():
+        for name in (n for n in mine if n in theirs):
             if not (set(mine[name]) <= set(theirs[name]) or set(theirs[name]) <= set(mine[name])):
                 if list(map(repr, mine[name])) == list(map(repr, theirs[name])):
                     raise MergeError(
