@@ -66,7 +66,7 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
             counters.emplace_back(exponent.data()[j], budget, rows, codes ? 0 : n_groups, known.begin(j), known.end(j));
         // Of a column without cells, some rows in between tell how coarse the grid must be.
         if (int64_t some = 2 * budget; rows > some) {
-            std::vector<Named> values;
+            std::vector<double> values;
             for (size_t j = 0; j < d; ++j) {
                 if (counters[j].live()) continue;
                 values.clear();
@@ -74,7 +74,7 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
                     int64_t i = rows / some * k;
                     double x;
                     __builtin_memcpy(&x, (const char *) c.address[j] + i * c.stride[j], 8);
-                    if (groups.data()[i] >= 0 && (!w || w[i] > 0) && x - x == 0) values.emplace_back(x + 0.0, 0);
+                    if (groups.data()[i] >= 0 && (!w || w[i] > 0) && x - x == 0) values.push_back(x + 0.0);
                 }
                 counters[j].foresee(values);
             }
@@ -89,16 +89,18 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
                 int64_t n = std::min(CELL_TILE, rows - from);
                 int64_t unknown = kernels->cells(at, c.stride[j], n, group, w ? w + from : w, counter.grid(), code);
                 finite &= unknown >= 0;
+                // Rows that are found count before cells are made: one without rows may be no cell.
+                int32_t *tally = counter.tally.data();
+                for (int64_t i = 0; !codes && i < n; ++i)
+                    if (code[i] >= 0) ++tally[size_t(code[i]) * n_groups + size_t(group[i])];
                 for (int64_t i = 0; unknown > 0; ++i)
                     if (code[i] == UNKNOWN) {
                         double x;
                         __builtin_memcpy(&x, (const char *) at + i * c.stride[j], 8);
                         code[i] = counter.search(x);
+                        if (!codes) ++counter.tally[size_t(code[i]) * n_groups + size_t(group[i])];
                         --unknown;
                     }
-                int32_t *tally = counter.tally.data();
-                for (int64_t i = 0; !codes && i < n; ++i)
-                    if (code[i] >= 0) ++tally[size_t(code[i]) * n_groups + size_t(group[i])];
             }
         for (size_t j = 0; j < d; ++j) {
             found[j] = counters[j].finish(rank[j]);

@@ -127,7 +127,7 @@ struct Asked {
     double *belief;
 };
 
-constexpr int64_t EVEN_BLOCK = 32;  // cells of an even grid that kernels are summed at together
+constexpr int64_t EVEN_BLOCK = 32, EVEN_RUN = 32;  // cells of an even grid that kernels are summed at together, terms at a time
 
 // Cells with weight of tables, one table after the other from start on: the weight of the other rows there and with the
 // same class and parents; what bases know of each, (bases, cells); strengths to lean on them with, (strengths, tables).

@@ -69,6 +69,8 @@ class Bins:
             exponent,
             codes,
         )
+        if codes is None and not len(self.edges):  # the first rows, of weight 1
+            return replace(self, exponent=exponent, edges=edges, offset=offset, cells=ExactSum(counts[..., None], 0))
         grown = self._moved(exponent, edges, offset, moves)
         if codes is None or weights is None:  # the same as rows of weight 1
             return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
@@ -325,6 +327,7 @@ def _width(exponent: Int | int) -> Float:
 
 def _widths(edges: Float, exponent: Int | int) -> Float:
     """Of cells, 0 where doubles lie so far apart that a cell is one value: (m,)."""
-    inside = np.where(edges > 0, np.nextafter(edges, 0), edges)  # doubles lie closer below 2^k
-    apart = np.where(inside == 0, FINEST, np.maximum(np.frexp(inside)[1] - 53, FINEST))
-    return np.where(apart >= exponent, 0.0, _width(exponent))
+    with np.errstate(over="ignore"):
+        far = np.ldexp(1.0, np.add(exponent, 52))  # doubles from here on lie 2^exponent apart, closer below it
+    single = (edges > far) | (edges <= -far) | np.less_equal(exponent, FINEST)
+    return np.where(single, 0.0, _width(exponent))
