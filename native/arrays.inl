@@ -95,12 +95,17 @@ inline Real log_gamma(Real k) {
 
 // The shapes k with log k - digamma(k) = gap, by Newton in 1/k from those given; and k log k - k - log Gamma(k).
 void gamma_shapes(const double *gap, int64_t n, double *shape, double *level) {
+    Real begun = splat(0.0), first_value = begun, first_slope = begun;  // many begin with the same shapes
     for (int64_t at = 0; at < n; at += LANES) {
         Real wanted = take(gap, at, n, gap[n - 1]), k = take(shape, at, n, shape[n - 1]);
         Whole open = less(splat(0.0), splat(1.0));
+        if (any(differs(k, begun))) {
+            begun = k;
+            log_minus_digamma(k, first_value, first_slope);
+        }
         for (int i = 0; i < 30 && any(open); ++i) {
-            Real value, slope;
-            log_minus_digamma(k, value, slope);
+            Real value = first_value, slope = first_slope;
+            if (i) log_minus_digamma(k, value, slope);
             Real step = (value - wanted) / (slope * k);
             k = select(open, k / (splat(1.0) + step), k);
             open = open & less(splat(1e-7), magnitude(step));  // the next step would be its square

@@ -153,29 +153,45 @@ private:
 // Numbers with their identities in ascending order, digit by digit; most digits are the same in all and passed over.
 using Named = std::pair<double, int32_t>;
 
+inline uint64_t order_of(double x) {  // bits in the order of the numbers
+    uint64_t b = bits_of(x);
+    return b & SIGN ? ~b : b | SIGN;
+}
+
+// Sorts by digits of 8 bits from `first` on.
+void sort_digits(std::vector<Named> &cells, size_t first) {
+    constexpr size_t DIGITS = 8, VALUES = 256;
+    std::vector<Named> spare(cells.size());
+    uint32_t count[DIGITS][VALUES] = {};
+    for (const Named &c : cells) {
+        uint64_t k = order_of(c.first);
+        for (size_t d = first; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    }
+    for (size_t d = first; d < DIGITS; ++d) {
+        uint32_t *n = count[d], at = 0;
+        if (n[order_of(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
+        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
+        for (const Named &c : cells) spare[n[order_of(c.first) >> 8 * d & 255]++] = c;
+        cells.swap(spare);
+    }
+}
+
+// By the upper half of their bits, and the few that agree there by insertion; by all bits where many do.
 void sort_named(std::vector<Named> &cells) {
-    constexpr size_t DIGITS = 8, VALUES = 256, FEW = 64;
+    constexpr size_t FEW = 64;
     if (cells.size() < FEW) {
         std::sort(cells.begin(), cells.end());
         return;
     }
-    auto key = [](double x) {  // in the order of the numbers
-        uint64_t b = bits_of(x);
-        return b & SIGN ? ~b : b | SIGN;
-    };
-    std::vector<Named> spare(cells.size());
-    uint32_t count[DIGITS][VALUES] = {};
-    for (const Named &c : cells) {
-        uint64_t k = key(c.first);
-        for (size_t d = 0; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    sort_digits(cells, 4);
+    size_t moves = 0;
+    for (size_t i = 1; i < cells.size() && moves < cells.size(); ++i) {
+        Named c = cells[i];
+        size_t to = i;
+        for (; to && c.first < cells[to - 1].first; --to, ++moves) cells[to] = cells[to - 1];
+        cells[to] = c;
     }
-    for (size_t d = 0; d < DIGITS; ++d) {
-        uint32_t *n = count[d], at = 0;
-        if (n[key(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
-        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
-        for (const Named &c : cells) spare[n[key(c.first) >> 8 * d & 255]++] = c;
-        cells.swap(spare);
-    }
+    if (moves >= cells.size()) sort_digits(cells, 0);
 }
 
 // Cells of one column while it is counted. Identities are given in order of arrival and never taken back; a cell that
@@ -232,6 +248,16 @@ struct Counter {
             }
         }
         lay();
+    }
+
+    // All values of a column, each with its row, where there are no cells yet; an identity for every row.
+    void count(std::vector<Named> &values, const int32_t *group, int32_t *code) {
+        sort_named(values);
+        for (const Named &v : values) {
+            if (edge.empty() || edge.back() != v.first) fresh(v.first);
+            code[v.second] = int32_t(edge.size()) - 1;
+            if (groups) ++tally[tally.size() - groups + size_t(group[v.second])];
+        }
     }
 
     int64_t live() const { return int64_t(edge.size()) - first; }
@@ -316,7 +342,7 @@ struct Counter {
     // The cells of this exponent in ascending order.
     std::vector<Named> sorted() const {
         std::vector<Named> cells;
-        if (!hashed && int64_t(near.size()) < 16 * live()) {
+        if (high > low && !hashed && int64_t(near.size()) < 16 * live()) {
             for (int32_t id : near)
                 if (id != UNKNOWN && there(id)) cells.emplace_back(edge[size_t(id)], id);
             return cells;
