@@ -143,7 +143,7 @@ def _by_size(
         out: Float = log_softmax(logs + model.log_prior(), axis=2)
         return out
 
-    found = [step for m, X in plan.models(candidate.make(), known) for step in m._steps(m._asked(X), None, asked)]
+    found = [step for m, X in plan.models(candidate.make(), known) for step in m._inquiry(X).steps(None, asked)]
     for i, k in enumerate(candidate.sizes):
         name = f"{k} nearest"
 
