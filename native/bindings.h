@@ -85,6 +85,8 @@ void bind_columns(nb::module_ &);
 void bind_leave(nb::module_ &);
 void bind_levels(nb::module_ &);
 void bind_sparse(nb::module_ &);
+void bind_gather(nb::module_ &);
+void bind_scattered(nb::module_ &);
 void bind_foretell(nb::module_ &);
 void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);

@@ -51,6 +51,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 #include "propagate.inl"
 #include "cells.inl"
 #include "nearest.inl"
+#include "stored.inl"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -62,4 +63,5 @@ const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian,
                                        softmax, integers, mixture, around, gauss, gauss_even, exponentials, logarithms,
                                        class_parts, backed_off, gamma_shapes, curves, propagate, selection,
                                        cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
-                                       gram, whiten, lean, apart};
+                                       gram, whiten, lean, apart, within, stored,
+                                       add_pairs};

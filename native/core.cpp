@@ -67,6 +67,8 @@ NB_MODULE(_core, m) {
     bind_leave(m);
     bind_levels(m);
     bind_sparse(m);
+    bind_gather(m);
+    bind_scattered(m);
     bind_bins(m);
     bind_foretell(m);
     bind_mixture(m);

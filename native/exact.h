@@ -94,6 +94,16 @@ inline void multiply(const uint32_t *a, int na, const uint32_t *b, int nb, uint3
     }
 }
 
+// cell += sign * w * x exactly; the product has at most 106 bits.
+inline bool add_product(Sums s, int64_t cell, double x, double w, bool negative) {
+    Parts p = parts(x), q = parts(w);
+    if (!p.finite || !q.finite) return false;
+    uint32_t a[2] = {uint32_t(p.mantissa), uint32_t(p.mantissa >> 32)};
+    uint32_t b[2] = {uint32_t(q.mantissa), uint32_t(q.mantissa >> 32)}, product[4];
+    multiply(a, 2, b, 2, product);
+    return add_words(s, cell, product, 4, negative, p.exponent + q.exponent);
+}
+
 // Carries a cell: limbs 0 .. n-2 into [0, 2^32), the top limb signed.
 inline void carry_cell(int64_t *limb, int64_t n) {
     int64_t carry = 0;

@@ -196,4 +196,7 @@ struct Kernels {
     Status (*lean)(Leaning, double *out);
     void (*apart)(const double *asked, const int32_t *asked_codes, int64_t rows, Points, bool square, double *sum,
                   double *mass);
+    bool (*within)(const int32_t *number, int64_t n, int64_t limit);
+    void (*stored)(const double *x, int64_t n, double *lowest, double *highest, bool *whole, int64_t *good);
+    void (*add_pairs)(const int32_t *column, const double *value, int64_t n, double big, double *pair, uint8_t *mark);
 };

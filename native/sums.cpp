@@ -80,8 +80,14 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
             out.data[c] = double(below + above * (int64_t(1) << 32)) * unit;
             continue;
         }
-        m.read(s.limb + int64_t(c) * s.length, s.length, work);
-        out.data[c] = m.length ? nearest(m, 32 * low + shift) : 0.0;
+        uint64_t all = 0;
+        for (int64_t l = 0; l < s.length; ++l) all |= uint64_t(limb[l]);
+        if (!shift && all <= MASK32) {  // carried, and not below 0
+            out.data[c] = rounded_cell(limb, s.length, low, m, work);
+            continue;
+        }
+        m.read(limb, s.length, work);
+        out.data[c] = m.length ? nearest(m, exponent) : 0.0;
     }
     return out.array;
 }

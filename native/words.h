@@ -69,4 +69,24 @@ inline double nearest(const Magnitude &m, int64_t exponent) {
     return m.negative ? -x : x;
 }
 
+// A carried cell of at least 0 to the nearest double: its top 64 bits, the last of them sticky, rounded once.
+inline double rounded_cell(const int64_t *limb, int64_t length, int64_t low, Magnitude &m, std::vector<int64_t> &work) {
+    int64_t t = length - 1;
+    while (t >= 0 && !limb[t]) --t;
+    if (t < 0) return 0.0;
+    if (t == 0 && limb[0] > 0 && low == 0) return double(limb[0]);
+    if (limb[t] < 0 || limb[t] >> 32 || t + low > 28 || t + low < -28) {  // not of the usual form or range
+        m.read(limb, length, work);
+        return m.length ? nearest(m, 32 * low) : 0.0;
+    }
+    auto at = [&](int64_t i) { return i >= 0 ? uint64_t(limb[i]) : 0; };
+    uint64_t high = at(t) << 32 | at(t - 1), rest = at(t - 2) << 32 | at(t - 3);
+    int z = __builtin_clzll(high);
+    uint64_t top = z ? high << z | rest >> (64 - z) : high;
+    bool sticky = (rest << z) != 0;
+    for (int64_t i = t - 4; i >= 0; --i) sticky |= limb[i] != 0;
+    // a power of two among the normal doubles, so that nothing is rounded twice
+    return double(top | uint64_t(sticky)) * double_of(uint64_t(32 * (t - 1 + low) - z + 1023) << 52);
+}
+
 }  // namespace

@@ -228,3 +228,13 @@ def test_a_frame_is_read_as_its_columns_are(monkeypatch, says):
         "masked": [1, None, 3],
         "arrow": [1.5, None, 2.5],
     }
+
+
+def test_columns_pandas_keeps_by_what_differs_from_one_value_are_read_in_full() -> None:
+    short = pd.DataFrame(
+        {"n": pd.arrays.SparseArray([0, 0, 1, 0]), "t": pd.arrays.SparseArray(list("xyxx"), fill_value="x")}
+    )
+    known = bk.NaiveBayes().fit({"n": [0, 0, 1, 0], "t": list("xyxx")}, [0, 0, 1, 1])
+    assert (
+        bk.NaiveBayes().fit(short, pd.Series(pd.arrays.SparseArray([0, 0, 1, 1]))).model_.digest == known.model_.digest
+    )

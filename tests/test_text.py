@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -141,6 +142,37 @@ def test_totals_of_numbers_far_apart_are_exact(far: float) -> None:
             assert totals.sums.fraction(c, j) == 2 * sum(map(Fraction, X[y == c, j].tolist()), Fraction(0))
 
 
+@pytest.mark.parametrize("least", [20, 30, 40], ids=["sums that fit", "sums moved up in time", "sums in limbs"])
+def test_totals_of_many_rows_are_exact(least: int) -> None:
+    """Numbers from 2^-least to 1, in 6,000 rows of one class and 7 of another; zeros are stored too."""
+    rng = np.random.default_rng(least)
+    X = rng.random((6007, 3)) * 2.0 ** -rng.integers(0, least, (6007, 3))
+    X[rng.random(X.shape) < 0.1] = 0.0
+    X[0, 0], X[:, 2] = 2.0**-least, 1 - 2.0**-53
+    y = np.repeat([0, 1], [6000, 7])
+    cells = sp.csr_matrix((X.ravel(), np.tile([2, 0, 1], 6007), np.arange(6008) * 3), shape=(6007, 5))
+    (totals,) = bk.NaiveBayes(families=Multinomial()).fit(cells, y).model_.counted.statistic["features"].parts.values()
+    for c in range(2):
+        known = [sum(map(Fraction, column), Fraction(0)) for column in X[y == c].T.tolist()]
+        assert [totals.sums.fraction(c, j) for j in range(5)] == [known[1], known[2], known[0], 0, 0]
+
+
+@every_family
+@pytest.mark.filterwarnings("ignore:only one class")
+def test_sums_of_groups_and_columns_moved_are_those_of_the_table_moved(family: Any) -> None:
+    """Merging, forgetting, new classes and new columns: the digest of one fit of all rows."""
+    X, y = words("fractions", 120, 40, 3)
+    names = np.array([f"w{j:02}" for j in range(40)], dtype=object)
+    frame = pd.DataFrame.sparse.from_spmatrix(X, columns=names)
+    whole = bk.NaiveBayes(families=family).fit(frame, y)
+    parts = [bk.NaiveBayes(families=family).fit(frame[y == c], y[y == c]) for c in (2, 0, 1)]
+    assert bk.merge(parts).model_.digest == whole.model_.digest
+    back = bk.NaiveBayes(families=family).fit(frame[y > 0], y[y > 0]).partial_fit(frame[y == 0], y[y == 0])
+    assert back.model_.digest == whole.model_.digest
+    back.forget(frame[y > 0], y[y > 0])
+    assert back.model_.digest == parts[1].model_.digest
+
+
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize(
     ("family", "peer", "prior"),
@@ -166,7 +198,7 @@ def test_counts_take_one_limb() -> None:
     X, y = words("counts")
     model = bk.NaiveBayes(families=Multinomial()).fit(X, y, sample_weight=np.arange(len(y)) % 3)
     (totals,) = model.model_.counted.statistic["features"].parts.values()
-    assert totals.sums.limbs.shape[-1] == 1
+    assert totals.sums.cells.limbs.shape[-1] == 1
 
 
 @every_family

@@ -14,6 +14,7 @@ from bayeskit.data.sparse import Sparse
 from bayeskit.errors import InputError
 from bayeskit.likelihood import VAST, Limit
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
 
 
@@ -117,9 +118,9 @@ class Left:
         self.column = cells.indices[self.stored].astype(np.int64)
         self.values = np.ascontiguousarray(cells.values[self.stored])
 
-    def cells_of(self, sums: ExactSum, groups: Int) -> Float:
+    def cells_of(self, sums: Scattered, groups: Int) -> Float:
         """Of each stored value the sum of its column in a group, without its row: (stored,)."""
-        wide = sums.widened(*self.window)
+        wide = sums.dense.widened(*self.window)
         out: Float = _core.sparse_without(
             np.arange(len(self.stored) + 1),
             self.values,
@@ -153,19 +154,12 @@ def check_smoothing(smoothing: float | None, family: str, zero: bool) -> None:
         raise InputError(f"{family}(smoothing={smoothing!r}): give a finite number {least}")
 
 
-def log_table(sums: ExactSum, smoothing: float, size: Float) -> Float:
-    """log(sum + smoothing) - size of each cell: (columns, K)."""
-    out = np.empty(sums.shape[::-1])
-    _core.sparse_logs(sums.limbs, sums.low, smoothing, size, out)
-    return out
-
-
 def scaled(totals: Totals) -> tuple[Totals, float]:
     """The totals in units in which all of them together are a double, and one in that unit: shares do not change."""
     with np.errstate(over="ignore"):
         if np.isfinite(totals.sums.across.rounded().sum()):
             return totals, 1.0
-    return replace(totals, sums=ExactSum(totals.sums.limbs, totals.sums.low - 8)), 2.0**-256
+    return replace(totals, sums=totals.sums.times(-8)), 2.0**-256
 
 
 def _times(x: Float, weights: Float) -> Float:

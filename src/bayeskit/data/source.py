@@ -170,6 +170,8 @@ def _native(x: Array) -> Array:
 
 def _objects(values: Any, where: str) -> pa.Array:
     """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
+    if (whole := getattr(getattr(values, "array", values), "to_dense", None)) is not None:
+        values = whole()  # pandas keeps some columns by what differs from one value
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
         return pa.array(values, from_pandas=not here)

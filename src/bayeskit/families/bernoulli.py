@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
@@ -48,8 +48,13 @@ class Bernoulli:
     def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
         seen, none = statistic.seen(), np.zeros(statistic.groups)
         a = alpha_of(self.smoothing)
-        absent = log_table(seen - statistic.sums, a, none)
-        table = log_table(statistic.sums, a, none)
+        if statistic.holes.shape[1]:
+            absent = np.log((seen - statistic.sums.dense).rounded().T + a)
+        else:
+            rows = ExactSum(seen.limbs[statistic.sums.owner, 0], seen.low)
+            gone = replace(statistic.sums, cells=rows - statistic.sums.cells)
+            absent = gone.logs(a, none, seen.rounded()[:, 0])
+        table = statistic.sums.logs(a, none)
         table -= absent
         absent -= np.log(seen.rounded().T + 2 * a)
         return BernoulliDensity(statistic.columns, statistic, a, table, 1.0, absent)
@@ -115,7 +120,7 @@ class BernoulliDensity(Counts):
         """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
         row, group, mass = block.own()
         seen = self.totals.seen()
-        gone = seen - self.totals.sums
+        gone = seen - self.totals.sums.dense
         for c, weight in sorted(set(zip(group.tolist(), mass.tolist(), strict=True))):
             rows = row[(group == c) & (mass == weight)]
             size = _less(seen, c, weight)
@@ -124,7 +129,7 @@ class BernoulliDensity(Counts):
     def _own(self, left: Left, weights: Float) -> Float:
         group, a = left.group[left.row], self.smoothing
         there = np.log(left.cells_of(self.totals.sums, group) + a)
-        gone = self.totals.seen() - self.totals.sums
+        gone = self.totals.seen() - self.totals.sums.dense
         for c, weight in set(zip(group.tolist(), left.mass[left.row].tolist(), strict=True)):
             mine = np.flatnonzero((group == c) & (left.mass[left.row] == weight))
             some = left.column[mine]

@@ -15,7 +15,7 @@ from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
-from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
 
 
@@ -52,12 +52,12 @@ class Complement:
         a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
         across = totals.sums.across
         size = np.log((across.total() - across).rounded() + a * m)
-        table = np.empty(totals.sums.shape[::-1])
-        arguments = totals.sums.limbs, totals.sums.low, a, size
-        whole = _core.sparse_complement(*arguments, None, table)
+        sums, table = totals.sums, np.empty(totals.sums.shape[::-1])
+        arguments = sums.starts, sums.columns, sums.cells.limbs, sums.cells.low, a, size
+        logs = _core.sparse_complement(*arguments, None, table)
         if self.norm:
-            _core.sparse_complement(*arguments, whole, table)
-        return ComplementDensity(totals.columns, totals, a, table, unit, whole + m * size, self.norm)
+            _core.sparse_complement(*arguments, logs, table)
+        return ComplementDensity(totals.columns, totals, a, table, unit, logs + m * size, self.norm)
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,14 @@ class ComplementDensity(Counts):
     norm: bool
 
     @cached_property
-    def others(self) -> ExactSum:
+    def others(self) -> Scattered:
         """The counts of all other classes: (K, columns)."""
-        return self.totals.sums.total() - self.totals.sums
+        dense = self.totals.sums.dense
+        return Scattered.of(dense.total() - dense)
 
     def _own(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.parts), self.smoothing, len(left.group)
-        whole_group, plain = self.others.across, self.others.rounded()
+        whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()
         logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))
         for c in range(len(size)):

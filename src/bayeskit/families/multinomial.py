@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, log_table, scaled
+from bayeskit.counts import Counts, Left, alpha_of, check_smoothing, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.likelihood import Context
@@ -49,11 +49,10 @@ class Multinomial:
         totals, unit = scaled(statistic)
         a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
         whole = totals.sums.across.rounded()
-        table = log_table(totals.sums, a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
+        table = totals.sums.logs(a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
         if not a and (whole <= 0).any():
-            pooled = totals.sums.total()
-            share = log_table(pooled, 0.0, np.log(pooled.across.rounded())) if pooled.nonzero().any() else -np.log(m)
-            table[:, whole <= 0] = share
+            pooled = totals.sums.pooled()
+            table[:, whole <= 0] = pooled.logs(0.0, np.log(pooled.across.rounded())) if whole.any() else -np.log(m)
         return MultinomialDensity(totals.columns, totals, a, table, unit)
 
 
@@ -67,7 +66,7 @@ class MultinomialDensity(Counts):
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]
         share = left.cells_of(sums, group)
         if not a:
-            pool, zeros = sums.total(), np.zeros(len(left.stored), dtype=np.int64)
+            pool, zeros = sums.pooled(), np.zeros(len(left.stored), dtype=np.int64)
             pooled = left.cells_of(pool, zeros)
             over = left.rows_of(pool.across, np.zeros(len(left.group), dtype=np.int64))[left.row]
             pooled, over = np.where(over > 0, pooled, 1.0), np.where(over > 0, over, m)

@@ -134,10 +134,14 @@ class ExactSum:
         """The sum over axis 0, kept as an axis of one."""
         return ExactSum(self.limbs.sum(axis=0, keepdims=True), self.low).carried()
 
+    def stretches(self, starts: Int) -> ExactSum:
+        """Sums over (n,) from one start to the next: (starts - 1,)."""
+        return ExactSum(_core.sparse_across(starts, self.limbs), self.low).carried()
+
     @cached_property
     def across(self) -> ExactSum:
         """The sum over the second of two axes: (G,) of (G, d)."""
-        return ExactSum(_core.sparse_across(self.limbs), self.low).carried()
+        return self.flat().stretches(np.arange(self.shape[0] + 1) * self.shape[1])
 
     def rounded(self) -> Float:
         """Each sum rounded once to a double."""

@@ -15,13 +15,10 @@ from bayeskit.data.sparse import Sparse
 from bayeskit.data.support import NONNEGATIVE
 from bayeskit.errors import ForgetError, InputError
 from bayeskit.statistics.exact import ExactSum, weight_range
+from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.tables import Tables
 
 WHOLE = 2.0**31  # products up to this are summed as integers: a call has at most 2^24 rows
-
-
-def _zeros(shape: tuple[int, ...], low: int, high: int) -> ExactSum:
-    return ExactSum(np.zeros((*shape, high - low), dtype=np.int64), low)
 
 
 @dataclass(frozen=True)
@@ -31,13 +28,13 @@ class Totals:
     columns: tuple[str, ...]
     presence: bool
     rows: Tables  # weight of the rows of each group
-    sums: ExactSum  # (G, d)
+    sums: Scattered  # (G, d)
     holes: ExactSum  # (G, d) weight of the missing values; (G, 0) where there is none
 
     @classmethod
     def empty(cls, columns: Sequence[str], n_groups: int, presence: bool = False) -> Totals:
         names, nothing = tuple(columns), ExactSum.zeros((n_groups, 0))
-        return cls(names, presence, Tables.empty([()], n_groups), ExactSum.zeros((n_groups, len(names))), nothing)
+        return cls(names, presence, Tables.empty([()], n_groups), Scattered.zeros(n_groups, len(names)), nothing)
 
     @property
     def groups(self) -> int:
@@ -61,22 +58,8 @@ class Totals:
             top = float(weights.max()) * (1.0 if self.presence else max(highest, 1.0))
             whole = whole and bool(top <= WHOLE) and bool((weights == np.floor(weights)).all())
         window = (0, 1) if whole else self.window(cells, weights)
-        fresh = not self.weights.nonzero().any()
-        sums = _zeros(self.sums.shape, *window) if fresh else self.sums.room(*window)
-        carried = _core.sparse_totals(
-            cells.indptr,
-            cells.indices,
-            cells.values,
-            block.groups,
-            weights,
-            self.presence,
-            whole,
-            *(sums.limbs, sums.low),
-        )
-        heaviest = 1.0 if weights is None else float(weights.max())
-        small = whole and block.rows * heaviest * (1.0 if self.presence else highest) < WHOLE
-        done = fresh and (carried or small)
-        new = replace(self, rows=self.rows.update(block), sums=sums if done else sums.carried())
+        sums = self.sums + self._gathered(cells, block, self.presence, whole, window)
+        new = replace(self, rows=self.rows.update(block), sums=sums)
         if holes or cells.hidden is not None:
             new = new._of(new.rows, new.sums, new._wide + self._missing(cells, block))
         return new
@@ -90,6 +73,19 @@ class Totals:
         if np.isfinite(top):  # no more headroom than these rows need: there may be millions of cells
             high = max(low + 1, min(high, (int(np.frexp(top)[1]) + len(cells).bit_length() + 2) // 32 + 1))
         return low, high
+
+    def _gathered(self, cells: Sparse, block: Block, presence: bool, whole: bool, window: tuple[int, int]) -> Scattered:
+        """What the stored values of a block add, within a window of limbs."""
+        assert block.groups is not None
+        lowest, highest, *_ = cells.bounds
+        starts, columns, limbs = _core.sparse_gather(
+            *(cells.indptr, cells.indices, cells.values, block.groups, block.weights),
+            *(self.groups, len(self.columns)),
+            *(presence, whole),
+            *window,
+            *(lowest, highest),
+        )
+        return Scattered(starts, columns, ExactSum(limbs, window[0]).carried(), len(self.columns))
 
     def __deepcopy__(self, memo: object) -> Self:
         return self  # an update never changes what is here, and names are many
@@ -116,29 +112,20 @@ class Totals:
             values=np.ones(int(gone.sum())),
         )
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
-        out = ExactSum.zeros(self.sums.shape).room(*_core.window(1.0, 1.0, 0, light, heavy))
-        _core.sparse_totals(
-            missing.indptr,
-            missing.indices,
-            missing.values,
-            block.groups,
-            block.weights,
-            True,
-            False,
-            *(out.limbs, out.low),
-        )
+        window = _core.window(1.0, 1.0, 0, light, heavy)
+        out = self._gathered(missing, block, True, False, window).dense
         if cells.hidden is not None:
             rows = Tables.empty([()], self.groups).update(block).table(0)
             whole = ExactSum(np.repeat(rows.limbs[:, None], cells.width, axis=1) * cells.hidden[:, None], rows.low)
-            return out.carried() + whole
-        return out.carried()
+            return out + whole
+        return out
 
     @property
     def _wide(self) -> ExactSum:
         """The holes with an axis of columns, be there any or not."""
         return self.holes if self.holes.shape[1] else ExactSum.zeros(self.sums.shape)
 
-    def _of(self, rows: Tables, sums: ExactSum, holes: ExactSum) -> Self:
+    def _of(self, rows: Tables, sums: Scattered, holes: ExactSum) -> Self:
         """With an axis of holes only if there is one."""
         short = holes if holes.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
         return replace(self, rows=rows, sums=sums, holes=short)
@@ -152,7 +139,8 @@ class Totals:
             return self
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
-        sums, holes = (s.placed(index, len(target), axis=1) for s in (self.sums, self._wide))
+        sums = self.sums.placed(index, len(target), axis=1)
+        holes = self._wide.placed(index, len(target), axis=1)
         return replace(self._of(self.rows, sums, holes), columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
@@ -171,14 +159,16 @@ class Totals:
 
     def _unsound(self) -> int | None:
         """A column with sums no table can have."""
-        bad = self.sums.negative()
         bare = ~self.weights.nonzero()
-        if bare.any():
-            bad = bad | (bare[:, None] & self.sums.nonzero())
-        if self.holes.shape[1]:
-            bad = bad | self.holes.negative() | self.seen().negative()
+        bad = self.sums.cells.negative() | bare[self.sums.owner]  # by cell
         if self.presence:
-            bad = bad | (self.seen() - self.sums).negative()
+            seen = self.seen().limbs[self.sums.owner, self.sums.columns if self.holes.shape[1] else 0]
+            bad |= (ExactSum(seen, self.seen().low) - self.sums.cells).negative()
+        if bad.any():
+            return int(self.sums.columns[bad].min())
+        if not self.holes.shape[1]:
+            return None
+        bad = self.holes.negative() | self.seen().negative()
         found = np.flatnonzero(bad.any(axis=0))
         return int(found[0]) if len(found) else None
 
@@ -207,7 +197,7 @@ class Totals:
         back = replace(
             self,
             rows=replace(self.rows, cells=ExactSum(rows.limbs[:, None], rows.low)),
-            sums=ExactSum.from_arrays(arrays, "sums", (groups, d)),
+            sums=Scattered.from_arrays(arrays, "sums", (groups, d)),
             holes=ExactSum.from_arrays(arrays, "holes", (groups, d if held else 0)),
         )
         if held and not back.holes.nonzero().any():
