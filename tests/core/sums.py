@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 
 from bayeskit import _core as core
+from whole_numbers import whole
 
 from .memory import INF, NAN, columns, value
 
@@ -47,33 +48,24 @@ def moments(
     return limbs, lows
 
 
-UNIT = 1074  # every double is an integer times 2^-UNIT
-
-
-def integer(v: float) -> int:
-    n, d = v.as_integer_ratio()
-    return n << (UNIT + 1 - d.bit_length())
-
-
 def check_moments(x: np.ndarray, groups: np.ndarray, w: np.ndarray | None = None, block: int = 1 << 20) -> None:
     groups = np.ascontiguousarray(groups, np.int32)
     limbs, lows = moments(x, groups, w, block=block)
     g, d = limbs[0].shape[:2]
+    (numbers, power), (weights, unit) = whole(x), whole(np.ones(len(x)) if w is None else w)
     expected = [[[0, 0, 0] for _ in range(d)] for _ in range(g)]
-    weights = [1 << UNIT] * len(x) if w is None else [integer(v) for v in w.tolist()]
-    for c, weight, row in zip(groups.tolist(), weights, x.tolist(), strict=True):
+    for c, weight, row, there in zip(groups.tolist(), weights, numbers, ~np.isnan(x), strict=True):
         if c < 0:
             continue
-        for cell, v in zip(expected[c], row, strict=True):
-            if v == v:
-                f = integer(v)
+        for cell, f, known in zip(expected[c], row, there, strict=True):
+            if known:
                 cell[0] += weight
                 cell[1] += weight * f
                 cell[2] += weight * f * f
     for c in range(g):
         for j in range(d):
             for p in range(3):
-                exact = Fraction(expected[c][j][p]) / Fraction(2) ** (UNIT * (p + 1))
+                exact = Fraction(expected[c][j][p], unit * power**p)
                 assert value(limbs[p][c, j], lows[p]) == exact, (c, j, p)
     for s in limbs:
         assert (s[..., :-1] >= 0).all()
