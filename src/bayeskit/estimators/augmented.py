@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
