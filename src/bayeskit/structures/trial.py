@@ -127,7 +127,8 @@ class Trial:
 
     @cached_property
     def _tried(self) -> tuple[tuple[tuple[Any, float, bool], ...], tuple[tuple[Any, str], ...]]:
-        """Candidate, score in nats and whether all classes share it, best first; those that do not fit, and why."""
+        """Candidate, score in nats and whether all classes share it, best first; those that do not fit, and why,
+        if not their support."""
         tried, refused = [], []
         for order, family in enumerate(self.candidates):
             try:
@@ -135,9 +136,10 @@ class Trial:
                 for rank, score in enumerate(self.rows.scores(family) if found is None else found):
                     tried.append((score - self.toll * rank, rank, order, family))
             except InputError as error:
-                refused.append((family, str(error) or self.rows.refusal(family)))
+                refused.append((family, str(error)))
         if not tried:
-            raise InputError(f"column {self.name!r} takes none of the families tried: {refused[0][1]}")
+            why = refused[0][1] or self.rows.refusal(refused[0][0])
+            raise InputError(f"column {self.name!r} takes none of the families tried: {why}")
         tried.sort(key=lambda t: (-t[0], t[1], t[2]))
         return tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused)
 
@@ -148,7 +150,7 @@ class Trial:
     @property
     def refused(self) -> tuple[tuple[Any, str], ...]:
         """Candidates that do not fit, and why."""
-        return self._tried[1]
+        return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
     def checked(self) -> Trial:
         """Itself, unless no candidate fits; what the core told may be enough to know."""
