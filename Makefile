@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/bayeskit demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -69,7 +69,7 @@ def leave_one_out(rng: np.random.Generator, rows: int) -> None:
 
 def auto(rng: np.random.Generator) -> None:
     """Numbers of two shapes, and ten columns of them beside ten of categories."""
-    for rows in (1_000, 100_000, 1_000_000):
+    for rows in (1_000, 10_000, 100_000, 1_000_000):
         y = rng.integers(0, 3, rows)
         X = rng.normal(size=(rows, 20)) + 0.5 * y[:, None]
         X[:, 10:] = np.exp(X[:, 10:] / 2)

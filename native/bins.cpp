@@ -64,24 +64,44 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
         nb::gil_scoped_release free;
         for (size_t j = 0; j < d; ++j)
             counters.emplace_back(exponent.data()[j], budget, rows, codes ? 0 : n_groups, known.begin(j), known.end(j));
-        // Of a column without cells, some rows in between tell how coarse the grid must be.
-        if (int64_t some = 2 * budget; rows > some) {
-            std::vector<Named> values;
-            for (size_t j = 0; j < d; ++j) {
-                if (counters[j].live()) continue;
+        // A column without cells: few rows are sorted, and of many some in between tell how coarse the grid must be.
+        int64_t some = 2 * budget;
+        std::vector<Named> sorted;
+        std::vector<double> values;
+        std::vector<bool> done(d);
+        std::vector<int32_t> unused(size_t(rows <= some && !codes ? rows : 0));
+        for (size_t j = 0; j < d; ++j) {
+            if (counters[j].live()) continue;
+            auto at = [&](int64_t i) {
+                double x;
+                __builtin_memcpy(&x, (const char *) c.address[j] + i * c.stride[j], 8);
+                return x + 0.0;  // there is one zero
+            };
+            auto counts = [&](int64_t i, double x) { return groups.data()[i] >= 0 && (!w || w[i] > 0) && x - x == 0; };
+            if (rows > some) {
                 values.clear();
                 for (int64_t k = 0; k < some; ++k) {
                     int64_t i = rows / some * k;
-                    double x;
-                    __builtin_memcpy(&x, (const char *) c.address[j] + i * c.stride[j], 8);
-                    if (groups.data()[i] >= 0 && (!w || w[i] > 0) && x - x == 0) values.emplace_back(x + 0.0, 0);
+                    if (double x = at(i); counts(i, x)) values.push_back(x);
                 }
                 counters[j].foresee(values);
+            } else if (exponent.data()[j] == FINEST) {
+                int32_t *code = codes ? codes->data() + j * size_t(rows) : unused.data();
+                std::fill(code, code + rows, NOT_COUNTED);
+                sorted.clear();
+                for (int64_t i = 0; i < rows; ++i) {
+                    double x = at(i);
+                    finite &= x - x == 0 || x != x;
+                    if (counts(i, x)) sorted.emplace_back(x, int32_t(i));
+                }
+                counters[j].count(sorted, groups.data(), code);
+                done[j] = true;
             }
         }
         // Some rows of all columns at a time: those of a matrix then come from memory once.
         for (int64_t from = 0; from < rows; from += CELL_TILE)
             for (size_t j = 0; j < d; ++j) {
+                if (done[j]) continue;
                 Counter &counter = counters[j];
                 int32_t tile[CELL_TILE], *code = codes ? codes->data() + j * size_t(rows) + from : tile;
                 const int32_t *group = groups.data() + from;
@@ -89,16 +109,18 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
                 int64_t n = std::min(CELL_TILE, rows - from);
                 int64_t unknown = kernels->cells(at, c.stride[j], n, group, w ? w + from : w, counter.grid(), code);
                 finite &= unknown >= 0;
+                // Rows that are found count before cells are made: one without rows may be no cell.
+                int32_t *tally = counter.tally.data();
+                for (int64_t i = 0; !codes && i < n; ++i)
+                    if (code[i] >= 0) ++tally[size_t(code[i]) * n_groups + size_t(group[i])];
                 for (int64_t i = 0; unknown > 0; ++i)
                     if (code[i] == UNKNOWN) {
                         double x;
                         __builtin_memcpy(&x, (const char *) at + i * c.stride[j], 8);
                         code[i] = counter.search(x);
+                        if (!codes) ++counter.tally[size_t(code[i]) * n_groups + size_t(group[i])];
                         --unknown;
                     }
-                int32_t *tally = counter.tally.data();
-                for (int64_t i = 0; !codes && i < n; ++i)
-                    if (code[i] >= 0) ++tally[size_t(code[i]) * n_groups + size_t(group[i])];
             }
         for (size_t j = 0; j < d; ++j) {
             found[j] = counters[j].finish(rank[j]);

@@ -61,7 +61,7 @@ inline double number_at(uint64_t address, int64_t offset) {
 extern const Kernels JOIN(kernels_, CLONE);
 const Kernels JOIN(kernels_, CLONE) = {TEXT(CLONE), scan,    moments,  gaussian, leave, count, pairs, lookup,
                                        softmax, integers, mixture, around, gauss, gauss_even, exponentials, logarithms,
-                                       class_parts, backed_off, gamma_shapes, curves, propagate, selection,
+                                       class_parts, backed_off, back_off, gamma_shapes, curves, propagate, selection,
                                        cells, selection_step, selection_factors, selection_quick, odds, leave_odds,
                                        gram, whiten, lean, apart, within, stored,
                                        add_pairs};

@@ -75,6 +75,23 @@ int64_t softmax(Anywhere joint, bool log, std::optional<Output<double, 1>> evide
     return impossible;
 }
 
+bool back_off(Input<double, 3> terms, Input<double, 2> share, Input<double, 2> mine, Input<double, 2> rest,
+              Output<double, 3> out) {
+    size_t rows = terms.shape(0), parts = terms.shape(1), classes = terms.shape(2);
+    require(out.shape(0) == rows && out.shape(1) == parts && out.shape(2) == classes, "out must be like the terms");
+    for (const auto *a : {&share, &mine, &rest})
+        require(a->shape(0) == parts && a->shape(1) == classes, "one number for each part and class");
+    Status status;
+    int64_t odd = 0;
+    {
+        nb::gil_scoped_release free;
+        status = kernels->back_off(terms.data(), int64_t(rows), int64_t(parts), int64_t(classes), share.data(), mine.data(),
+                                   rest.data(), out.data(), &odd);
+    }
+    check(status);
+    return odd;
+}
+
 }  // namespace
 
 void bind_columns(nb::module_ &m) {
@@ -90,4 +107,8 @@ void bind_columns(nb::module_ &m) {
     m.def("softmax", &softmax, "joint"_a.noconvert(), "log"_a, "evidence"_a.noconvert().none() = nb::none(),
           "out"_a.noconvert().none() = nb::none(),
           "Posteriors (or their logs) of joint log densities, to out or in place; returns how many rows were impossible.");
+    m.def("back_off", &back_off, "terms"_a.noconvert(), "share"_a.noconvert(), "mine"_a.noconvert(), "rest"_a.noconvert(),
+          "out"_a.noconvert(),
+          "log(mine f + rest sum over classes of share f), log f = terms (rows, parts, classes); 0 where all terms are, NaN "
+          "where doubles do not do. Returns whether that is anywhere.");
 }

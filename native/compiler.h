@@ -19,6 +19,11 @@ static inline int __builtin_clz(unsigned x) {
     _BitScanReverse(&i, x);
     return 31 - int(i);
 }
+static inline int __builtin_clzll(unsigned long long x) {
+    unsigned long i;
+    _BitScanReverse64(&i, x);
+    return 63 - int(i);
+}
 static inline int __builtin_ctzll(unsigned long long x) {
     unsigned long i;
     _BitScanForward64(&i, x);

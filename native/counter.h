@@ -1,6 +1,7 @@
 // Counter: the cells of one column while it is counted, and the grid they lie on.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 #include "exact.h"
@@ -41,10 +42,39 @@ bool fits(const std::vector<double> &cells, int64_t e, int64_t budget) {
     return true;
 }
 
-// The smallest exponent from e on with at most budget cells: two steps on where cells of a grid have become twice as many,
-// else near the one at which an even grid over them all has so many.
+// How many cells ascending numbers have on grids 2^0, 2^1, ... coarser than that they are counted on, cell less one. Two share
+// a cell once all the bits that differ between them are gone.
+class Coarsening {
+public:
+    void see(int64_t cell) {
+        if (any) ++apart[cell == last ? 0 : 64 - __builtin_clzll(uint64_t(cell) ^ uint64_t(last))];
+        any = true;
+        last = cell;
+    }
+    // How much coarser the grid must be at least for so many cells.
+    int64_t needed(int64_t budget) const {
+        int64_t found = 1;
+        int bits = 64;
+        while (bits > 0 && found + apart[bits] <= budget) found += apart[bits--];
+        return bits;
+    }
+
+private:
+    int64_t apart[65] = {}, last = 0;
+    bool any = false;
+};
+
+// The smallest exponent above e with at most budget cells, if there are more at e: counted where the cells are numbers that
+// doubles hold, else searched for, from where an even grid over them all has so many.
 int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
     if (int64_t(cells.size()) <= budget) return e;
+    double size = std::max(std::fabs(cells.front()), std::fabs(cells.back()));
+    if (e >= -900 && e <= 900 && size < power(e + 50)) {
+        Coarsening counted;
+        double scale = power(-e);
+        for (double c : cells) counted.see(int64_t(c * scale) - 1);
+        return e + std::max<int64_t>(counted.needed(budget), 1);
+    }
     int64_t bad = e, good = COARSEST, stride = 1;
     double range = cells.back() / double(budget) - cells.front() / double(budget);
     int64_t guess = e > FINEST ? e + 2 : int64_t(bits_of(range) >> 52) - 1023;
@@ -66,32 +96,102 @@ int64_t fitting(const std::vector<double> &cells, int64_t e, int64_t budget) {
     return good;
 }
 
+// Values on a grid of 2^-24 of their range, in ascending order; none where they do not lie on one that doubles can count.
+class Coarse {
+public:
+    explicit Coarse(const std::vector<double> &values) {
+        auto ends = std::minmax_element(values.begin(), values.end());
+        double range = *ends.second - *ends.first, size = std::max(std::fabs(*ends.first), std::fabs(*ends.second));
+        if (!(range > size * 0x1p-26) || size > 0x1p900 || range < 0x1p-900) return;
+        exponent = int64_t(bits_of(range) >> 52) - 1023 - 24;
+        scale = power(-exponent);
+        base = int64_t(std::floor(*ends.first * scale)) - 1;
+        std::vector<uint32_t> spare(values.size());
+        place.reserve(values.size());
+        for (double x : values) {
+            double t = x * scale;
+            int64_t cell = int64_t(t);  // rounded up below; t is exact but where it underflows
+            place.push_back(uint32_t(cell + (double(cell) < t || (t == 0 && x > 0)) - 1 - base));
+        }
+        for (int shift = 0; shift < 26; shift += 9) {
+            uint32_t count[512] = {}, at = 0;
+            for (uint32_t p : place) ++count[p >> shift & 511];
+            for (uint32_t &n : count) at += std::exchange(n, at);
+            for (uint32_t p : place) spare[count[p >> shift & 511]++] = p;
+            place.swap(spare);
+        }
+    }
+
+    // The smallest exponent with at most budget cells; FINEST where it lies below this grid, or nothing does.
+    int64_t fitting(int64_t budget) const {
+        Coarsening counted;
+        for (size_t k = 0; k < place.size(); ++k) counted.see(at(k));
+        int64_t more = counted.needed(budget);
+        return more ? exponent + more : FINEST;
+    }
+
+    // The edges of the cells at an exponent from this grid on, ascending.
+    template <class Use> void each(int64_t e, Use use) const {
+        for (size_t k = 0; k < place.size(); ++k)
+            if (!k || at(k) >> (e - exponent) != at(k - 1) >> (e - exponent))
+                use(edge_of(double(at(k) + 1) * power(exponent), e));
+    }
+
+    // The first and the last of them, in units of 2^e.
+    std::pair<int64_t, int64_t> ends(int64_t e) const {
+        return {(at(0) >> (e - exponent)) + 1, (at(place.size() - 1) >> (e - exponent)) + 1};
+    }
+
+private:
+    int64_t at(size_t k) const { return base + int64_t(place[k]); }  // one less than the cell, so that cells open on the left
+
+    int64_t exponent = 0, base = 0;
+    double scale = 1;
+    std::vector<uint32_t> place;
+};
+
 // Numbers with their identities in ascending order, digit by digit; most digits are the same in all and passed over.
 using Named = std::pair<double, int32_t>;
 
+inline uint64_t order_of(double x) {  // bits in the order of the numbers
+    uint64_t b = bits_of(x);
+    return b & SIGN ? ~b : b | SIGN;
+}
+
+// Sorts by digits of 8 bits from `first` on.
+void sort_digits(std::vector<Named> &cells, size_t first) {
+    constexpr size_t DIGITS = 8, VALUES = 256;
+    std::vector<Named> spare(cells.size());
+    uint32_t count[DIGITS][VALUES] = {};
+    for (const Named &c : cells) {
+        uint64_t k = order_of(c.first);
+        for (size_t d = first; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    }
+    for (size_t d = first; d < DIGITS; ++d) {
+        uint32_t *n = count[d], at = 0;
+        if (n[order_of(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
+        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
+        for (const Named &c : cells) spare[n[order_of(c.first) >> 8 * d & 255]++] = c;
+        cells.swap(spare);
+    }
+}
+
+// By the upper half of their bits, and the few that agree there by insertion; by all bits where many do.
 void sort_named(std::vector<Named> &cells) {
-    constexpr size_t DIGITS = 8, VALUES = 256, FEW = 64;
+    constexpr size_t FEW = 64;
     if (cells.size() < FEW) {
         std::sort(cells.begin(), cells.end());
         return;
     }
-    auto key = [](double x) {  // in the order of the numbers
-        uint64_t b = bits_of(x);
-        return b & SIGN ? ~b : b | SIGN;
-    };
-    std::vector<Named> spare(cells.size());
-    uint32_t count[DIGITS][VALUES] = {};
-    for (const Named &c : cells) {
-        uint64_t k = key(c.first);
-        for (size_t d = 0; d < DIGITS; ++d) ++count[d][k >> 8 * d & 255];
+    sort_digits(cells, 4);
+    size_t moves = 0;
+    for (size_t i = 1; i < cells.size() && moves < cells.size(); ++i) {
+        Named c = cells[i];
+        size_t to = i;
+        for (; to && c.first < cells[to - 1].first; --to, ++moves) cells[to] = cells[to - 1];
+        cells[to] = c;
     }
-    for (size_t d = 0; d < DIGITS; ++d) {
-        uint32_t *n = count[d], at = 0;
-        if (n[key(cells[0].first) >> 8 * d & 255] == cells.size()) continue;
-        for (size_t v = 0; v < VALUES; ++v) at += std::exchange(n[v], at);
-        for (const Named &c : cells) spare[n[key(c.first) >> 8 * d & 255]++] = c;
-        cells.swap(spare);
-    }
+    if (moves >= cells.size()) sort_digits(cells, 0);
 }
 
 // Cells of one column while it is counted. Identities are given in order of arrival and never taken back; a cell that
@@ -106,6 +206,7 @@ struct Counter {
     std::vector<int32_t> next;    // by identity: the cell that took it, or itself
     std::vector<int32_t> tally;   // by identity and group
     int64_t first = 0, hashed = 0;  // the first identity of this exponent; cells that are not near
+    int64_t spared = 0;           // identities given before a row came: those without one are no cells
     std::vector<int32_t> near;    // identities of the cells low, low + 1, ... of the grid
     double scale = 0, low = 0, high = 0;
     static constexpr uint64_t FREE = ~uint64_t(0);
@@ -120,21 +221,52 @@ struct Counter {
     }
 
     // The exponent that some of the values need, all need too: with it their cells are laid out at once.
-    void foresee(std::vector<Named> &values) {
-        sort_named(values);
-        std::vector<double> cells;
-        for (const Named &v : values)
-            if (cells.empty() || cells.back() != v.first) cells.push_back(v.first);
-        if (int64_t(cells.size()) <= budget) return;
-        e = fitting(cells, e, budget);
-        for (double x : cells) {
-            double cell = edge_of(x, e);
-            if (edge.empty() || edge.back() != cell) fresh(cell);
+    void foresee(std::vector<double> &values) {
+        if (int64_t(values.size()) <= budget) return;
+        Coarse coarse(values);
+        int64_t found = coarse.fitting(budget);
+        if (found > e) {
+            e = found;
+            auto [from, to] = coarse.ends(e);
+            if (groups && to - from < 2 * budget && e > -900 && e < 900) {  // all in between, at once
+                spared = to - from + 1;
+                edge.resize(size_t(spared)), next.resize(size_t(spared)), tally.resize(size_t(spared) * groups);
+                for (int64_t k = 0; k < spared; ++k) {
+                    edge[size_t(k)] = double(from + k) * power(e);
+                    next[size_t(k)] = int32_t(k);
+                }
+            } else
+                coarse.each(e, [&](double cell) { fresh(cell); });
+        } else {
+            std::sort(values.begin(), values.end());
+            values.erase(std::unique(values.begin(), values.end()), values.end());
+            if (int64_t(values.size()) <= budget) return;
+            if (!fits(values, e, budget)) e = fitting(values, e, budget);
+            for (double x : values) {
+                double cell = edge_of(x, e);
+                if (edge.empty() || edge.back() != cell) fresh(cell);
+            }
         }
         lay();
     }
 
+    // All values of a column, each with its row, where there are no cells yet; an identity for every row.
+    void count(std::vector<Named> &values, const int32_t *group, int32_t *code) {
+        sort_named(values);
+        for (const Named &v : values) {
+            if (edge.empty() || edge.back() != v.first) fresh(v.first);
+            code[v.second] = int32_t(edge.size()) - 1;
+            if (groups) ++tally[tally.size() - groups + size_t(group[v.second])];
+        }
+    }
+
     int64_t live() const { return int64_t(edge.size()) - first; }
+    bool there(int32_t id) const {
+        if (id >= spared) return true;
+        int32_t rows = 0;
+        for (size_t g = 0; g < groups; ++g) rows |= tally[size_t(id) * groups + g];
+        return rows != 0;
+    }
     CellGrid grid() const { return {scale, low, high, near.data()}; }
     bool on_grid(double cell) const { return cell * scale > low && cell * scale <= high; }
 
@@ -146,7 +278,7 @@ struct Counter {
         if (e <= 900 && e >= -900 && live()) {
             scale = power(-e);
             auto ends = std::minmax_element(edge.begin() + first, edge.end());
-            double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / 2 + 64;
+            double from = *ends.first * scale, to = *ends.second * scale, half = (to - from) / (spared ? 4 : 2) + 64;
             if (to - from < NEAR / 2) {
                 low = double(int64_t(from - half)), high = low + double(int64_t(2 * half + to - from));
                 near.assign(size_t(high - low) + 1, UNKNOWN);
@@ -204,24 +336,26 @@ struct Counter {
         int32_t id = fresh(cell);
         put(id);
         // Twice the budget may gather before the cells are coarsened, so that this happens seldom.
-        if (live() > 2 * budget) coarsen();
+        if (live() > 2 * budget + (first ? 0 : spared)) coarsen();
         return id;
     }
     // The cells of this exponent in ascending order.
     std::vector<Named> sorted() const {
         std::vector<Named> cells;
-        if (!hashed && int64_t(near.size()) < 16 * live()) {
+        if (high > low && !hashed && int64_t(near.size()) < 16 * live()) {
             for (int32_t id : near)
-                if (id != UNKNOWN) cells.emplace_back(edge[size_t(id)], id);
+                if (id != UNKNOWN && there(id)) cells.emplace_back(edge[size_t(id)], id);
             return cells;
         }
-        for (size_t id = size_t(first); id < edge.size(); ++id) cells.emplace_back(edge[id], int32_t(id));
+        for (size_t id = size_t(first); id < edge.size(); ++id)
+            if (there(int32_t(id))) cells.emplace_back(edge[id], int32_t(id));
         if (!std::is_sorted(cells.begin(), cells.end())) sort_named(cells);
         return cells;
     }
     void coarsen() {
         std::vector<Named> old = sorted();
         std::vector<double> cells;
+        cells.reserve(old.size());
         for (const Named &c : old) cells.push_back(c.first);
         e = fitting(cells, e, budget);
         first = int64_t(edge.size());
@@ -231,15 +365,21 @@ struct Counter {
         }
         lay();
     }
-    // Ends counting: edges in order, and for every identity its place among them.
+    // Ends counting: edges in order, and for every identity its place among them (0 where it is no cell).
     std::vector<double> finish(std::vector<int32_t> &rank) {
-        if (live() > budget) coarsen();
-        rank.resize(edge.size());
+        std::vector<Named> live = sorted();
         std::vector<double> cells;
-        for (const Named &c : sorted()) {
-            rank[size_t(c.second)] = int32_t(cells.size());
-            cells.push_back(c.first);
+        cells.reserve(live.size());
+        for (const Named &c : live) cells.push_back(c.first);
+        int64_t last = int64_t(cells.size()) > budget ? fitting(cells, e, budget) : e;
+        rank.assign(edge.size(), 0);
+        cells.clear();
+        for (const Named &c : live) {
+            double cell = last > e ? edge_of(c.first, last) : c.first;
+            if (cells.empty() || cells.back() != cell) cells.push_back(cell);
+            rank[size_t(c.second)] = int32_t(cells.size()) - 1;
         }
+        e = last;
         for (size_t i = size_t(first); i--;) rank[i] = rank[size_t(next[i])];
         return cells;
     }

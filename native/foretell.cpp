@@ -4,7 +4,7 @@
 
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
-    mass.resize((classes + 1) * cells), group.resize(mass.size()), cell.resize(mass.size());
+    mass.resize((classes + 1) * cells), group.resize(mass.size()), cell.resize(mass.size()), rows.resize(mass.size());
     size_t e = 0;
     for (size_t k = 0; k <= classes; ++k) {
         begin.push_back(e);
@@ -12,13 +12,13 @@ Sample::Sample(const double *x, const double *weight, size_t step, const double 
         std::copy(from, from + cells, &mass[k * cells]);
         double total = 0;
         for (size_t c = 0; c < cells; ++c) {
-            group[e] = int(k), cell[e] = int(c), total += from[c];
+            group[e] = int(k), cell[e] = int(c), rows[e] = from[c], total += from[c];
             e += from[c] > 0;
         }
         totals_[k] = total;
     }
     entries = begin.back();
-    begin.push_back(e), group.resize(e), cell.resize(e);
+    begin.push_back(e), group.resize(e), cell.resize(e), rows.resize(e);
 }
 
 // Whether cells have values of ordinary size, and every class rows, with at least one where it has any.
@@ -140,9 +140,17 @@ double faint_log(const Sample &s, const Terms &terms, size_t e) {
     return high + std::log(sum + std::exp(mine - high) * (1 + std::exp(-others))) - std::log(left + 1);
 }
 
-Score score(const Sample &s, const Terms &terms, double more, bool atom, double worst) {
+// Room that is used again for every family.
+struct Room {
+    Numbers top, part, sum, high, rest, value;
+    explicit Room(const Sample &s)
+        : top(s.cells), part(s.classes * s.cells), sum(s.cells), high(s.entries), rest(s.entries), value(s.group.size()) {}
+};
+
+Score score(const Sample &s, const Terms &terms, double more, bool atom, double worst, Room &room) {
     size_t m = s.cells, classes = s.classes;
-    Numbers top(m), part(terms.others.size()), sum(m), high(s.entries), rest(s.entries), value(terms.own);
+    auto &[top, part, sum, high, rest, value] = room;
+    std::copy(terms.own.begin() + long(s.entries), terms.own.end(), value.begin() + long(s.entries));
     kernels->class_parts(terms.others.data(), int64_t(classes), int64_t(m), s.totals(), top.data(), part.data(), sum.data());
     for (size_t k = 0; k < classes; ++k) {
         size_t begin = s.begin[k], count = s.begin[k + 1] - begin;
@@ -165,9 +173,9 @@ Score score(const Sample &s, const Terms &terms, double more, bool atom, double 
         constexpr size_t STRANDS = 4;  // additions wait for each other
         double sums[STRANDS] = {}, most[STRANDS] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         for (size_t e = from; e < to; ++e) {
-            size_t c = size_t(s.cell[e]), i = e % STRANDS;
-            double log = value[e] + (atom && s.x[c] == 0 ? 0.0 : more);
-            sums[i] += s.at(size_t(s.group[e]), c) * std::max(log, worst);
+            size_t i = e % STRANDS;
+            double log = value[e] + (atom && s.x[s.cell[e]] == 0 ? 0.0 : more);
+            sums[i] += s.rows[e] * std::max(log, worst);
             most[i] = std::max(most[i], log);
         }
         total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -221,10 +229,11 @@ Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<doubl
         Sample s(x.data() + from, weights.data() + from, all, whole.data() + from, classes, cells);
         if (!s.ordinary()) continue;
         Terms terms(s);
+        Room room(s);
         for (size_t f = 0; f < count; ++f) {
             if (!asked.data()[j * count + f] || !fill(recipes[f], s, terms)) continue;
             double more = step.data()[j] > 0 && !recipes[f].whole ? std::log(step.data()[j]) : 0.0;
-            Score found = score(s, terms, more, recipes[f].zeros >= 0, worst);
+            Score found = score(s, terms, more, recipes[f].zeros >= 0, worst, room);
             double *to = out.data + (j * count + f) * 4;
             to[0] = found.shared, to[1] = found.most, to[2] = found.by_class, to[3] = found.largest;
         }

@@ -8,12 +8,21 @@ using Numbers = std::vector<double>;
 struct Group {
     double weight = 0, mean = 0, variance = 0;
 
-    // Without one row of value v; whether the digits can be trusted.
+};
+
+// A group that one row is taken from.
+struct Lessened {
+    double weight, mean, variance, left, gone, least;
+
+    explicit Lessened(const Group &g)
+        : weight(g.weight), mean(g.mean), variance(g.variance), left(g.weight - 1), gone(1 / left),
+          least(g.weight > 2.5 ? 0x1p-10 * g.variance : INFINITY) {}  // a variance below makes digits doubtful
+
+    // What is left without one of value v; whether the digits can be trusted.
     bool without(double v, Group &out) const {
-        constexpr double LEAST_LEFT = 0x1p-10;  // of a variance: less makes digits doubtful
-        double left = weight - 1, gone = 1 / left, d = v - mean, rest = variance - d * d * gone;
+        double d = v - mean, rest = variance - d * d * gone;
         out = {left, mean - d * gone, rest * (1 + gone)};
-        return weight > 2.5 && rest > LEAST_LEFT * variance;
+        return rest > least;
     }
 };
 
@@ -24,6 +33,7 @@ public:
     const double *x;               // (cells,)
     Numbers mass;                  // (classes + 1, cells)
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
+    Numbers rows;                  // of the entries: their weight
     std::vector<size_t> begin;     // (classes + 2) the first entry of each group
     size_t entries;                // without those of the whole
 

@@ -23,14 +23,19 @@ bool normal(const Sample &s, const std::vector<Group> &g, const double *v, const
         }
     }
     Numbers logs(out.own.size());
-    for (size_t e = 0; e < logs.size(); ++e) {
-        Group left;
-        double value = v[s.cell[e]];
-        if (!g[s.group[e]].without(value, left)) return false;
-        double d = value - left.mean;
-        logs[e] = left.variance;
-        out.own[e] = -d * d / (2 * left.variance) - LOG_ROOT_2PI - (minus ? minus[s.cell[e]] : 0.0);
+    bool good = true;
+    for (size_t k = 0; k <= s.classes; ++k) {
+        Lessened group(g[k]);
+        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
+            Group left;
+            double value = v[s.cell[e]];
+            good &= group.without(value, left);
+            double d = value - left.mean;
+            logs[e] = left.variance;
+            out.own[e] = -d * d / (2 * left.variance) - LOG_ROOT_2PI - (minus ? minus[s.cell[e]] : 0.0);
+        }
     }
+    if (!good) return false;
     logarithms(logs);
     for (size_t e = 0; e < logs.size(); ++e) out.own[e] -= 0.5 * logs[e];
     return true;
@@ -45,9 +50,10 @@ template <class Density> bool of_mean(const Sample &s, double alpha, Terms &out,
         if (!(k.mean > 1e-6 * g.back().mean)) return false;
     Numbers whole(s.cells), mean(out.others.size());
     std::vector<Group> left(out.own.size());
+    Lessened everyone(g.back());
     for (size_t c = 0; c < s.cells; ++c) {
         Group all;
-        g.back().without(s.x[c], all);
+        everyone.without(s.x[c], all);
         whole[c] = alpha * all.mean;
     }
     for (size_t k = 0; k < s.classes; ++k)
@@ -55,12 +61,18 @@ template <class Density> bool of_mean(const Sample &s, double alpha, Terms &out,
             mean[k * s.cells + c] = (g[k].weight * g[k].mean + whole[c]) / (g[k].weight + alpha);
     Numbers logs = mean;
     logarithms(logs);
-    for (size_t i = 0; i < logs.size(); ++i) out.others[i] = density(i % s.cells, mean[i], logs[i], g[i / s.cells]);
+    for (size_t k = 0, i = 0; k < s.classes; ++k)
+        for (size_t c = 0; c < s.cells; ++c, ++i) out.others[i] = density(c, mean[i], logs[i], g[k]);
     mean.resize(left.size());
-    for (size_t e = 0; e < left.size(); ++e) {
-        if (!g[s.group[e]].without(s.x[s.cell[e]], left[e])) return false;
-        mean[e] = (left[e].weight * left[e].mean + whole[s.cell[e]]) / (left[e].weight + alpha);
+    bool good = true;
+    for (size_t k = 0; k <= s.classes; ++k) {
+        Lessened group(g[k]);
+        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
+            good &= group.without(s.x[s.cell[e]], left[e]);
+            mean[e] = (left[e].weight * left[e].mean + whole[s.cell[e]]) / (left[e].weight + alpha);
+        }
     }
+    if (!good) return false;
     logs = mean;
     logarithms(logs);
     for (size_t e = 0; e < left.size(); ++e) out.own[e] = density(s.cell[e], mean[e], logs[e], left[e]);
@@ -98,20 +110,23 @@ bool gamma_terms(const Sample &s, Terms &out) {
     }
     size_t n = out.own.size();
     Numbers mean(n), own(n), by(n), base(n);
-    for (size_t e = 0; e < n; ++e) {
-        Group left;
-        if (!g[s.group[e]].without(s.x[s.cell[e]], left)) return false;
-        mean[e] = left.mean;
+    bool good = true;
+    for (size_t k = 0; k < g.size(); ++k) {
+        Lessened group(g[k]), in_logs(l[k]);
+        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
+            Group left;
+            good &= group.without(s.x[s.cell[e]], left);
+            mean[e] = left.mean;
+            in_logs.without(logs[s.cell[e]], left);
+            own[e] = -left.mean;
+            by[e] = shape[k];
+        }
     }
+    if (!good) return false;
     Numbers log_mean = mean;
     logarithms(log_mean);
-    for (size_t e = 0; e < n; ++e) {
-        Group left;
-        l[s.group[e]].without(logs[s.cell[e]], left);
-        own[e] = log_mean[e] - left.mean;
-        if (!(own[e] > LEAST_GAP)) return false;
-        by[e] = shape[s.group[e]];
-    }
+    for (size_t e = 0; e < n; ++e) good &= (own[e] += log_mean[e]) > LEAST_GAP;
+    if (!good) return false;
     kernels->gamma_shapes(own.data(), int64_t(n), by.data(), base.data());
     for (size_t e = 0; e < n; ++e) {
         double log = logs[s.cell[e]];

@@ -146,19 +146,31 @@ Status gauss(const double *centre, const double *weight, int64_t count, double p
     return Status::fine;
 }
 
-// The same on an even grid: out[i] = sum over |j| <= reach of height[|j|] weight[i + j]. Weights are there for `reach` and a
-// block of cells more on both sides, as is room in out.
+// The same on an even grid: out[i] = sum over |j| <= reach of height[|j|] weight[i + j]; reach is a whole number of EVEN_RUN.
+// Weights are there for `reach` and a block of cells more on both sides, as is room in out. Terms are taken 8 apart, since
+// what is 8 cells further on for one part of a block is what another part has loaded already.
 void gauss_even(const double *weight, int64_t n, const double *height, int64_t reach, double *out) {
-    constexpr int N = int(EVEN_BLOCK / LANES);
+    constexpr int64_t APART = 8, RUNS = EVEN_RUN / APART, N = EVEN_BLOCK / LANES, PER = APART / LANES, ALL = N + (RUNS - 1) * PER;
     for (int64_t i = 0; i < n; i += EVEN_BLOCK) {
         Real sum[N];
-        for (int v = 0; v < N; ++v) sum[v] = load(weight + i + v * LANES) * splat(height[0]);
-        for (int64_t j = 1; j <= reach; ++j)
-            for (int v = 0; v < N; ++v) {
-                const double *at = weight + i + v * LANES;
-                sum[v] += (load(at - j) + load(at + j)) * splat(height[j]);
+        for (int64_t v = 0; v < N; ++v) sum[v] = load(weight + i + v * LANES) * splat(height[0]);
+        for (int64_t from = 1; from <= reach; from += EVEN_RUN)
+            for (int64_t j = from; j < from + APART; ++j) {
+                Real below[ALL], above[ALL];  // of terms j + 8 (RUNS - 1) to j, and of j to j + 8 (RUNS - 1)
+                const double *at = weight + i;
+                for (int64_t k = 0; k < ALL; ++k) {
+                    below[k] = load(at - j - APART * (RUNS - 1) + k * LANES);
+                    above[k] = load(at + j + k * LANES);
+                }
+                for (int64_t r = 0; r < RUNS; ++r) {
+                    Real by = splat(height[j + APART * r]);
+                    for (int64_t v = 0; v < N; ++v) {
+                        Real low = below[v + (RUNS - 1 - r) * PER], high = above[v + r * PER];
+                        sum[v] += (v % 2 ? low + high : sum_by_multiplier(low, high)) * by;
+                    }
+                }
             }
-        for (int v = 0; v < N; ++v) store(out + i + v * LANES, sum[v]);
+        for (int64_t v = 0; v < N; ++v) store(out + i + v * LANES, sum[v]);
     }
 }
 

@@ -14,13 +14,14 @@ struct Spread {
     double weight = 0, deviation = 0, quartiles = 0, median = 0;
 
     // Of centres that have weight, ascending.
-    Spread(Numbers at, Numbers share) {
+    Spread(const Numbers &at, const Numbers &weights) {
         double top = 0, total = 0, mean = 0, largest = 0, square = 0;
         size_t n = at.size();
         if (!n) return;
-        for (double w : share) top = std::max(top, w), weight += w;
-        Numbers below(n);
-        for (size_t i = 0; i < n; ++i) share[i] /= top, mean += share[i] * at[i], below[i] = total += share[i];
+        for (double w : weights) top = std::max(top, w), weight += w;
+        Numbers share(n), below(n);
+        for (size_t i = 0; i < n; ++i) share[i] = weights[i] / top;
+        for (size_t i = 0; i < n; ++i) mean += share[i] * at[i], below[i] = total += share[i];
         mean /= total;
         largest = std::max(std::fabs(at[0] - mean), std::fabs(at[n - 1] - mean));
         for (size_t i = 0; i < n && largest > 0; ++i) {
@@ -109,6 +110,7 @@ struct EvenGrid {
     static constexpr double REACH = 9;                        // bandwidths: what lies beyond is below 3e-18 of its weight
     double step;
     std::vector<size_t> place;
+    std::vector<std::pair<size_t, size_t>> runs;  // of blocks that have cells: the first place, and how many
 
     explicit EvenGrid(const Sample &s) : step(s.gap()) {
         int exponent;
@@ -121,6 +123,11 @@ struct EvenGrid {
                 return;
             }
             place.push_back(size_t(at));
+            size_t begin = place.back() / size_t(EVEN_BLOCK) * size_t(EVEN_BLOCK);
+            if (runs.empty() || begin > runs.back().first + runs.back().second)
+                runs.emplace_back(begin, EVEN_BLOCK);
+            else
+                runs.back().second = begin + size_t(EVEN_BLOCK) - runs.back().first;
         }
     }
 
@@ -128,13 +135,14 @@ struct EvenGrid {
     bool sums(const double *weight, double bandwidth, Numbers &out) const {
         double close = bandwidth / step;
         if (place.empty() || !(close <= CLOSEST)) return false;
-        size_t reach = size_t(REACH * close) + 1, n = place.back() + 1;
+        size_t run = size_t(EVEN_RUN), reach = (size_t(REACH * close) + run) / run * run, n = place.back() + 1;
         Numbers height, dense(n + 2 * (reach + EVEN_BLOCK)), found(n + EVEN_BLOCK);
         for (size_t j = 0; j <= reach; ++j) height.push_back(-0.5 * (double(j) / close) * (double(j) / close));
         exponentials(height);
         double *first = dense.data() + reach;
         for (size_t c = 0; c < place.size(); ++c) first[place[c]] = weight[c];
-        kernels->gauss_even(first, int64_t(n), height.data(), int64_t(reach), found.data());
+        for (auto [at, count] : runs)
+            kernels->gauss_even(first + at, int64_t(count), height.data(), int64_t(reach), found.data() + at);
         for (size_t c = 0; c < place.size(); ++c) out[c] = found[place[c]];
         return true;
     }
@@ -151,9 +159,12 @@ bool kernel_terms(const Sample &s, Terms &out) {
     std::vector<Spread> spreads;
     std::vector<Hill> hills(s.classes + 1);
     for (size_t k = 0; k <= s.classes; ++k) {
-        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
-            hills[k].centre.push_back(s.x[s.cell[e]] * unit);
-            hills[k].weight.push_back(s.at(k, size_t(s.cell[e])));
+        size_t first = s.begin[k], n = s.begin[k + 1] - first;
+        hills[k].centre.resize(n), hills[k].weight.resize(n);
+        for (size_t i = 0; i < n; ++i) {
+            size_t c = size_t(s.cell[first + i]);
+            hills[k].centre[i] = s.x[c] * unit;
+            hills[k].weight[i] = s.at(k, c);
         }
         spreads.emplace_back(hills[k].centre, hills[k].weight);
     }
@@ -186,10 +197,12 @@ bool kernel_terms(const Sample &s, Terms &out) {
             own[i] = left < std::max(least(c), DIM * sums[c]) ? -1 : left;
         }
         auto logs = [&](const Numbers &from, double *to, double by, auto anew) {
-            Numbers safe = from;
-            for (double &v : safe) v = v > 0 ? v : 1;
-            logarithms(safe);
-            for (size_t i = 0; i < from.size(); ++i) to[i] = (from[i] > 0 ? safe[i] : anew(i)) - by + constant;
+            size_t odd = 0;
+            for (size_t i = 0; i < from.size(); ++i) to[i] = from[i] > 0 ? from[i] : 1.0, odd += !(from[i] > 0);
+            kernels->logarithms(to, int64_t(from.size()), to);
+            for (size_t i = 0; i < from.size(); ++i) to[i] = to[i] - by + constant;
+            for (size_t i = 0; odd; ++i)
+                if (!(from[i] > 0)) to[i] = anew(i) - by + constant, --odd;
         };
         if (k < s.classes)
             logs(sums, &out.others[k * m], whole, [&](size_t c) { return made.log_sum(at[c], w[c]); });

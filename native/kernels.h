@@ -127,7 +127,7 @@ struct Asked {
     double *belief;
 };
 
-constexpr int64_t EVEN_BLOCK = 32;  // cells of an even grid that kernels are summed at together
+constexpr int64_t EVEN_BLOCK = 32, EVEN_RUN = 32;  // cells of an even grid that kernels are summed at together, terms at a time
 
 // Cells with weight of tables, one table after the other from start on: the weight of the other rows there and with the
 // same class and parents; what bases know of each, (bases, cells); strengths to lean on them with, (strengths, tables).
@@ -170,6 +170,8 @@ struct Kernels {
                         double *sum);
     void (*backed_off)(const double *own, const double *top, const double *rest, int64_t rows, double n, double others,
                        double *out);
+    Status (*back_off)(const double *terms, int64_t rows, int64_t parts, int64_t classes, const double *share,
+                       const double *mine, const double *rest, double *out, int64_t *odd);
     void (*gamma_shapes)(const double *gap, int64_t n, double *shape, double *level);
     Status (*curves)(Columns, const double *scale, const double *base, Curves, int64_t classes, Grid out);
     Status (*propagate)(Program, Evidence, Asked);

@@ -73,6 +73,15 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
     int64_t exponent = 32 * low + shift;
     bool plain = s.length <= 2 && std::abs(exponent) <= 900;  // counts, mostly: no rounding, and far from any limit
     double unit = plain ? std::ldexp(1.0, int(exponent)) : 0.0;
+    if (s.length == 1 && !exponent) {  // one count each, the usual case
+        constexpr uint64_t LIMIT = uint64_t(1) << 52;
+        uint64_t beyond = 0;
+        for (size_t c = 0; c < cells; ++c) {
+            beyond |= (uint64_t(s.limb[c]) + LIMIT) / (2 * LIMIT);
+            out.data[c] = double(s.limb[c]);
+        }
+        if (!beyond) return out.array;
+    }
     for (size_t c = 0; c < cells; ++c) {
         const int64_t *limb = s.limb + int64_t(c) * s.length;
         int64_t below = limb[0], above = s.length == 2 ? limb[1] : 0;

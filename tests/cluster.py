@@ -23,6 +23,8 @@ MISSING = (
     if shutil.which("java") or os.environ.get("JAVA_HOME")
     else "needs Java 17 for Spark"
 )
+# a JVM of a test lives for seconds: compiling it well does not pay; set here, so that those of commands have it too
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SOURCE = str(Path(bayeskit.__file__).parents[1])
 SETTINGS = {
     "spark.ui.enabled": "false",

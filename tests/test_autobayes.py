@@ -221,7 +221,7 @@ def test_one_class_is_always_it():
 
 
 def test_many_columns_leave_out_what_pairs_columns():
-    X, y = make_classification(60, 400, n_informative=5, random_state=0)
+    X, y = make_classification(60, 160, n_informative=5, random_state=0)
     model = bk.AutoBayes(max_candidates=3).fit(X, y)
     assert "too many pairs" in str(model.summary())
     assert np.isfinite(model.predict_proba(X)).all()

@@ -72,6 +72,14 @@ WRONG = [
     (lambda: bk.CrossValidation(1), InputError, ["folds=1", "2"]),
     (lambda: bk.CrossValidation(True), InputError, ["folds=True"]),
     (lambda: bk.CrossValidation(StratifiedKFold(), repeats=2), InputError, ["repeats"]),
+    *(
+        (
+            lambda m=m: bk.evaluate(m, X[:2], ["ill", "well"], bk.Holdout(0.5)),
+            InputError,
+            ["no row is left", "LeaveOne"],
+        )
+        for m in (bk.AutoBayes(), bk.NaiveBayes(), bk.TAN())
+    ),
     (lambda: bk.Holdout(1.5), InputError, ["1.5", "between 0 and 1"]),
     (lambda: bk.Holdout(repeats=0), InputError, ["repeats=0"]),
     (lambda: bk.Bootstrap632(0), InputError, ["repeats=0"]),

@@ -66,6 +66,20 @@ def test_holes_scale_distances_up_to_the_columns_a_row_has(metric):
         assert mine.radius[0] == pytest.approx(radius, rel=1e-12, nan_ok=True)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, 4, 6])
+def test_of_classes_with_as_many_rows_around_the_first_is_taken(k, classes):
+    """With the empirical prior counts decide, however unlike the classes are in size."""
+    X, y = numbers(400, 2, classes, seed=k)
+    y = np.minimum(y, np.random.default_rng(k).integers(0, classes, len(y)))
+    model = bk.KNNBayes(k=k).fit(X, y)
+    around = [counted(gap("euclidean", X), X, y, np.ones(len(y)), x, k)[0] for x in X[:70]]
+    most = [min(c for c in near if near[c] == max(near.values())) for near in around]
+    assert sum(list(near.values()).count(max(near.values())) > 1 for near in around) > 5
+    assert model.predict(X[:70]).tolist() == most
+    assert model.predict_proba(X[:70]).argmax(axis=1).tolist() == most
+
+
 @pytest.mark.parametrize("columns", [2, 5, 40])
 def test_without_ties_it_is_scikit_learns(columns):
     X, y = numbers(2500, columns, digits=12)
@@ -172,7 +186,7 @@ def test_smaller_numbers_of_neighbours_after_one_search_are_those_of_searches_of
     asked = np.vstack([X[:8], rng.normal(size=(12, X.shape[1]))])
     wide = bk.KNNBayes(k=40, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w)
     (density,) = wide.model_.density.densities
-    blocks = wide._steps(wide._asked(asked), None, lambda model, block, *_: block)
+    blocks = wide._inquiry(asked).blocks()
     found = np.concatenate([density.several(block, sizes) for block in blocks]) + wide.model_.log_prior()
     for i, k in enumerate(sizes):
         alone = bk.KNNBayes(k=k, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w).predict_log_proba(asked)

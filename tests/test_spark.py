@@ -19,7 +19,7 @@ import bayeskit as bk
 from bayeskit.cli.example import clinic
 from cluster import MISSING, SETTINGS, session
 
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+pytestmark = [pytest.mark.spark, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
 VISITS = clinic(4000)
 LOCAL = bk.NaiveBayes().fit(VISITS, "diagnosis")
 

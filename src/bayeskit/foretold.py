@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.support import ANY
+from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 MANY = 0.05  # of the rows: fewer zeros are no mass of their own
+CERTAIN = 0.05  # log-probability of a step above which a density is refused
 
 
 class Recipe(NamedTuple):
@@ -53,6 +56,42 @@ class Foretold:
         )
         return cls(found.reshape(*found.shape[:2], 2, 2), allowed)
 
+    def told(self, steps: Float) -> Iterator[Told]:
+        """Column by column."""
+        shared, largest = self.scores[..., 0, 0], self.scores[..., 0, 1]
+        fits: Bool = self.allowed & np.isfinite(shared) & ((steps <= 0)[:, None] | ~(largest > CERTAIN))
+        enough = np.logical_or.reduce(fits, axis=1)
+        for j, (step, some) in enumerate(zip(steps.tolist(), enough.tolist(), strict=True)):
+            yield Told(self.scores[j], self.allowed[j], step, some)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the core knows about one column."""
+
+    scores: Float  # (families, 2, 2) as above
+    allowed: Bool  # (families,)
+    step: float
+    enough: bool  # whether some family is known to fit
+
+    def of(self, family: int) -> Iterator[float] | None:
+        """Scores of a family with one density for all classes and with one for each; None where it does not know."""
+        if not self.allowed[family]:
+            raise InputError
+        known = self.scores[family].tolist()
+        return None if isnan(known[0][0]) else self._checked(known)
+
+    def _checked(self, known: list[list[float]]) -> Iterator[float]:
+        for score, largest in known:
+            check_step(largest, self.step)
+            yield score
+
+
+def check_step(largest: float, step: float) -> None:
+    """Refuse a density that gives a recording step more than the probability there is."""
+    if step > 0 and largest > CERTAIN:
+        raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
+
 
 def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
@@ -61,12 +100,12 @@ def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
     if not len(some):
         return out
     begin = bins.offset[some]
-    first, last = bins.centres[begin], bins.centres[bins.offset[some + 1] - 1]
+    outermost = bins.centres[np.stack([begin, bins.offset[some + 1] - 1])]
     whole = np.logical_and.reduceat(bins.centres == np.floor(bins.centres), begin)
     zero = np.add.reduceat(np.where(bins.edges == 0, bins.pooled, 0.0), begin) / np.add.reduceat(bins.pooled, begin)
     for place, family in enumerate(families):
         support = getattr(family, "support", ANY)
-        ends = support.inside(first) & support.inside(last)
+        ends = support.inside(outermost).all(axis=0)
         fits = ends & whole if support.whole else ends
         out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "atom", False) else fits
     return out

@@ -147,7 +147,8 @@ class Likelihood(Protocol[S]):
 
 def shown(family: Any) -> str:
     """The family with what differs from its defaults."""
-    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in fields(family) if getattr(family, f.name) != f.default]
+    told = [f for f in fields(family) if f.repr and getattr(family, f.name) != f.default]
+    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in told]
     return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 

@@ -47,6 +47,10 @@ class Parametric(Protocol):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         """Of every class and column, (K, d) each."""
 
+    def added(self, x: Float, out: Float, *parameters: Float) -> bool:
+        """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
+        return False
+
     def log_density(self, x: Float, *parameters: Float) -> Float:
         """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
 
@@ -95,7 +99,8 @@ class ParametricDensity:
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for _, x, fitted in self._each(block, own):
-            out += fitted.terms(x)
+            if own or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+                out += fitted.terms(x)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = np.zeros((block.rows, len(self.parts), self._classes))

@@ -71,6 +71,31 @@ def test_cells_are_those_of_rational_arithmetic(a: Batch, budget: int) -> None:
         assert found(bins, name) == expected(a, name, budget)
 
 
+SHAPES = {
+    "normal": lambda z: z,
+    "skewed": lambda z: np.exp(2 * z),
+    "far from 0": lambda z: 1e6 + z * 1e-3,
+    "farther": lambda z: -1e9 + z * 1e-6,
+    "some far away": lambda z: np.where(np.abs(z) > 2, z * 1e12, z),
+    "tiny": lambda z: z * 1e-310,
+    "vast": lambda z: z * 1e307,
+    "heaped": lambda z: np.where(np.abs(z) < 0.5, 0.25, np.round(z, 2)),
+}
+
+
+@pytest.mark.parametrize("budget", [2, 5, 32])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=list(SHAPES))
+def test_cells_foreseen_from_some_rows_are_those_of_all(shape: Any, budget: int) -> None:
+    """Rows beyond twice the budget: where the first cells lie is guessed from some of them."""
+    rng = np.random.default_rng(budget)
+    x = shape(rng.normal(size=30 * budget + 17))
+    x[:3] = x[3:].max() * 1.5, x[3:].min() * 1.5, np.nan
+    batch = random_batch(budget, len(x), None)
+    batch = batch.set_column(batch.schema.get_field_index("x"), "x", pa.array(x, from_pandas=False))
+    bins = count(Bins.empty(["x"], 0, budget), batch)
+    assert found(bins, "x") == expected(batch, "x", budget)
+
+
 @pytest.mark.parametrize("sort", [None, "any"])
 def test_cells_of_a_long_table(sort: str | None) -> None:
     a = random_batch(8, 3000, sort)

@@ -171,7 +171,7 @@ SOURCES: dict[str, tuple[Any, Callable[[Path], Any]]] = {  # what takes() may lo
     "cluster": (ASparkFrame(), on_a_cluster),
 }
 PAIRS = [
-    pytest.param(engine, make, id=f"{name}, {what}")
+    pytest.param(engine, make, id=f"{name}, {what}", marks=[pytest.mark.spark] if what == "cluster" else [])
     for name, engine in ENGINES.items()
     for what, (probe, make) in SOURCES.items()
     if engine.takes(probe)

@@ -102,6 +102,7 @@ def test_batches_of_files(case: Any, size: int, tmp_path: Path, monkeypatch: pyt
     same(make().set_params(n_jobs=2).fit(tmp_path / "t.parquet", "class"), local, rows)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_partitions_of_a_cluster(case: Any, partitions: int) -> None:
     make, rows, local = case

@@ -16,6 +16,7 @@ from bayeskit.data.kinds import infer
 from bayeskit.data.levels import Levels
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.scatter import Scatter
+from whole_numbers import whole
 
 NAMES = ("p", "q", "r")
 MANY = tuple(f"x{j}" for j in range(13))  # so many that rows are added in slices, not one by one
@@ -50,16 +51,11 @@ def block(x: np.ndarray, weights: np.ndarray | None = None) -> Block:
     return encode(batch, schema, Domain(Levels.of(["a", "b"])), Roles("class", None if weights is None else "w"))[0]
 
 
-def whole(x: np.ndarray) -> np.ndarray:
-    """Numbers times 2^1074, as Python's integers; holes are zero."""
-    return np.array([int(Fraction(v) * 2**1074) for v in np.nan_to_num(x).ravel().tolist()], object).reshape(x.shape)
-
-
 def exact(x: np.ndarray, weights: np.ndarray) -> list[list[Fraction]]:
     """The sum of w a_i a_j of some rows, a = (1, x)."""
-    a = whole(np.column_stack([np.ones(len(x)), x]))
-    sums = (a * whole(weights)[:, None]).T @ a
-    return [[Fraction(v, 2**3222) for v in row] for row in sums.tolist()]
+    (a, power), (w, unit) = whole(np.column_stack([np.ones(len(x)), x])), whole(weights)
+    sums = (a * w[:, None]).T @ a
+    return [[Fraction(v, unit * power**2) for v in row] for row in sums.tolist()]
 
 
 def assert_exact(found: Scatter, x: np.ndarray, mass: np.ndarray) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bayeskit.data.block import Block
 from bayeskit.errors import ForgetError
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.tables import Tables
@@ -33,10 +36,19 @@ def blank(example: Any, groups: int = len(DOMAIN.classes), sizes: dict[str, int]
 
 def count(example: Any, *given: pa.RecordBatch) -> Any:
     """The statistic of some batches, one after the other."""
-    counted = blank(example)
-    for batch in given:
-        counted = counted.update(block(batch))
-    return counted
+    return counted(example, map(block, given))
+
+
+def counted(example: Any, blocks: Iterable[Block]) -> Any:
+    """The statistic of some blocks, one after the other."""
+    return reduce(lambda so_far, rows: so_far.update(rows), blocks, blank(example))
+
+
+@cache
+def long_table(rows: int, sort: str | None) -> tuple[Block, list[Block]]:
+    """A long table in one piece, and in pieces of so many rows; coded once for all statistics."""
+    a = random_batch(rows, 6000 if rows > 1 else 300, sort)
+    return block(a), [block(a.slice(start, rows)) for start in range(0, a.num_rows, rows)]
 
 
 def state(statistic: Any) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
@@ -110,9 +122,8 @@ def test_batch_size_does_not_matter(example: Any, a: Batch, rows: int) -> None:
 @pytest.mark.parametrize("rows", [1, 511, 1024, 4096])
 @pytest.mark.parametrize("sort", [None, "any"])
 def test_batch_size_does_not_matter_in_long_tables(example: Any, rows: int, sort: str | None) -> None:
-    a = random_batch(rows, 6000 if rows > 1 else 300, sort)
-    cut = [a.slice(start, rows) for start in range(0, a.num_rows, rows)]
-    assert state(count(example, *cut)) == state(count(example, a))
+    whole, cut = long_table(rows, sort)
+    assert state(counted(example, cut)) == state(counted(example, [whole]))
 
 
 @every_statistic

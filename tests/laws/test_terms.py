@@ -44,7 +44,7 @@ LEARNED: dict[Any, tuple[Any, Block]] = {}
 def learned(likelihood: Any, columns: Any, table: pa.RecordBatch) -> tuple[Any, Block]:
     """The density of a likelihood fitted to a table, and the table in its codes; few rows where terms take long."""
     if (key := (repr(likelihood), id(table))) not in LEARNED:
-        few = table.slice(0, 150) if isinstance(likelihood, Full) else table
+        few = table.slice(0, 60) if isinstance(likelihood, Full) else table
         LEARNED[key] = _learned(likelihood, columns, few)
     return LEARNED[key]
 

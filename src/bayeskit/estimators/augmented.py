@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
@@ -91,7 +92,7 @@ class TAN(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        return Augmented(self.cuts, self.smoothing, None, "tree", 1, self.toll, self.strength, self.backoff)
+        return Augmented(self.cuts, self.smoothing, "tree", 1, self.toll, self.strength, self.backoff)
 
 
 class KDB(Dependent):
@@ -140,7 +141,7 @@ class KDB(Dependent):
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
             raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
-        return Augmented(self.cuts, self.smoothing, None, "order", int(self.k), self.toll, self.strength, self.backoff)
+        return Augmented(self.cuts, self.smoothing, "order", int(self.k), self.toll, self.strength, self.backoff)
 
 
 class AODE(Dependent):

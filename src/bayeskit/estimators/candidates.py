@@ -1,26 +1,17 @@
-"""Candidates: the classifiers AutoBayes chooses from, when each is worth trying, and what they say of unseen rows."""
+"""Candidates: the classifiers AutoBayes chooses from, and when each is worth trying."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
 
 import bayeskit
-from bayeskit.arrays import Float
-from bayeskit.data.block import Block
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
-from bayeskit.loglinear import WIDE, Evidence
-from bayeskit.model import Model
-from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import Tuning
 
 DEEP = 700  # rows from which columns are joined by threes, and have four parents
 PAIRED = 150  # columns up to which pairs of columns are counted
@@ -75,84 +66,6 @@ class Member:
         mine, theirs = self.view.numbers(), other.view.numbers()
         same = self.view.described() == other.view.described()
         return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-
-
-@dataclass(frozen=True)
-class Voice:
-    """What a member would have said of the rows of a plan, and how to make the member."""
-
-    name: str
-    log_posterior: Float  # (m, K)
-    made: Callable[[], Member]
-
-
-def voices(
-    candidate: Candidate,
-    plan: Plan,
-    view: View | None,
-    every: Callable[[], Any],
-    known: dict[int, Model],
-    held: Naive | None = None,
-) -> Iterator[Voice]:
-    """A candidate on the rows of a plan, plain and weighed; ``every`` fits it to all rows when it is wanted.
-
-    ``known`` is of candidates that count the same; ``held`` is a structure whose choices are kept.
-    """
-    classifier = candidate.make()
-    if candidate.sizes:
-        yield from _by_size(candidate, plan, view, every, known)
-        return
-    if not candidate.weighed:
-        parts = [m.predict_log_proba(X) for m, X in plan.models(classifier, known)]
-        yield Voice(candidate.name, np.concatenate(parts), lambda: Member(candidate.name, every(), view))
-        return
-    pieces, base = plan.factors(classifier, held)
-    if candidate.plain:
-        with np.errstate(invalid="ignore"):
-            summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
-        yield Voice(candidate.name, summed, lambda: Member(candidate.name, every(), view))
-    seen = Evidence.of(pieces, base, plan.label, plan.mass)
-    common = np.full(seen.terms.shape[2], seen.temperature())
-    tuning = seen.fitted(common, TOWARD, BIAS)
-    found, logs = np.concatenate(tuning), np.empty(base.shape)
-    bend = seen.curvature(*tuning) if len(tuning[0]) <= WIDE else None
-    for part in np.unique(plan.part):
-        test = plan.part == part
-        rest = ~np.isin(plan.rows, plan.rows[test])
-        near = None if bend is None else (found, rest.mean() * bend)
-        weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, near)
-        logs[test] = seen.at(test).log_posterior(weight, bias)
-    name = f"{candidate.name}, weighted"
-
-    def made() -> Member:
-        fitted = copy(every())
-        fitted._adopt(replace(fitted.model_, tuning=Tuning(*tuning, fitted.model_.counted.domain.classes)))
-        return Member(name, fitted, view)
-
-    yield Voice(name, logs, made)
-
-
-def _by_size(
-    candidate: Candidate, plan: Plan, view: View | None, every: Callable[[], Any], known: dict[int, Model]
-) -> Iterator[Voice]:
-    """Neighbours, searched once for all numbers of them."""
-
-    def asked(model: Model, block: Block, *_: Any) -> Float:
-        (density,) = model.density.densities
-        logs: Float = density.several(block, candidate.sizes)  # type: ignore[attr-defined]
-        out: Float = log_softmax(logs + model.log_prior(), axis=2)
-        return out
-
-    found = [step for m, X in plan.models(candidate.make(), known) for step in m._steps(m._asked(X), None, asked)]
-    for i, k in enumerate(candidate.sizes):
-        name = f"{k} nearest"
-
-        def made(k: int = k, name: str = name) -> Member:
-            member = candidate.make().set_params(k=k)
-            member._adopt(member._likewise(every().model_))
-            return Member(name, member, view)
-
-        yield Voice(name, np.concatenate(found)[:, i], made)
 
 
 def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:

@@ -15,12 +15,13 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError
-from bayeskit.estimators.candidates import Candidate, Facts, Voice, voices
+from bayeskit.estimators.candidates import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.roll import Line
 from bayeskit.estimators.sample import Sample, without
 from bayeskit.estimators.unseen import Plan
 from bayeskit.estimators.views import PORTION, View, opened
+from bayeskit.estimators.voices import Speaker, Voice
 from bayeskit.model import Model
 from bayeskit.pool import evidence, smoothed_prior
 from bayeskit.structures.naive import Naive
@@ -127,7 +128,10 @@ class Hearing:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return list(voices(candidate, seen, view, every, known, held))
+            speaker = Speaker(candidate, seen, view, every)
+            if candidate.sizes:
+                return list(speaker.by_size(known))
+            return list(speaker.weighed(held) if candidate.weighed else speaker.plain(known))
 
     def _whole(self, made: BayesClassifier, view: View | None, held: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayeskit.arrays import Float
+import numpy as np
+
+from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
 from bayeskit.estimators.intake import Intake, no_rows
 from bayeskit.model import Model
@@ -34,6 +36,21 @@ class Inquiry:
         """The table checked against the columns of the fit; it may have others that are to be kept."""
         table = Intake.of(X, None, None, n_jobs, model.counted.types, keep=keep)
         return cls(model, table.against(model.schema, kind), pool)
+
+    def rows(self, prior: Any, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True) -> Array:
+        """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
+        rows = getattr(self.table.source.rows, "num_rows", None)
+        whole = np.empty((rows, len(self.model.weights))) if wide and rows else None
+
+        def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
+            return step(model, block, known, None if whole is None else whole[start : start + block.rows])
+
+        parts = list(self.steps(prior, one, self.model.density.guards))
+        return np.concatenate(parts) if whole is None else whole
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in the codes of the model."""
+        return self.steps(None, lambda model, block, *_: block)
 
     def steps(
         self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None

@@ -10,7 +10,8 @@ from bayeskit.codec import read
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.classifier import BayesClassifier, fitted_weights
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.learner import fitted_weights
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian

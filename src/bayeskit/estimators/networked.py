@@ -85,7 +85,6 @@ class NetworkBayes(Dependent):
         likelihood = Networked(
             self.cuts,
             self.smoothing,
-            None if schema.numeric else (),
             self._given(schema),
             self.criterion,
             self.search,
@@ -96,6 +95,7 @@ class NetworkBayes(Dependent):
             self.strength,
             self.backoff,
             self.augmented,
+            grid=None if schema.numeric else (),
         )
         return self._as_levels(likelihood, schema)
 

@@ -107,7 +107,7 @@ class Plan:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
         for made, X in self.models(classifier, held=held):
-            found = np.concatenate(list(made._steps(made._asked(X), None, _factors)))
+            found = np.concatenate(list(made._inquiry(X).steps(None, _factors)))
             pieces.append(found)
             bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
         return np.concatenate(pieces), np.concatenate(bases)

@@ -167,7 +167,7 @@ def opened(X: Any, rows: Any) -> Any:
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
-    return encoder._steps(encoder._asked(X), None, lambda model, block, *_: block)
+    return encoder._inquiry(X).blocks()
 
 
 def _filled(name: str, x: Float, scores: bool) -> Filled | None:

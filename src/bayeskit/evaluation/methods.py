@@ -98,6 +98,11 @@ class Holdout:
         share = np.minimum(np.floor(exact).astype(np.int64), np.maximum(sizes - 1, 0))
         for c in np.argsort(share - exact, kind="stable")[: max(total - int(share.sum()), 0)]:
             share[c] += share[c] + 1 < sizes[c]  # the largest remainders first
+        if not share.any():
+            raise InputError(
+                f"no row is left to test on: {self} leaves a row of every class to learn from, and no class has a "
+                f"second one; give more rows, stratified=False, or LeaveOneOut() as the method"
+            )
         for c in range(len(sizes)):
             yield counted[rows.codes[counted] == c], int(share[c])
         yield others  # last: rows that do not count move no other

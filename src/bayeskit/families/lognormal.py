@@ -9,6 +9,7 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float
+from bayeskit.data.block import Columns
 from bayeskit.data.support import POSITIVE, Support
 from bayeskit.parametric import Parametric, Views
 from bayeskit.special import LOG_2PI
@@ -33,6 +34,14 @@ class LogNormal(Parametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         return sums["log x"].normal()
+
+    def added(self, x: Float, out: Float, *parameters: Float) -> bool:
+        mean, deviation = (np.ascontiguousarray(p.T) for p in parameters)
+        log = _core.log(np.ascontiguousarray(x))
+        logs, constant = Columns((log,), len(log)), -np.log(deviation) - LOG_2PI / 2
+        _core.gaussian(logs.address, logs.stride, logs.rows, np.ones(1), mean, 1 / deviation, constant, out)
+        out -= np.where(np.isnan(log), 0.0, log)[:, None]
+        return True
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, deviation = parameters

@@ -22,8 +22,25 @@ WIDEST = 1.7976931348623157e308
 FINEST = -1074  # every double is a multiple of 2^-1074: each value is a cell of its own
 
 
+class Weighed:
+    """Cells that have a weight in each group."""
+
+    cells: ExactSum  # (G, m)
+
+    @cached_property
+    def weights(self) -> Float:
+        """Of the cells: (G, m)."""
+        return self.cells.rounded()
+
+    @cached_property
+    def pooled(self) -> Float:
+        """Of the cells over all groups: (m,)."""
+        out: Float = self.cells.total().rounded()[0]
+        return out
+
+
 @dataclass(frozen=True)
-class Bins:
+class Bins(Weighed):
     """Weights of the cells (edge - 2^e, edge] on a grid anchored at 0; a cell is named by its right edge.
 
     edge(x) = ceil(x / 2^e) 2^e, which is x itself where doubles lie at least 2^e apart. e is the smallest exponent
@@ -69,6 +86,8 @@ class Bins:
             exponent,
             codes,
         )
+        if codes is None and not len(self.edges):  # the first rows, of weight 1
+            return replace(self, exponent=exponent, edges=edges, offset=offset, cells=ExactSum(counts[..., None], 0))
         grown = self._moved(exponent, edges, offset, moves)
         if codes is None or weights is None:  # the same as rows of weight 1
             return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
@@ -195,17 +214,6 @@ class Bins:
     # -- what it tells ---------------------------------------------------------------------------
 
     @cached_property
-    def weights(self) -> Float:
-        """Of the cells: (G, cells)."""
-        return self.cells.rounded()
-
-    @cached_property
-    def pooled(self) -> Float:
-        """Of the cells over all groups: (cells,)."""
-        out: Float = self.cells.total().rounded()[0]
-        return out
-
-    @cached_property
     def widths(self) -> Float:
         """Of the cells, 0 where a cell is one value: (cells,)."""
         return _widths(self.edges, np.repeat(self.exponent, np.diff(self.offset)))
@@ -241,7 +249,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class BinnedColumn:
+class BinnedColumn(Weighed):
     """One column of bins.
 
     >>> sums = ExactSum(np.array([[[1], [2], [1]]]), 0)
@@ -263,17 +271,6 @@ class BinnedColumn:
     def at_centres(self) -> BinnedColumn:
         """As if the values were the centres of their cells."""
         return self if self.distinct else BinnedColumn(self.name, FINEST, self.centres, self.cells)
-
-    @cached_property
-    def weights(self) -> Float:
-        """Of the cells: (G, m)."""
-        return self.cells.rounded()
-
-    @cached_property
-    def pooled(self) -> Float:
-        """Of the cells over all groups: (m,)."""
-        out: Float = self.cells.total().rounded()[0]
-        return out
 
     @cached_property
     def width(self) -> Float:
@@ -325,6 +322,7 @@ def _width(exponent: Int | int) -> Float:
 
 def _widths(edges: Float, exponent: Int | int) -> Float:
     """Of cells, 0 where doubles lie so far apart that a cell is one value: (m,)."""
-    inside = np.where(edges > 0, np.nextafter(edges, 0), edges)  # doubles lie closer below 2^k
-    apart = np.where(inside == 0, FINEST, np.maximum(np.frexp(inside)[1] - 53, FINEST))
-    return np.where(apart >= exponent, 0.0, _width(exponent))
+    with np.errstate(over="ignore"):
+        far = np.ldexp(1.0, np.add(exponent, 52))  # doubles from here on lie 2^exponent apart, closer below it
+    single = (edges > far) | (edges <= -far) | np.less_equal(exponent, FINEST)
+    return np.where(single, 0.0, _width(exponent))

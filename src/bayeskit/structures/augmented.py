@@ -15,14 +15,14 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
 from bayeskit.structures.dependence import Dependence
-from bayeskit.structures.discrete import Discrete, positive
+from bayeskit.structures.discrete import Smoothed, positive
 from bayeskit.structures.factored import FactorDensity
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 
 
 @dataclass(frozen=True)
-class Augmented(Discrete):
+class Augmented(Smoothed):
     """p(x | c) = product over columns of P(x_j | parents of j, c).
 
     ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``

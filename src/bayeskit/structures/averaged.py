@@ -22,13 +22,13 @@ from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
-from bayeskit.structures.discrete import Discrete, positive
+from bayeskit.structures.discrete import Smoothed, positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
 
 
 @dataclass(frozen=True)
-class Averaged(Discrete):
+class Averaged(Smoothed):
     """p(x | c) = mean over parents p of P(x_p | c) times the product over the others of P(x_j | x_p, c).
 
     A column is a parent in the rows in which its value is present and was seen with a weight of at least ``limit``;

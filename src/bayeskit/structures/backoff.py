@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
@@ -37,7 +38,8 @@ class Wrapped:
         return getattr(self.density, "axes", {})
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        out += self.terms(block, own).sum(axis=1)
+        terms = self.terms(block, own)
+        out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
 
     def terms(self, block: Block, own: bool = False) -> Float:
         raise NotImplementedError
@@ -57,17 +59,35 @@ class BackedOff(Wrapped):
     rows: float = 1.0
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        terms, r = self.density.terms(block, own), self.rows
-        weights = np.broadcast_to(self.weights, (block.rows, *self.weights.shape))
+        terms = self._plain(block, own)
         if own:
+            weights = np.repeat(self.weights[None], block.rows, axis=0)
             row, group, mass = block.own()
-            weights = weights.copy()
             weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
+            return self._backed(terms, weights)
+        share = self.weights / np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-300)
+        mine, rest = self.weights / (self.weights + self.rows), self.rows / (self.weights + self.rows)
+        out = np.empty_like(terms)
+        if _core.back_off(terms, share, mine, rest, out):
+            odd = np.flatnonzero(np.isnan(out).any(axis=(1, 2)))
+            out[odd] = self._backed(terms[odd], self.weights[None])
+        return out
+
+    def _plain(self, block: Block, own: bool) -> Float:
+        """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
+        if len(self.parts) != 1:
+            return np.ascontiguousarray(self.density.terms(block, own))
+        sums = np.zeros((block.rows, self.weights.shape[1]))
+        self.density.add(block, sums, own)
+        return sums[:, None]
+
+    def _backed(self, terms: Float, weights: Float) -> Float:
+        """With weights of each row, (n or 1, parts, K), whatever the size of the terms."""
         with np.errstate(divide="ignore"):
             share = np.log(weights / np.maximum(weights.sum(axis=2, keepdims=True), 1e-300))
             pooled = np.logaddexp.reduce(terms + share, axis=2, keepdims=True)
-            whole = np.log(weights + r)
-            backed = np.logaddexp(terms + np.log(weights) - whole, pooled + np.log(r) - whole)
+            whole = np.log(weights + self.rows)
+            backed = np.logaddexp(terms + np.log(weights) - whole, pooled + np.log(self.rows) - whole)
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 

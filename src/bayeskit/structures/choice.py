@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan, log
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +13,11 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.errors import InputError
 from bayeskit.foretold import Foretold
 from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.trial import Levels, Numbers, Trial, check_step
+from bayeskit.structures.trial import Levels, Numbers, Trial
 
 TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
 
@@ -44,25 +43,12 @@ class Choice:
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
         told = Foretold.of(statistic, self.candidates)
-        weights = np.concatenate([[0.0], np.cumsum(statistic.pooled)])[statistic.offset]
-        lines = zip(*(a.tolist() for a in (np.diff(weights), statistic.steps, told.scores, told.allowed)), strict=True)
-        columns = (Numbers(statistic.column(j), context.weights) for j in range(len(statistic.columns)))
-        return ChoiceDensity(tuple(self._trial(rows, *line) for rows, line in zip(columns, lines, strict=True)))
-
-    def _trial(self, rows: Numbers, weight: float, step: float, told: Sequence[Any], allowed: Sequence[bool]) -> Trial:
-        """Of one column, from what the core told about it."""
-
-        def scores(order: int, family: Any) -> Iterator[float]:
-            if not allowed[order]:
-                raise InputError
-            if isnan(told[order][0][0]):
-                yield from rows.scores(family)
-            else:
-                for score, largest in told[order]:
-                    check_step(largest, step)
-                    yield score
-
-        return Trial.of(rows.column.name, self.candidates, rows, scores, TOLL * log(max(weight, 1.0)))
+        weights = np.diff(np.concatenate([[0.0], np.cumsum(statistic.pooled)])[statistic.offset]).tolist()
+        trials = []
+        for j, (weight, known) in enumerate(zip(weights, told.told(statistic.steps), strict=True)):
+            rows, toll = Numbers(statistic, j, context.weights), TOLL * log(max(weight, 1.0))
+            trials.append(Trial(statistic.columns[j], rows, self.candidates, known, toll).checked())
+        return ChoiceDensity(tuple(trials))
 
 
 @dataclass(frozen=True)
@@ -81,8 +67,7 @@ class LevelChoice:
         return ChoiceDensity(tuple(self._trial(column, context) for column in statistic.apart()))
 
     def _trial(self, column: Tables, context: Context) -> Trial:
-        levels = Levels(column, context)
-        return Trial.of(column.tables[0][0], self.candidates, levels, lambda _, family: levels.scores(family), 0.0)
+        return Trial(column.tables[0][0], Levels(column, context), self.candidates).checked()
 
 
 @dataclass(frozen=True)

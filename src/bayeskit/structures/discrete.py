@@ -31,13 +31,11 @@ class Discrete:
     """
 
     cuts: str = FREQUENCY
-    smoothing: float = 1.0
-    grid: Grid | None = field(default=None, repr=False)  # cuts by column, once a first pass has made them
+    grid: Grid | None = field(default=None, repr=False, kw_only=True)  # by column, once a first pass has cut them
 
     def __post_init__(self) -> None:
         if self.cuts not in (MDLP, FREQUENCY):
             raise InputError(f"cuts={self.cuts!r}: choose {MDLP!r} or {FREQUENCY!r}")
-        object.__setattr__(self, "smoothing", positive("smoothing", self.smoothing))
 
     def first(self) -> Self:
         """The same before any row was read."""
@@ -61,6 +59,17 @@ class Discrete:
             for c in columns
         ]
         return replace(self, grid=tuple((name, tuple(np.unique(cuts).tolist())) for name, cuts in made))
+
+
+@dataclass(frozen=True)
+class Smoothed(Discrete):
+    """Every level of a column has ``smoothing`` pseudo-rows in every class."""
+
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "smoothing", positive("smoothing", self.smoothing))
 
 
 def positive(what: str, value: float) -> float:

@@ -23,6 +23,7 @@ from bayeskit.statistics.rows import Rows
 
 WEIGHTINGS = ("uniform", "epanechnikov")
 PART = "neighbours"
+TIE = 1e-12  # nats between classes that are equally probable but for rounding
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,10 @@ class NeighbourDensity:
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         for rows, share, _, volume in self._shares(block, own):
             with np.errstate(divide="ignore"):
-                out[rows] += np.log(share) - volume
+                score = out[rows] + np.log(share)
+            best = score.max(axis=1, keepdims=True)
+            # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
+            out[rows] = np.where(score >= best - TIE, best, score) - volume
 
     def terms(self, block: Block, own: bool = False) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))

@@ -21,7 +21,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.structures.conditional import BOTH, CLASS, FRONT, SHARES, Conditional, Margin
-from bayeskit.structures.discrete import Discrete, positive
+from bayeskit.structures.discrete import Smoothed, positive
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
 
@@ -31,7 +31,7 @@ Families = tuple[tuple[Node, tuple[Node, ...]], ...]  # nodes that have parents,
 
 
 @dataclass(frozen=True)
-class Networked(Discrete):
+class Networked(Smoothed):
     """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are

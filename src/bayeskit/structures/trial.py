@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,23 +14,26 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
-from bayeskit.foretold import WORST, refusal
+from bayeskit.foretold import WORST, Told, check_step, refusal
 from bayeskit.likelihood import Context, LogDensity, shown
 from bayeskit.smoothing import Cells, beside, smoothing
-from bayeskit.statistics.bins import BinnedColumn
+from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.backoff import BackedOff, Pooled
-
-CERTAIN = 0.05  # log-probability of a step above which a density is refused
 
 
 @dataclass(frozen=True)
 class Numbers:
     """A column of numbers to which families are fitted: the centres of its bins stand for its rows."""
 
-    column: BinnedColumn
+    bins: Bins
+    place: int  # of the column among those of the bins
     weights: Float  # (K,) of all rows of each class
+
+    @cached_property
+    def column(self) -> BinnedColumn:
+        return self.bins.column(self.place)
 
     @property
     def classes(self) -> int:
@@ -114,40 +117,46 @@ class Levels:
 
 @dataclass(frozen=True)
 class Trial:
-    """What was tried for one column: scores in nats, and why others were not."""
+    """What was tried for one column: every candidate, with one density for all classes and with one for each."""
 
     name: str
     rows: Numbers | Levels
-    scores: tuple[tuple[Any, float, bool], ...]  # candidate, score and whether all classes share it; best first
-    failed: tuple[tuple[Any, str], ...]  # candidates that do not fit, and why unless their support says it
+    candidates: tuple[Any, ...]
+    told: Told | None = None  # what the core knows about it
+    toll: float = 0.0  # what a density for each class must gain over one for all
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        candidates: Sequence[Any],
-        rows: Numbers | Levels,
-        scores: Callable[[int, Any], Iterable[float]],
-        toll: float,
-    ) -> Trial:
-        """Every candidate on the rows of a column, with one density for all classes and with one for each."""
+    @cached_property
+    def _tried(self) -> tuple[tuple[tuple[Any, float, bool], ...], tuple[tuple[Any, str], ...]]:
+        """Candidate, score in nats and whether all classes share it, best first; those that do not fit, and why,
+        if not their support."""
         tried, refused = [], []
-        for order, family in enumerate(candidates):
+        for order, family in enumerate(self.candidates):
             try:
-                for rank, score in enumerate(scores(order, family)):
-                    tried.append((score - toll * rank, rank, order, family))
+                found = None if self.told is None else self.told.of(order)
+                for rank, score in enumerate(self.rows.scores(family) if found is None else found):
+                    tried.append((score - self.toll * rank, rank, order, family))
             except InputError as error:
                 refused.append((family, str(error)))
         if not tried:
-            why = refused[0][1] or rows.refusal(refused[0][0])
-            raise InputError(f"column {name!r} takes none of the families tried: {why}")
+            why = refused[0][1] or self.rows.refusal(refused[0][0])
+            raise InputError(f"column {self.name!r} takes none of the families tried: {why}")
         tried.sort(key=lambda t: (-t[0], t[1], t[2]))
-        return cls(name, rows, tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused))
+        return tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused)
+
+    @property
+    def scores(self) -> tuple[tuple[Any, float, bool], ...]:
+        return self._tried[0]
 
     @property
     def refused(self) -> tuple[tuple[Any, str], ...]:
         """Candidates that do not fit, and why."""
-        return tuple((family, why or self.rows.refusal(family)) for family, why in self.failed)
+        return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
+
+    def checked(self) -> Trial:
+        """Itself, unless no candidate fits; what the core told may be enough to know."""
+        if self.told is None or not self.told.enough:
+            self._tried  # noqa: B018 -- an error is raised here
+        return self
 
     @cached_property
     def density(self) -> LogDensity:
@@ -186,12 +195,6 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
     density: LogDensity = family.fit(counted, Context(weights))
     return density
-
-
-def check_step(largest: float, step: float) -> None:
-    """Refuse a density that gives a recording step more than the probability there is."""
-    if step > 0 and largest > CERTAIN:
-        raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
 
 
 def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:

@@ -1,4 +1,4 @@
-"""A process that saves, for test_store: ``python store_saver.py loop|several|refused|order PATH NUMBER``."""
+"""A process that saves, for the tests of saving: ``python saver.py loop|several|refused|order PATH NUMBER``."""
 
 import itertools
 import sys

@@ -1,0 +1,78 @@
+"""Explaining: what the columns of asked rows say, and what would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.schema import Schema
+from bayeskit.estimators.inquiry import Inquiry
+from bayeskit.explain.explanation import REST, Explanation, check_top, widest
+from bayeskit.explain.flips import Decide, Flip, Flips, flips
+from bayeskit.explain.trials import Trials
+from bayeskit.model import Model
+
+
+def explained(asked: Inquiry, top: int | None, prior: Any, kind: str) -> Explanation:
+    """The terms of every row, of all columns or of those ``top`` that say most and of the rest together."""
+    model = asked.model
+    names = model.density.parts
+    which = np.arange(len(names))
+    by_column = names == model.schema.names
+    if top is not None and check_top(top) < len(names):
+        spreads = asked.steps(prior, lambda model, block, *_: model.density.spread(block))
+        which = widest(sum(spreads, np.zeros(len(names))), top)
+    rest = (REST,) if len(which) < len(names) else ()
+
+    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
+        terms = model.some_terms(block, which) if rest else model.terms(block)
+        shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
+        values = [(*row, *(None for _ in rest)) for row in shown]
+        unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)
+        return terms, model.posterior(block, p), values, np.pad(unseen, ((0, 0), (0, len(rest))))
+
+    terms, proba, values, unseen = zip(*asked.steps(prior, step), strict=True)
+    return Explanation(
+        model.classes,
+        model.log_base(prior),
+        (*(names[j] for j in which.tolist()), *rest),
+        np.concatenate(terms),
+        tuple(row for rows in values for row in rows),
+        np.concatenate(proba),
+        np.concatenate(unseen),
+        kind,
+    )
+
+
+def flipped(asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str) -> Flips:
+    """What would change the decision of each row; ``others`` have values for columns of which the model knows none."""
+    trials, labels = Trials.of(asked.model, among=others), outcomes.tolist()
+
+    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
+        return flips(trials, decide, labels, batch, block.rows)
+
+    rows = tuple(row for rows in asked.steps(None, step) for row in rows)
+    return Flips(rows, outcomes, trials.untried, kind)
+
+
+def _unseen(block: Block, which: Int) -> Bool:
+    """Where some columns have a level that was never learned: (n, which)."""
+    out = np.zeros((block.rows, len(which)), dtype=bool)
+    for place, j in enumerate(which.tolist()):
+        if (code := block.schema.coded_index.get(block.schema.names[j])) is not None:
+            out[:, place] = block.codes[code] == -2
+    return out
+
+
+def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:
+    """What the rows of a batch hold in some columns, None where missing."""
+    if isinstance(batch, Matrix):
+        cells = [column.tolist() for column in batch.dense(which).T]
+    else:
+        cells = [batch.column(schema.names[j]).to_pylist() for j in which.tolist()]
+    return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]

@@ -1,0 +1,219 @@
+"""Learner: what learns, forgets and merges tables, and keeps what was learned."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit import record
+from bayeskit.arrays import Array
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.likelihood import shown
+from bayeskit.model import Model
+from bayeskit.prior import normal_prior
+from bayeskit.statistics.counted import Counted
+from bayeskit.structures.naive import Naive
+
+UNSEEN = ("missing", "smooth", "error")
+
+
+class Learner(BaseEstimator):
+    """Fitted state is one immutable ``model_``, replaced whole: a call that fails changes nothing."""
+
+    kinds: Any
+    prior: Any
+    unseen: str
+    missing: Any
+    n_jobs: int | None
+
+    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether fitting also finds how much each column counts."""
+        return False
+
+    @property
+    def _holds(self) -> bool:
+        """Whether pieces are the same only where what fitting chose is held, so that weights need it to be."""
+        return False
+
+    @property
+    def _policy(self) -> Any:
+        """What missing values mean to the schema."""
+        return self.missing
+
+    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        """How the columns hang together; the schema comes back with the families named."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+        """All columns in one likelihood."""
+        family = shown(likelihood)
+        columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
+        schema = replace(schema, columns=columns)
+        return Naive.alike([likelihood], schema), schema
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from a table; ``y`` holds the labels or names a column of X."""
+        model = self._learned(X, y, sample_weight, ())
+        if self._weighs and len(model.classes) > 1:
+            from bayeskit.estimators.unseen import tuned
+
+            model = tuned(self, model, X, y, sample_weight)
+        self._adopt(model)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
+        known = () if classes is None else tuple(np.asarray(classes).tolist())
+        fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
+            fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
+        self._adopt(fresh)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Unlearn rows: afterwards the model is the one that never saw them, bit for bit.
+
+        Refused where it shows that they were never learned; sums cannot show every such case.
+        """
+        check_is_fitted(self, "model_")
+        rest = self.model_.subtract(self._learned(X, y, sample_weight, (), True))
+        if not rest.weights.sum() > 0:
+            raise InputError("forgetting these rows would leave nothing; drop the model instead")
+        self._adopt(rest)
+        return self
+
+    def merge(self, other: Learner) -> Self:
+        """A new classifier that has learned what both have."""
+        if type(other) is not type(self):
+            raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}; give two of one kind")
+        check_is_fitted(self, "model_")
+        check_is_fitted(other, "model_")
+        for what in ("prior", "unseen"):
+            if getattr(self.model_, what) != getattr(other.model_, what):
+                raise MergeError(f"the models differ in {what}; fit both with the same")
+        both = type(self)(**self.get_params(deep=False))
+        try:
+            both._adopt(self.model_.merge(other.model_))
+        except SchemaError as error:
+            raise MergeError(f"the models count different things and cannot be merged. {error}") from error
+        return both
+
+    def __add__(self, other: Any) -> Self:
+        return self.merge(other) if isinstance(other, Learner) else NotImplemented
+
+    def _learned(
+        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, held: Naive | None = None
+    ) -> Model:
+        """The model of one table alone; ``known`` if its columns must be those of the fit.
+
+        ``held`` is a structure whose choices are kept.
+        """
+        self._check_settings()
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
+        table = self._opened(X, y, weight, self.model_.schema if known else None)
+        return self._counted(table, classes, resumed=self.model_.structure if known else held)
+
+    def _counted(
+        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+    ) -> Model:
+        """The model of all rows of a table; what it counted may be kept apart by fold.
+
+        ``resumed`` is a structure whose choices are kept.
+        """
+        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
+        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
+        while further is not None:  # what to count may depend on what was counted before
+            structure = further
+            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+            check_rows(counted)
+            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
+            further = model.further()
+        return model
+
+    def _likewise(self, model: Model) -> Model:
+        """The model of the same counts with the settings of this classifier, which must ask for the same counts."""
+        structure, schema = self._structure(model.schema)
+        counted = model.likewise(structure, schema)
+        return Model(counted, structure, normal_prior(self.prior), self.unseen)
+
+    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+        known = None if schema is None else self.model_.counted.types
+        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
+
+    def _adopt(self, model: Model) -> None:
+        """Take a new model, once all that can be derived from it has been."""
+        model.log_prior(), model.density
+        if len(model.classes) == 1:
+            warnings.warn(
+                f"only one class ({model.classes.tolist()[0]!r}) has been seen; every prediction will be it",
+                stacklevel=3,
+            )
+        self.model_ = model
+        self.n_features_in_ = len(model.schema.names)
+        if model.schema.named:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_settings(self) -> None:
+        if self.unseen not in UNSEEN:
+            raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
+        normal_prior(self.prior)
+
+    @property
+    def _fitted(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def classes_(self) -> Array:
+        """The classes, sorted; columns of probabilities follow this order."""
+        if not self._fitted:
+            raise AttributeError("classes_ is there after fit")
+        return self.model_.classes
+
+    @property
+    def schema_(self) -> Schema:
+        """Each column with its kind, its family and why."""
+        if not self._fitted:
+            raise AttributeError("schema_ is there after fit")
+        return self.model_.described
+
+    def save(self, path: Any) -> None:
+        """Write a ``.bayes`` file: whole or not at all."""
+        check_is_fitted(self, "model_")
+        record.save(path, self.model_, type(self).__name__, self._settings)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a file keeps of the parameters."""
+        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def fitted_weights(weights: Any) -> bool:
+    """Whether the setting asks for weights; anything it cannot mean is refused."""
+    if weights not in (None, "fitted"):
+        raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")
+    return weights is not None

@@ -1,0 +1,95 @@
+"""predict, explain, inspect, rule and demo."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+import bayeskit as bk
+
+from .visits import FEATURES, HALF, VISITS, digest
+
+
+def test_predict_gives_the_answers_of_the_model(run: Any, model: str) -> None:
+    code, _, err = run("predict", model, "all.parquet", "--keep", "id", "--evidence", "-o", "out.parquet")
+    found = pq.read_table("out.parquet")
+    assert (code, err) == (0, "")
+    assert found["id"].to_pylist() == VISITS["id"].to_pylist()
+    assert found["P(flu)"].to_pylist() == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
+    assert found["log_evidence"].to_pylist() == bk.load(model).log_evidence(FEATURES).tolist()
+
+
+def test_answers_on_standard_output_may_be_json(run: Any, model: str) -> None:
+    found = json.loads(run("predict", model, "all.parquet", "--keep", "id,pulse", "--json")[1])
+    assert [row["id"] for row in found] == VISITS["id"].to_pylist()
+    assert [row["pulse"] for row in found] == VISITS["pulse"].to_pylist()
+    assert [row["P(flu)"] for row in found] == bk.load(model).predict_proba(FEATURES)[:, 1].tolist()
+
+
+def test_predict_takes_costs_and_a_prior(run: Any, model: str) -> None:
+    """Treating a cold costs 1, waiting with a pneumonia 100: treat where P(pneumonia) is above 1 %, about."""
+    Path("costs.csv").write_text("class,treat,wait\ncold,1,0\nflu,1,0\npneumonia,0,100\n")
+    prior = "cold=0.9,flu=0.09,pneumonia=0.01"
+    run(
+        "predict",
+        model,
+        "all.parquet",
+        "--ignore",
+        "id",
+        "--costs",
+        "costs.csv",
+        "--prior",
+        prior,
+        "-o",
+        "out.csv",
+        "-q",
+    )
+    found = csv.read_csv("out.csv").to_pydict()
+    for action, cost, p in zip(found["action"], found["expected_cost"], found["P(pneumonia)"], strict=True):
+        assert action == ("treat" if 1 - p <= 100 * p else "wait")
+        assert cost == pytest.approx(min(1 - p, 100 * p), abs=1e-12)
+    given = {"cold": 0.9, "flu": 0.09, "pneumonia": 0.01}
+    expected = bk.load(model).predict_proba(FEATURES, prior=given)[:, 2]
+    assert found["P(pneumonia)"] == pytest.approx(expected.tolist(), abs=1e-15)
+
+
+def test_explain_shows_one_row_that_adds_up(run: Any, model: str) -> None:
+    _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--count", "2", "--json")
+    seventh, eighth = json.loads(out)["rows"]
+    assert (seventh["row"], eighth["row"]) == (7, 8)
+    assert seventh["probability"]["flu"] == bk.load(model).predict_proba(FEATURES.slice(7, 1))[0, 1]
+    assert [p["column"] for p in seventh["parts"]] == list(FEATURES.column_names[:-1])
+    _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--top", "2")
+    assert out.startswith("row 7\n")
+    assert "(rest)" in out
+    code, _, err = run("explain", model, "all.parquet", "--ignore", "id", "--row", "600")
+    assert (code, "no row 600" in err) == (3, True)
+
+
+def test_inspect_shows_the_journal(run: Any, model: str) -> None:
+    assert "no update since it was fitted" in run("inspect", model)[1]
+    run("update", model, "second.csv", "--ignore", "id", "-q")
+    run("forget", model, "second.csv", "--ignore", "id", "-q")
+    told = json.loads(run("inspect", model, "--json")[1])
+    assert [(line["operation"], line["rows"]) for line in told["journal"]] == [("update", 300), ("forget", 300)]
+    assert told["digest"] == digest(HALF)
+    assert told["target"] == "diagnosis"
+
+
+def test_rule(run: Any) -> None:
+    """A cough in a cold, exactly."""
+    _, out, _ = run("rule", "--prior", "ill=1/100,well=99/100", "--likelihood", "ill=9/10,well=9/100", "--json")
+    assert json.loads(out) == {"ill": 10 / 109, "well": 99 / 109}
+    assert run("rule", "--prior", "1/50000", "--likelihood", "1/2", "--evidence", "1/20")[1] == "posterior  0.0002\n"
+
+
+def test_the_demonstration_runs(run: Any) -> None:
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "through DuckDB" in out
+    assert "the same model" in out

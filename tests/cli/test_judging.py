@@ -1,0 +1,140 @@
+"""report, evaluate and compare."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+from sklearn.metrics import log_loss, roc_auc_score
+
+import bayeskit as bk
+from bayeskit.estimators.gathering import gathered
+
+from .visits import FEATURES
+
+
+def test_report_writes_a_page(run: Any, here: Path) -> None:
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--folds", "3", "-o", "p.html")
+    code, out, _ = run(*words, "--title", "Visits", "--json")
+    page = (here / "p.html").read_text(encoding="utf-8")
+    alone = json.loads(run("evaluate", *words[1:-2], "--json")[1])
+    assert code == 0
+    assert json.loads(out)["measures"] == alone["measures"]
+    assert "<h1>Visits</h1>" in page
+    assert 'id="program"' in page
+
+
+def test_report_leaves_learned_rows_out_when_asked_to(run: Any, here: Path) -> None:
+    words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "knn", "--set", "metric=gower", "-q")
+    assert run(*words, "-o", "with.html")[0] == run(*words, "--no-rows", "-o", "without.html")[0] == 0
+    assert "rows=False" in (here / "without.html").read_text(encoding="utf-8")
+    assert (here / "without.html").stat().st_size < (here / "with.html").stat().st_size
+
+
+def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> None:
+    words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "--set", "max_candidates=2")
+    told = json.loads(run(*words, "--method", "holdout", "--sample", "150", "--json")[1])
+    assert told["model"] == "AutoBayes"
+    assert "150 of 600 rows were drawn at random" in told["notes"][0]
+    assert sum(sum(row.values()) for row in told["confusion"].values()) == 50
+    assert (here / "report.html").stat().st_size > 10_000
+
+
+def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the smallest hashes, in their order; another seed draws others."""
+    found, rows = gathered(here / "all.parquet", most=50)
+    monkeypatch.setattr("bayeskit.engines.duckdb.ROWS", 64)
+    assert gathered(here / "all.parquet", most=50)[0].equals(found)
+    ids = found["id"].to_pylist()
+    assert (rows, len(set(ids)), ids) == (600, 50, sorted(ids))
+    assert gathered(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
+    assert gathered(here / "all.parquet")[0].num_rows == 600
+
+
+def test_a_sample_is_drawn_from_everywhere(here: Path) -> None:
+    """Each row about as often as another: 40 samples of 150 in 600 rows, 10 times each on average, deviation 2.7."""
+    times = Counter(
+        i for seed in range(40) for i in gathered(here / "all.parquet", most=150, seed=seed)[0]["id"].to_pylist()
+    )
+    assert sum(times.values()) == 6000
+    assert len(times) >= 598
+    assert max(times.values()) <= 25
+
+
+@pytest.mark.parametrize("unpacked", [8, 10**9], ids=["in memory", "in passes"])
+def test_a_model_file_is_judged_by_new_rows(
+    run: Any, model: str, unpacked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: every row of the second half asked, and compared with the truth."""
+    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", unpacked)
+    told = json.loads(run("evaluate", model, "second.csv", "--ignore", "id", "--json")[1])
+    second = FEATURES.slice(300)
+    truth, fitted = second["diagnosis"].to_pylist(), bk.load(model)
+    right = sum(a == b for a, b in zip(fitted.predict(second), truth, strict=True))
+    found = {m["measure"]: m["value"] for m in told["measures"]}
+    assert found["accuracy"] == pytest.approx(right / 300)
+    assert found["log_loss"] == pytest.approx(log_loss(truth, fitted.predict_proba(second)))
+    area = roc_auc_score(truth, fitted.predict_proba(second), multi_class="ovr")
+    assert found["auc"] == pytest.approx(area, abs=1e-3)
+
+
+def test_a_model_file_is_judged_by_classes_it_never_learned(run: Any, model: str) -> None:
+    """A class without probability is a wrong answer; texts that look like numbers stay what the model learned."""
+    Path("new.csv").write_text("age,temperature,pulse,cough,aches,diagnosis\n40,37,80,7,true,cold\n40,39,80,,,plague\n")
+    told = json.loads(run("evaluate", model, "new.csv", "--json")[1])
+    assert sum(told["confusion"]["plague"].values()) == 1
+    assert told["confusion"]["plague"]["plague"] == 0
+    for words in (["--folds", "3"], ["-m", "tan"], ["--smoothing", "0"]):
+        assert "judged as it is" in run("evaluate", model, "new.csv", *words)[2]
+
+
+def test_evaluate_judges_by_rows_left_out(run: Any) -> None:
+    """Beside sixty models, each fitted without one row."""
+    few = FEATURES.slice(0, 60)
+    csv.write_csv(few, "few.csv")
+    code, out, _ = run("evaluate", "few.csv", "-t", "diagnosis", "--method", "loo", "--json")
+    told = json.loads(out)
+    right = 0
+    for i, label in enumerate(few["diagnosis"].to_pylist()):
+        others = bk.NaiveBayes().fit(pa.concat_tables([few.slice(0, i), few.slice(i + 1)]), "diagnosis")
+        right += others.predict(few.slice(i, 1))[0] == label
+    assert code == 0
+    assert sum(row[label] for label, row in told["confusion"].items()) == right
+    assert next(m["value"] for m in told["measures"] if m["measure"] == "accuracy") == pytest.approx(right / 60)
+
+
+def test_a_query_is_judged(run: Any, model: str) -> None:
+    query = "select * exclude (id) from 'all.parquet' where id >= '0300'"
+    words = ["evaluate", "--sql", query, "-t", "diagnosis", "--method", "holdout", "--json"]
+    assert sum(sum(row.values()) for row in json.loads(run(*words)[1])["confusion"].values()) == 100
+    found = json.loads(run("evaluate", model, "--sql", query, "--json")[1])
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 300
+
+
+def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is tested once, in the fold that the hash of its key says, whatever the batches are."""
+    words = ["evaluate", "all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "5", "--json"]
+    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", 10**9)
+    code, out, err = run(*words)
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert sum(sum(row.values()) for row in told["confusion"].values()) == 600
+    assert json.loads(run(*words)[1]) == told
+
+
+def test_compare_ranks_models_on_the_same_folds(run: Any) -> None:
+    code, out, _ = run(
+        "compare", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive,tan", "--folds", "3", "--json"
+    )
+    told = json.loads(out)
+    assert code == 0
+    assert {line["model"] for line in told["models"]} == {"naive", "tan"}
+    losses = [line["log_loss"] for line in told["models"]]
+    assert losses == sorted(losses)
+    alone = json.loads(run("evaluate", "first.csv", "-t", "diagnosis", "--ignore", "id", "--folds", "3", "--json")[1])
+    assert told["each"]["naive"]["confusion"] == alone["confusion"]

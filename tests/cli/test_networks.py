@@ -1,0 +1,44 @@
+"""network: answers, pictures, learning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SPRINKLER = """network garden { }
+variable rain { type discrete [ 2 ] { no, yes }; }
+variable wet { type discrete [ 2 ] { no, yes }; }
+probability ( rain ) { table 0.75, 0.25; }
+probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
+"""
+
+
+def test_a_network_answers(run: Any) -> None:
+    """P(rain | wet) = 0.25 x 0.8 / (0.25 x 0.8 + 0.75 x 0.1) = 8/11."""
+    Path("garden.bif").write_text(SPRINKLER)
+    found = json.loads(run("network", "query", "garden.bif", "-t", "rain", "--evidence", "wet=yes", "--json")[1])
+    assert found == pytest.approx({"no": 3 / 11, "yes": 8 / 11})
+    for words in (["-t", "snow"], ["-t", "rain", "--evidence", "wet=soaked"], ["-t", "rain", "--evidence", "snow=yes"]):
+        code, _, err = run("network", "query", "garden.bif", *words)
+        assert (code, "it has:" in err) == (3, True)
+
+
+def test_a_network_is_drawn(run: Any) -> None:
+    Path("garden.bif").write_text(SPRINKLER)
+    assert run("network", "draw", "garden.bif", "-o", "garden.svg", "-q") == (0, "", "")
+    assert Path("garden.svg").read_text().startswith("<svg")
+    assert run("network", "draw", "garden.bif", "-o", "garden.png")[0] == 3
+
+
+@pytest.mark.parametrize("ending", ["bif", "bayes"])
+def test_a_network_is_learned_from_a_table(run: Any, ending: str) -> None:
+    """Two columns that go together and one that does not; 27 and 9 of 36 rows, and pseudo-counts of one."""
+    lines = [f"{a},{a if i else 'x'},{c}\n" for a in "xy" for c in "uvw" for i in range(6)]
+    Path("t.csv").write_text("a,b,c\n" + "".join(lines))
+    code, out, _ = run("network", "learn", "t.csv", "-o", f"t.{ending}", "--forbidden", "b>a", "--json")
+    assert (code, json.loads(out)["edges"]) == (0, [["a", "b"]])
+    found = json.loads(run("network", "query", f"t.{ending}", "-t", "b", "--evidence", "a=y", "--json")[1])
+    assert found == pytest.approx({"x": (3 + 1) / (18 + 2), "y": (15 + 1) / (18 + 2)})

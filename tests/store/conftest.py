@@ -1,0 +1,18 @@
+"""A file to write, and the bytes of a small one."""
+
+import pytest
+
+from bayeskit import store
+
+from .container import ARRAYS, HEADER
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.bayes"
+
+
+@pytest.fixture
+def raw(path):
+    store.write(path, HEADER, ARRAYS)
+    return path.read_bytes()
