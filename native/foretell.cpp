@@ -24,7 +24,7 @@ Sample::Sample(const double *x, const double *weight, size_t step, const double 
 // Whether cells have values of ordinary size, and every class rows, with at least one where it has any.
 bool Sample::ordinary() const {
     constexpr double SMALLEST = 1e-100, LARGEST = 1e100, HEAVIEST = 1e15;
-    if (cells < 3 || !(totals_[classes] < HEAVIEST)) return false;
+    if (cells < 2 || !(totals_[classes] < HEAVIEST)) return false;
     for (size_t k = 0; k < classes; ++k)
         if (!(totals_[k] > 0)) return false;
     size_t odd = 0;
@@ -226,7 +226,13 @@ Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<doubl
     nb::gil_scoped_release free;
     for (size_t j = 0; j < columns; ++j) {
         size_t from = size_t(begin[j]), cells = size_t(begin[j + 1]) - from;
-        Sample s(x.data() + from, weights.data() + from, all, whole.data() + from, classes, cells);
+        Numbers some;  // weights of the classes that have any here: the others do not count
+        for (size_t k = 0; k < classes; ++k) {
+            const double *w = weights.data() + k * all + from;
+            if (std::any_of(w, w + cells, [](double v) { return v > 0; })) some.insert(some.end(), w, w + cells);
+        }
+        if (some.empty()) continue;
+        Sample s(x.data() + from, some.data(), cells, whole.data() + from, some.size() / cells, cells);
         if (!s.ordinary()) continue;
         Terms terms(s);
         Room room(s);

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn, Bins
@@ -39,6 +39,7 @@ class Foretold:
 
     scores: Float  # (d, families, 2, 2) for all classes and by class: sum, largest; NaN where the core does not tell
     allowed: Bool  # (d, families) whether the values may be of a family, as far as its support tells
+    values: Int  # (d,) how many there are, up to the budget of the bins
 
     @classmethod
     def of(cls, bins: Bins, families: Sequence[Any]) -> Foretold:
@@ -54,15 +55,18 @@ class Foretold:
             allowed & [recipe is not None for recipe in recipes],
             WORST,
         )
-        return cls(found.reshape(*found.shape[:2], 2, 2), allowed)
+        scores, values = found.reshape(*found.shape[:2], 2, 2), np.diff(bins.offset)
+        scores[values < 2] = 0.0  # one value says nothing, whatever the family
+        return cls(scores, allowed, values)
 
     def told(self, steps: Float) -> Iterator[Told]:
         """Column by column."""
         shared, largest = self.scores[..., 0, 0], self.scores[..., 0, 1]
         fits: Bool = self.allowed & np.isfinite(shared) & ((steps <= 0)[:, None] | ~(largest > CERTAIN))
         enough = np.logical_or.reduce(fits, axis=1)
-        for j, (step, some) in enumerate(zip(steps.tolist(), enough.tolist(), strict=True)):
-            yield Told(self.scores[j], self.allowed[j], step, some)
+        lines = zip(self.scores, self.allowed, self.values.tolist(), steps.tolist(), enough.tolist(), strict=True)
+        for line in lines:
+            yield Told(*line)
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Told:
 
     scores: Float  # (families, 2, 2) as above
     allowed: Bool  # (families,)
+    values: int
     step: float
     enough: bool  # whether some family is known to fit
 

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
@@ -33,6 +34,8 @@ COLUMNS = {
     "counts": RNG.poisson(4 + LABEL).astype(float),
     "wide counts": RNG.negative_binomial(1.5, 0.05 + 0.02 * LABEL).astype(float),
     "many zeros": np.where(RNG.random(ROWS) < 0.4, 0.0, RNG.lognormal(LABEL, 1.0)),
+    "zeros and ones": (RNG.random(ROWS) < 0.2 + 0.2 * LABEL).astype(float),
+    "two values": np.where(RNG.random(ROWS) < 0.3, -2.5, 0.7),
 }
 CASES = [
     pytest.param(family(), x, id=f"{name}, {column}")
@@ -83,6 +86,33 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     assert shared == pytest.approx((wanted + more).sum(), rel=1e-9)
     assert by_class == pytest.approx((backed + more).sum(), rel=1e-9)
     assert largest == pytest.approx((backed + more).max(), rel=1e-9, abs=ALMOST)
+
+
+ODD = {
+    "a class without values": np.where(LABEL == 1, np.nan, COLUMNS["positive"]),
+    "one class with values": np.where(LABEL == 1, COLUMNS["positive"], np.nan),
+    "one value": np.full(ROWS, 2.5),
+    "no value": np.full(ROWS, np.nan),
+    "one row apart": np.where(np.arange(ROWS) == 7, 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("x", ODD.values(), ids=list(ODD))
+def test_odd_columns_are_told_as_densities_say(x: np.ndarray) -> None:
+    (trial,) = bk.NaiveBayes(families="auto").fit(x[:, None], LABEL).model_.density.trials
+    assert trial.told.enough, "no density was needed"
+    slow = replace(trial, told=None)  # every density fitted, and asked with a row left out
+    known = {(repr(family), shared): score for family, score, shared in slow.scores}
+    for family, score, shared in trial.scores:
+        assert score == pytest.approx(known[repr(family), shared], rel=1e-9, abs=1e-9)
+
+
+def test_a_column_of_one_value_says_so() -> None:
+    schema = bk.NaiveBayes(families="auto").fit(np.column_stack([ODD["one value"], ODD["no value"]]), LABEL).schema_
+    assert [c.why_family for c in schema.columns] == [
+        "the first that fits: the column has one value",
+        "the column has no value",
+    ]
 
 
 def test_most_columns_need_no_density() -> None:

@@ -172,6 +172,8 @@ class Trial:
     @property
     def why(self) -> str:
         """Which won, by how much, over what."""
+        if self.told is not None and self.told.values < 2:
+            return "the first that fits: the column has one value" if self.told.values else "the column has no value"
         best = self.scores[0][1]
         beaten = [f"{_named(*other)} by {best - other[1]:.1f}" for other in self.scores[1:]]
         return f"chosen by leave-one-out, in nats before {', '.join(beaten)}" if beaten else "the only one that fits"
