@@ -42,15 +42,17 @@ void class_parts(const double *f, int64_t classes, int64_t cells, const double *
     }
 }
 
-// log of (n f + (n f + r g) / others) / (n + 1) by row, log f = own, log g = top; NaN where that is below 1e-280.
-void backed_off(const double *own, const double *top, const double *rest, int64_t rows, double n, double others,
-                double *out) {
+// log of (n f + (n f + r g) / m) / (n + 1) by row, log f = own, log g = top, n and m weights of the class and of all without
+// what leaves; NaN where that is below 1e-280.
+void backed_off(const double *own, const double *top, const double *rest, const double *leaves, int64_t rows, double weight,
+                double whole, double *out) {
     for (int64_t i = 0; i < rows; i += LANES) {
         Real mine = take(own, i, rows, 0.0), high = take(top, i, rows, 0.0), by = take(rest, i, rows, 1.0);
+        Real gone = take(leaves, i, rows, 0.0), n = splat(weight) - gone, others = splat(whole) - gone;
         Real apart = exponential(-magnitude(mine - high)), one = splat(1.0);
         Whole above = less(high, mine);
-        Real f = splat(n) * select(above, one, apart), all = f + by * select(above, apart, one);
-        Real p = (f + all / splat(others)) / splat(n + 1), level = larger(mine, high);
+        Real f = n * select(above, one, apart), all = f + by * select(above, apart, one);
+        Real p = (f + all / others) / (n + one), level = larger(mine, high);
         Whole good = less(splat(1e-280), p);
         give(out, i, rows, select(good, logarithm(select(good, p, one)) + level, splat(__builtin_nan(""))));
     }

@@ -4,7 +4,8 @@
 
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
-    mass.resize((classes + 1) * cells), group.resize(mass.size()), cell.resize(mass.size()), rows.resize(mass.size());
+    size_t most = (classes + 1) * cells;
+    mass.resize(most), heaviest.resize(classes + 1), group.resize(2 * most), cell.resize(2 * most), rows.resize(2 * most);
     size_t e = 0;
     for (size_t k = 0; k <= classes; ++k) {
         begin.push_back(e);
@@ -14,21 +15,31 @@ Sample::Sample(const double *x, const double *weight, size_t step, const double 
         for (size_t c = 0; c < cells; ++c) {
             group[e] = int(k), cell[e] = int(c), rows[e] = from[c], total += from[c];
             e += from[c] > 0;
+            fractions |= k < classes && from[c] > 0 && from[c] < 1;
         }
         totals_[k] = total;
     }
     entries = begin.back();
-    begin.push_back(e), group.resize(e), cell.resize(e), rows.resize(e);
+    if (fractions) {
+        e = 2 * entries;
+        for (size_t i = 0; i < entries; ++i)
+            group[entries + i] = int(classes), cell[entries + i] = cell[i], rows[entries + i] = rows[i];
+    }
+    begin.push_back(e), group.resize(e), cell.resize(e), rows.resize(e), one.assign(e, 1.0);
+    for (size_t i = 0; i < e && fractions; ++i) one[i] = std::min(rows[i], 1.0);
+    for (size_t k = 0; k <= classes; ++k)
+        heaviest[k] = fractions ? *std::max_element(&one[begin[k]], &one[begin[k]] + (begin[k + 1] - begin[k])) : 1.0;
 }
 
-// Whether cells have values of ordinary size, and every class rows, with at least one where it has any.
+// Whether cells have values and weights of ordinary size, and every class has some.
 bool Sample::ordinary() const {
-    constexpr double SMALLEST = 1e-100, LARGEST = 1e100, HEAVIEST = 1e15;
+    constexpr double SMALLEST = 1e-100, LARGEST = 1e100, HEAVIEST = 1e15, LIGHTEST = 1e-9;
     if (cells < 2 || !(totals_[classes] < HEAVIEST)) return false;
     for (size_t k = 0; k < classes; ++k)
         if (!(totals_[k] > 0)) return false;
     size_t odd = 0;
-    for (size_t i = 0; i < classes * cells; ++i) odd += (mass[i] > 0) & (mass[i] < 1);
+    double least = LIGHTEST * totals_[classes];
+    for (size_t i = 0; i < classes * cells && fractions; ++i) odd += (mass[i] > 0) & (mass[i] < least);
     for (size_t c = 0; c < cells; ++c) {
         double size = std::fabs(x[c]);
         odd += (size > 0) & (size <= SMALLEST);
@@ -89,7 +100,7 @@ bool fill(const Recipe &family, const Sample &s, Terms &out);
 // A point mass z = (zeros + a) / (n + 2 a) at zero, and the density of the rest times 1 - z.
 bool zero_inflated(const Recipe &family, const Sample &s, Terms &out) {
     size_t first = s.x[0] == 0;
-    if (!(s.x[0] >= 0) || s.cells - first < 1) return false;
+    if (s.fractions || !(s.x[0] >= 0) || s.cells - first < 1) return false;
     Sample rest = s.from(first);
     Terms inner(rest);
     double a = family.zeros;
@@ -131,7 +142,8 @@ struct Score {
 // log p where all of it lies far below the highest class: from the logarithms themselves.
 double faint_log(const Sample &s, const Terms &terms, size_t e) {
     size_t k = size_t(s.group[e]), c = size_t(s.cell[e]);
-    double left = s.total(k) - 1, others = std::log(s.total(s.classes) - 1), mine = terms.own[e] + std::log(left);
+    double left = s.total(k) - s.one[e], others = std::log(s.total(s.classes) - s.one[e]);
+    double mine = terms.own[e] + std::log(left);
     double high = mine, sum = 0;
     auto other = [&](size_t j) { return terms.others[j * s.cells + c] + std::log(s.total(j)) - others; };
     for (size_t j = 0; j < s.classes; ++j)
@@ -164,8 +176,8 @@ Score score(const Sample &s, const Terms &terms, double more, bool atom, double 
                 for (size_t j = 0; j < classes; ++j) rest[e] += j == k ? 0.0 : part[j * m + c];
             }
         }
-        kernels->backed_off(&terms.own[begin], &high[begin], &rest[begin], int64_t(count), s.total(k) - 1,
-                            s.total(classes) - 1, &value[begin]);
+        kernels->backed_off(&terms.own[begin], &high[begin], &rest[begin], &s.one[begin], int64_t(count), s.total(k),
+                            s.total(classes), &value[begin]);
     }
     for (size_t e = 0; e < s.entries; ++e)
         if (std::isnan(value[e])) value[e] = faint_log(s, terms, e);

@@ -5,22 +5,24 @@
 
 using Numbers = std::vector<double>;
 
+constexpr double MOST_LEAVE = 2.5;  // rows of a group at least, in units of the one that leaves
+
 struct Group {
     double weight = 0, mean = 0, variance = 0;
 
 };
 
-// A group that one row is taken from.
+// A group that a row is taken from, of at most so much weight.
 struct Lessened {
-    double weight, mean, variance, left, gone, least;
+    double weight, mean, variance, one, least;
 
-    explicit Lessened(const Group &g)
-        : weight(g.weight), mean(g.mean), variance(g.variance), left(g.weight - 1), gone(1 / left),
-          least(g.weight > 2.5 ? 0x1p-10 * g.variance : INFINITY) {}  // a variance below makes digits doubtful
+    Lessened(const Group &g, double heaviest)
+        : weight(g.weight), mean(g.mean), variance(g.variance), one(1 / (g.weight - 1)),
+          least(g.weight > MOST_LEAVE * heaviest ? 0x1p-10 * g.variance : INFINITY) {}  // a variance below makes digits doubtful
 
-    // What is left without one of value v; whether the digits can be trusted.
-    bool without(double v, Group &out) const {
-        double d = v - mean, rest = variance - d * d * gone;
+    // What is left without a row of value v and weight w; whether the digits can be trusted.
+    bool without(double v, double w, Group &out) const {
+        double left = weight - w, gone = w == 1 ? one : w / left, d = v - mean, rest = variance - d * d * gone;
         out = {left, mean - d * gone, rest * (1 + gone)};
         return rest > least;
     }
@@ -33,7 +35,9 @@ public:
     const double *x;               // (cells,)
     Numbers mass;                  // (classes + 1, cells)
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
-    Numbers rows;                  // of the entries: their weight
+    Numbers rows, one;             // of the entries: their weight, and that of the row that leaves, at most 1
+    bool fractions = false;        // whether cells weigh less than a row; the whole then has the entries of all classes
+    Numbers heaviest;              // (classes + 1) what leaves at most
     std::vector<size_t> begin;     // (classes + 2) the first entry of each group
     size_t entries;                // without those of the whole
 

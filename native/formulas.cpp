@@ -7,14 +7,14 @@ namespace {
 constexpr double SAFE = 0x1p-18;    // share of the whole variance from which on no floor comes near
 constexpr double LEAST_GAP = 1e-6;  // log of the mean minus mean of the logs: the shape keeps ten digits
 
-bool varied(const std::vector<Group> &g) {
-    for (const Group &k : g)
-        if (!(k.weight > 2.5 && k.variance >= SAFE * g.back().variance)) return false;
+bool varied(const Sample &s, const std::vector<Group> &g) {
+    for (size_t k = 0; k < g.size(); ++k)
+        if (!(g[k].weight > MOST_LEAVE * s.heaviest[k] && g[k].variance >= SAFE * g.back().variance)) return false;
     return g.back().variance > 0;
 }
 
 bool normal(const Sample &s, const std::vector<Group> &g, const double *v, const double *minus, Terms &out) {
-    if (!varied(g)) return false;
+    if (!varied(s, g)) return false;
     for (size_t k = 0; k < s.classes; ++k) {
         double constant = -0.5 * std::log(g[k].variance) - LOG_ROOT_2PI, half = 0.5 / g[k].variance;
         for (size_t c = 0; c < s.cells; ++c) {
@@ -25,11 +25,11 @@ bool normal(const Sample &s, const std::vector<Group> &g, const double *v, const
     Numbers logs(out.own.size());
     bool good = true;
     for (size_t k = 0; k <= s.classes; ++k) {
-        Lessened group(g[k]);
+        Lessened group(g[k], s.heaviest[k]);
         for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
             Group left;
             double value = v[s.cell[e]];
-            good &= group.without(value, left);
+            good &= group.without(value, s.one[e], left);
             double d = value - left.mean;
             logs[e] = left.variance;
             out.own[e] = -d * d / (2 * left.variance) - LOG_ROOT_2PI - (minus ? minus[s.cell[e]] : 0.0);
@@ -45,15 +45,15 @@ bool normal(const Sample &s, const std::vector<Group> &g, const double *v, const
 // asked with the cell, the mean, its logarithm and the class.
 template <class Density> bool of_mean(const Sample &s, double alpha, Terms &out, Density density) {
     const std::vector<Group> &g = s.moments();
-    if (!varied(g) || !(g.back().mean > 0)) return false;
+    if (s.fractions || !varied(s, g) || !(g.back().mean > 0)) return false;  // the whole moves by what leaves
     for (const Group &k : g)
         if (!(k.mean > 1e-6 * g.back().mean)) return false;
     Numbers whole(s.cells), mean(out.others.size());
     std::vector<Group> left(out.own.size());
-    Lessened everyone(g.back());
+    Lessened everyone(g.back(), 1);
     for (size_t c = 0; c < s.cells; ++c) {
         Group all;
-        everyone.without(s.x[c], all);
+        everyone.without(s.x[c], 1, all);
         whole[c] = alpha * all.mean;
     }
     for (size_t k = 0; k < s.classes; ++k)
@@ -66,9 +66,9 @@ template <class Density> bool of_mean(const Sample &s, double alpha, Terms &out,
     mean.resize(left.size());
     bool good = true;
     for (size_t k = 0; k <= s.classes; ++k) {
-        Lessened group(g[k]);
+        Lessened group(g[k], s.heaviest[k]);
         for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
-            good &= group.without(s.x[s.cell[e]], left[e]);
+            good &= group.without(s.x[s.cell[e]], 1, left[e]);
             mean[e] = (left[e].weight * left[e].mean + whole[s.cell[e]]) / (left[e].weight + alpha);
         }
     }
@@ -92,7 +92,7 @@ inline double below_peak(double r, double exponential) {
 bool gamma_terms(const Sample &s, Terms &out) {
     const std::vector<Group> &g = s.moments(), &l = s.log_moments();
     const Numbers &logs = s.logs();
-    if (!varied(g) || !varied(l)) return false;
+    if (!varied(s, g) || !varied(s, l)) return false;
     Numbers shape, gaps, level(g.size());
     for (size_t k = 0; k < g.size(); ++k) {
         double gap = std::log(g[k].mean) - l[k].mean;
@@ -112,12 +112,12 @@ bool gamma_terms(const Sample &s, Terms &out) {
     Numbers mean(n), own(n), by(n), base(n);
     bool good = true;
     for (size_t k = 0; k < g.size(); ++k) {
-        Lessened group(g[k]), in_logs(l[k]);
+        Lessened group(g[k], s.heaviest[k]), in_logs(l[k], s.heaviest[k]);
         for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) {
             Group left;
-            good &= group.without(s.x[s.cell[e]], left);
+            good &= group.without(s.x[s.cell[e]], s.one[e], left);
             mean[e] = left.mean;
-            in_logs.without(logs[s.cell[e]], left);
+            in_logs.without(logs[s.cell[e]], s.one[e], left);
             own[e] = -left.mean;
             by[e] = shape[k];
         }

@@ -159,13 +159,14 @@ bool kernel_terms(const Sample &s, Terms &out) {
     std::vector<Spread> spreads;
     std::vector<Hill> hills(s.classes + 1);
     for (size_t k = 0; k <= s.classes; ++k) {
-        size_t first = s.begin[k], n = s.begin[k + 1] - first;
-        hills[k].centre.resize(n), hills[k].weight.resize(n);
-        for (size_t i = 0; i < n; ++i) {
-            size_t c = size_t(s.cell[first + i]);
-            hills[k].centre[i] = s.x[c] * unit;
-            hills[k].weight[i] = s.at(k, c);
+        size_t n = 0;
+        hills[k].centre.resize(m), hills[k].weight.resize(m);
+        for (size_t c = 0; c < m; ++c) {
+            hills[k].centre[n] = s.x[c] * unit;
+            hills[k].weight[n] = s.at(k, c);
+            n += s.at(k, c) > 0;
         }
+        hills[k].centre.resize(n), hills[k].weight.resize(n);
         spreads.emplace_back(hills[k].centre, hills[k].weight);
     }
     Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000)), at;
@@ -186,30 +187,36 @@ bool kernel_terms(const Sample &s, Terms &out) {
             check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision,
                                  at.data(), int64_t(m), sums.data(), near.data()));
         double constant = std::log(made.precision) - LOG_ROOT_2PI + shift, whole = std::log(total);
-        double rest = std::log(std::max(total - 1, 1e-300));
         auto least = [&](size_t c) { return std::max(DIM * near[c], FAINT * total); };
         for (size_t c = 0; c < m; ++c) sums[c] = sums[c] < least(c) ? -1 : sums[c];
         size_t first = s.begin[k];
         Numbers own(s.begin[k + 1] - first);
         for (size_t i = 0; i < own.size(); ++i) {
             size_t c = size_t(s.cell[first + i]);
-            double left = sums[c] - 1;
+            double left = sums[c] - s.one[first + i];
             own[i] = left < std::max(least(c), DIM * sums[c]) ? -1 : left;
         }
-        auto logs = [&](const Numbers &from, double *to, double by, auto anew) {
+        auto logs = [&](const Numbers &from, double *to, auto by, auto anew) {
             size_t odd = 0;
             for (size_t i = 0; i < from.size(); ++i) to[i] = from[i] > 0 ? from[i] : 1.0, odd += !(from[i] > 0);
             kernels->logarithms(to, int64_t(from.size()), to);
-            for (size_t i = 0; i < from.size(); ++i) to[i] = to[i] - by + constant;
             for (size_t i = 0; odd; ++i)
-                if (!(from[i] > 0)) to[i] = anew(i) - by + constant, --odd;
+                if (!(from[i] > 0)) to[i] = anew(i), --odd;
+            for (size_t i = 0; i < from.size(); ++i) to[i] = to[i] - by(i) + constant;
         };
         if (k < s.classes)
-            logs(sums, &out.others[k * m], whole, [&](size_t c) { return made.log_sum(at[c], w[c]); });
-        logs(own, &out.own[first], rest, [&](size_t i) {
+            logs(sums, &out.others[k * m], [&](size_t) { return whole; }, [&](size_t c) { return made.log_sum(at[c], w[c]); });
+        auto anew = [&](size_t i) {
             size_t c = size_t(s.cell[first + i]);
-            return made.log_sum(at[c], w[c] - 1);
-        });
+            return made.log_sum(at[c], w[c] - s.one[first + i]);
+        };
+        Numbers rest(s.fractions ? own.size() : 1);
+        for (size_t i = 0; i < rest.size(); ++i) rest[i] = std::max(total - s.one[first + i], 1e-300);
+        logarithms(rest);
+        if (s.fractions)
+            logs(own, &out.own[first], [&](size_t i) { return rest[i]; }, anew);
+        else
+            logs(own, &out.own[first], [&](size_t) { return rest[0]; }, anew);
     }
     return true;
 }

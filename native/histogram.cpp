@@ -19,10 +19,11 @@ std::vector<size_t> equal_weight(const double *weight, size_t cells, int64_t par
     return out;
 }
 
-// 2 n^(1/3) rounded up, from 2 to 256; by cubes, as cube roots differ from machine to machine.
+// 2 n^(1/3) rounded up, from 2 to 256; by cubes, as cube roots differ from machine to machine. How fractions that sum to a
+// cube were rounded does not matter.
 int64_t histogram_parts(double weight) {
     int64_t parts = 2;
-    while (parts < 256 && double(parts * parts * parts) < 8 * weight) ++parts;
+    while (parts < 256 && double(parts * parts * parts) < 8 * weight * (1 - 1e-12)) ++parts;
     return parts;
 }
 
@@ -60,6 +61,16 @@ bool histogram_terms(double smoothing, const Sample &s, Terms &out) {
     logarithms(others), logarithms(own);
     for (size_t k = 0; k < s.classes; ++k)
         for (size_t c = 0; c < m; ++c) out.others[k * m + c] = others[k * parts + part[c]] - widths[part[c]];
+    if (s.fractions) {  // what leaves differs from cell to cell
+        for (size_t e = 0; e < out.own.size(); ++e) {
+            size_t k = size_t(s.group[e]), i = part[s.cell[e]];
+            double n = std::max(counts[k * parts + i] - s.one[e], 0.0);
+            out.own[e] = (n + alpha) / (s.total(k) + alpha * double(parts) - s.one[e]);
+        }
+        logarithms(out.own);
+        for (size_t e = 0; e < out.own.size(); ++e) out.own[e] -= widths[part[s.cell[e]]];
+        return true;
+    }
     for (size_t e = 0; e < out.own.size(); ++e) {
         size_t i = part[s.cell[e]];
         out.own[e] = own[s.group[e] * parts + i] - widths[i];

@@ -168,8 +168,8 @@ struct Kernels {
     void (*logarithms)(const double *in, int64_t n, double *out);
     void (*class_parts)(const double *f, int64_t classes, int64_t cells, const double *weight, double *top, double *part,
                         double *sum);
-    void (*backed_off)(const double *own, const double *top, const double *rest, int64_t rows, double n, double others,
-                       double *out);
+    void (*backed_off)(const double *own, const double *top, const double *rest, const double *leaves, int64_t rows,
+                       double weight, double whole, double *out);
     Status (*back_off)(const double *terms, int64_t rows, int64_t parts, int64_t classes, const double *share,
                        const double *mine, const double *rest, double *out, int64_t *odd);
     void (*gamma_shapes)(const double *gap, int64_t n, double *shape, double *level);
