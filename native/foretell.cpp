@@ -5,7 +5,7 @@
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
     size_t most = (classes + 1) * cells;
-    mass.resize(most), heaviest.resize(classes + 1), group.resize(2 * most), cell.resize(2 * most), rows.resize(2 * most);
+    mass.resize(most), heaviest.resize(classes + 1), group.resize(most), cell.resize(most), rows.resize(most);
     size_t e = 0;
     for (size_t k = 0; k <= classes; ++k) {
         begin.push_back(e);
@@ -22,6 +22,7 @@ Sample::Sample(const double *x, const double *weight, size_t step, const double 
     entries = begin.back();
     if (fractions) {
         e = 2 * entries;
+        group.resize(e), cell.resize(e), rows.resize(e);
         for (size_t i = 0; i < entries; ++i)
             group[entries + i] = int(classes), cell[entries + i] = cell[i], rows[entries + i] = rows[i];
     }

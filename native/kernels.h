@@ -73,7 +73,7 @@ struct CellGrid {
     const int32_t *near;
 };
 constexpr int32_t NOT_COUNTED = -1, UNKNOWN = -2;
-constexpr int64_t CELL_TILE = 256;  // rows
+constexpr int64_t CELL_TILE = 128;  // rows
 
 // Points to be compared with: numbers (columns, count) and level codes (coded, count), with the weights of their columns.
 struct Points {
