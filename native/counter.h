@@ -130,6 +130,9 @@ public:
         return more ? exponent + more : FINEST;
     }
 
+    // Whether there are at most so many cells on this grid.
+    bool few(int64_t budget) const { return !place.empty() && fitting(budget) == FINEST; }
+
     // The edges of the cells at an exponent from this grid on, ascending.
     template <class Use> void each(int64_t e, Use use) const {
         for (size_t k = 0; k < place.size(); ++k)
@@ -237,6 +240,8 @@ struct Counter {
                 }
             } else
                 coarse.each(e, [&](double cell) { fresh(cell); });
+        } else if (coarse.few(budget)) {
+            return;  // each value may be its own cell
         } else {
             std::sort(values.begin(), values.end());
             values.erase(std::unique(values.begin(), values.end()), values.end());
