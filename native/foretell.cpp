@@ -212,6 +212,7 @@ Answer foretell(const Given &family, Input<double, 1> x, Input<double, 2> weight
     size_t classes = weights.shape(0), cells = weights.shape(1);
     require(x.shape(0) == cells && whole.shape(0) == cells && cells > 0 && classes > 0, "one weight for each class and cell");
     Sample s(x.data(), weights.data(), cells, whole.data(), classes, cells);
+    s.drown = false;
     Terms terms(s);
     if (!s.ordinary() || !fill(recipe_of(family), s, terms)) return std::nullopt;
     Owned<double, 2> others({classes, cells}), own({classes, cells});

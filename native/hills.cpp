@@ -70,6 +70,7 @@ Numbers bandwidths(const std::vector<Spread> &groups, double factor, double leas
 }
 
 constexpr double DIM = 1e-4, FAINT = 1e-7;  // of the weight around, of the whole: a fast sum below has too few digits
+constexpr double DROWNED = 1e-4;            // of a class: where all together are above, its fast sum will do
 constexpr double DEPTH = 40;                // kernels below e^-DEPTH of the highest are left out
 
 // Kernels on centres with weight, and their sum where fast sums do not do.
@@ -172,23 +173,34 @@ bool kernel_terms(const Sample &s, Terms &out) {
     Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000)), at;
     double base = spreads.back().median;
     for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit - base);
-    Numbers sums(m), near(m);
     EvenGrid grid(s);
+    std::vector<Numbers> fast(s.classes + 1, Numbers(m)), around(s.classes + 1, Numbers(m));
+    Numbers height(m);  // of all classes together without a row of each, but for a constant
+    for (size_t k = 0; k <= s.classes; ++k) {
+        Hill &made = hills[k];
+        made.precision = 1 / width[k];
+        for (double &c : made.centre) c -= base;
+        made.heaviest = *std::max_element(made.weight.begin(), made.weight.end());
+        if (!grid.sums(&s.mass[k * m], width[k] / unit, fast[k]))  // there all terms count, and nothing is around
+            check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision,
+                                 at.data(), int64_t(m), fast[k].data(), around[k].data()));
+        for (size_t c = 0; c < m && k < s.classes; ++c)
+            height[c] += std::max(fast[k][c] - double(s.at(k, c) > 0), 0.0) * made.precision;
+    }
     for (size_t k = 0; k <= s.classes; ++k) {
         const double *w = &s.mass[k * m];
         Hill &made = hills[k];
-        made.precision = 1 / width[k];
+        Numbers &sums = fast[k];
+        const Numbers &near = around[k];
         double total = s.total(k);
-        for (double &c : made.centre) c -= base;
-        made.heaviest = *std::max_element(made.weight.begin(), made.weight.end());
-        if (grid.sums(w, width[k] / unit, sums))
-            near.assign(m, 0.0);  // all terms are there
-        else
-            check(kernels->gauss(made.centre.data(), made.weight.data(), int64_t(made.centre.size()), made.precision,
-                                 at.data(), int64_t(m), sums.data(), near.data()));
         double constant = std::log(made.precision) - LOG_ROOT_2PI + shift, whole = std::log(total);
         auto least = [&](size_t c) { return std::max(DIM * near[c], FAINT * total); };
-        for (size_t c = 0; c < m; ++c) sums[c] = sums[c] < least(c) ? -1 : sums[c];
+        // What is faint beside the other classes counts for no digit of all of them together.
+        auto drowned = [&](size_t c) {
+            return s.drown && k < s.classes && height[c] >= made.precision * std::max(0.1 * near[c], DROWNED * total);
+        };
+        for (size_t c = 0; c < m; ++c)
+            if (sums[c] < least(c)) sums[c] = drowned(c) ? std::max(sums[c], 1e-290) : -1;
         size_t first = s.begin[k];
         Numbers own(s.begin[k + 1] - first);
         for (size_t i = 0; i < own.size(); ++i) {
