@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from bayeskit.codec import read
@@ -110,7 +111,7 @@ class NaiveBayes(BayesClassifier):
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
-        name = "" if chosen is None else shown(chosen)
+        name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else shown(chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
             chosen = Backed(chosen, positive("backoff", self.backoff))
             name += f", backed off by {chosen.rows:g} rows"
@@ -165,10 +166,8 @@ class NaiveBayes(BayesClassifier):
     def _choice(self, column: Column) -> Any:
         """What lets the data choose among several candidates, if its kind has such."""
         if column.kind in Choice.kinds:
-            return Choice(tuple(known_families()[name]() for name in CANDIDATES))
-        if column.kind in LevelChoice.kinds:
-            return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
-        return None
+            return _among_families()
+        return _among_strengths() if column.kind in LevelChoice.kinds else None
 
     def _default(self, column: Column) -> Any:
         """The family its kind calls for."""
@@ -180,6 +179,19 @@ class NaiveBayes(BayesClassifier):
         if column.kind == "count":
             return Poisson(1.0 if alpha is None else alpha)
         return Gaussian() if column.kind in NUMERIC else None
+
+
+@cache
+def _among_families() -> Choice:
+    return Choice(tuple(known_families()[name]() for name in CANDIDATES))
+
+
+@cache
+def _among_strengths() -> LevelChoice:
+    return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
+
+
+_text = cache(shown)  # of what is the same for many columns
 
 
 def _plain(owned: Sequence[Any]) -> list[Any]:
