@@ -23,7 +23,12 @@ def levels(n=400, seed=0, holes=0.0):
 
 def mixed(n=400, seed=0):
     """The same with numbers beside the levels."""
-    X, y = levels(n, seed, holes=0.1)
+    return with_numbers(*levels(n, seed, holes=0.1), seed)
+
+
+def with_numbers(X, y, seed):
+    """A column that tells the class, with holes, and one that follows it."""
+    n = len(y)
     rng = np.random.default_rng([seed, 1])
     x = rng.normal((y == "yes") * 2.0, 1.0)
     return X.assign(x=np.where(rng.random(n) < 0.1, np.nan, x), z=x + rng.normal(0, 0.3, n)), y

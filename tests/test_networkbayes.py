@@ -11,6 +11,7 @@ import pytest
 
 import bayeskit as bk
 from bayeskit.likelihood import revealed
+from chains import with_numbers
 
 ARCS = [("a", "class"), ("class", "b"), ("a", "b"), ("b", "e"), ("d", "e")]  # the class has a parent, e is no child
 CHILDREN = [("class", name) for name in "abed"] + [("a", "b"), ("b", "e")]
@@ -28,10 +29,7 @@ def levels(n=300, seed=0, holes=0.0):
 
 
 def mixed(n=400, seed=0):
-    X, y = levels(n, seed, holes=0.1)
-    rng = np.random.default_rng([seed, 1])
-    x = rng.normal((y == "yes") * 2.0, 1.0)
-    return X.assign(x=np.where(rng.random(n) < 0.1, np.nan, x), z=x + rng.normal(0, 0.3, n)), y
+    return with_numbers(*levels(n, seed, holes=0.1), seed)
 
 
 def by_hand(X, y, arcs):

@@ -29,6 +29,7 @@ from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
@@ -359,10 +360,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return hasattr(self, "encoder_")
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        for name in ("allow_nan", "string", "categorical", "sparse"):
-            setattr(tags.input_tags, name, True)
-        return tags
+        return any_table(super().__sklearn_tags__())
 
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:

@@ -17,6 +17,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.tags import any_table
 from bayeskit.frame import frame, kind_of
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
@@ -131,8 +132,6 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        for name in ("allow_nan", "string", "categorical", "sparse"):
-            setattr(tags.input_tags, name, True)
+        tags = any_table(super().__sklearn_tags__())
         tags.target_tags.required = self._labelled
         return tags

@@ -17,6 +17,7 @@ from bayeskit.arrays import Array
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
+from bayeskit.estimators.tags import any_table
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
@@ -204,12 +205,7 @@ class Learner(BaseEstimator):
         return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
-        return tags
+        return any_table(super().__sklearn_tags__())
 
 
 def fitted_weights(weights: Any) -> bool:

@@ -17,6 +17,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.tags import any_table
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
 from bayeskit.information import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
@@ -179,10 +180,6 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             raise InputError(f"estimator={self.estimator!r}: only NaiveBayes has terms by column; give one, or None")
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        tags = any_table(super().__sklearn_tags__())
         tags.target_tags.required = True
         return tags
