@@ -169,7 +169,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
         """The candidates to try, and why not the others."""
         found, silent = [], []
-        for candidate in candidates(self.kinds, self.unseen):
+        for candidate in candidates(self.kinds, self.unseen, facts.holed):
             if why := candidate.helps(facts):
                 silent.append(Line.silent(candidate.name, why))
             else:

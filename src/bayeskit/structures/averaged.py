@@ -16,6 +16,7 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
+from bayeskit.information import ranked
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
@@ -59,8 +60,11 @@ class Averaged(Smoothed):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def best(self, levels: Tables) -> tuple[int, ...]:
-        """The columns that are parents, from the table of each."""
-        return tuple(np.sort(np.argsort(-relevance(levels), kind="stable")[: self.parents]).tolist())
+        """The columns that are parents, from the table of each; a constant one tells nothing of the others."""
+        names = [name for (name,) in levels.tables]
+        order = ranked(relevance(levels), names)
+        several = [j for j in order if levels.sizes[names[j]] > 1]
+        return tuple(sorted((several or order)[: self.parents]))
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]
