@@ -91,7 +91,7 @@ def test_a_missing_parent_is_not_what_its_margin_makes_of_each_child():
 )
 def test_a_level_never_seen_is_given_where_it_is_smoothed(model):
     model, every = fitted(model, 3)
-    asked, holes = patterns(every, np.random.default_rng(3))
+    asked, _ = patterns(every, np.random.default_rng(3))
     asked = asked.assign(c="new")
     every = every.assign(c="new").drop_duplicates()
     joint = model.predict_joint_log_proba(every)
@@ -145,7 +145,7 @@ def test_beyond_the_limit_a_column_says_what_it_says_by_itself_and_rows_are_coun
     joint = model.predict_joint_log_proba(every)
     exact = np.array([logsumexp(joint[agreeing(every, row)], axis=0) for row in single.to_dict("records")])
     assert model.predict_joint_log_proba(single) == pytest.approx(exact, rel=1e-12)
-    monkeypatch.setattr(hidden.NetworkedDensity, "limit", 2 * 3)  # one column and the classes: no two missing parents
+    monkeypatch.setattr(hidden.NetworkedDensity, "most_cells", 2 * 3)  # one column and the classes
     model, _ = fitted(bk.KDB(k=3, toll=None), 0)
     many = np.array([len(parents) > 1 for parents in (arcs(model)[n] for n in NAMES)])
     assert many.sum() == 3

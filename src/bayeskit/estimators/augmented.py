@@ -100,9 +100,10 @@ class KDB(Dependent):
     """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
 
     Parents are those that tell most of the column given the class, as many as pay for themselves. The other settings
-    are those of ``TAN``. Missing values are summed out exactly while no table of more than a million cells is needed;
-    beyond that a column with missing parents says P(x | class), and a warning tells in how many rows. Two parents and more take a further pass over the rows; the arcs found are then kept, so rows
-    learned later change the tables and not the arcs.
+    are those of ``TAN``. Two parents and more take a further pass over the rows; the arcs found are then kept, so rows
+    learned later change the tables and not the arcs. Missing values are summed out exactly while this takes no table of
+    more than a million cells; beyond that a column with missing parents says P(x | class), and a warning tells in how
+    many rows.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(9)]

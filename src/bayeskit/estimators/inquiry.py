@@ -55,8 +55,11 @@ class Inquiry:
     def steps(
         self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None
     ) -> Iterator[Any]:
-        """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have, and one about rows that were approximated. The step refuses infinite numbers in the ``guarded`` columns itself."""
+        """A step over all rows in blocks, so that memory does not grow with them.
+
+        At the end one warning about values that no family of their column can have, and one about rows that were
+        approximated. The step refuses infinite numbers in the ``guarded`` columns itself.
+        """
         model = self.model
         known, names = model.log_base(prior), columns or model.schema.names
 

@@ -49,7 +49,7 @@ class Summed:
             "parents": tables.arcs,
             "order": density.order,
             "rank": density.rank.tolist(),
-            "limit": density.limit,
+            "limit": density.most_cells,
             "smooth": density.smooth_unseen,
             "tables": [store.close(tables.table[a:b]) for a, b in pairwise(tables.offset.tolist())],
             "weights": None if density.weight is None else density.weight.tolist(),

@@ -18,7 +18,6 @@ from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.question import ABSENT, Question
 
-
 Says = Factors | Normal | Near | Summed
 
 

@@ -160,7 +160,7 @@ class NetworkedDensity(Bounded):
         large: (rows,)."""
         out, partly = np.zeros((codes.shape[1], self.classes)), np.zeros(codes.shape[1], dtype=np.uint8)
         tables = self.tables
-        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.limit, out, partly)
+        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly)
         return out, partly
 
     @cached_property
@@ -195,7 +195,7 @@ class NetworkedDensity(Bounded):
         return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / np.log(2.0)
 
     @property
-    def limit(self) -> int:
+    def most_cells(self) -> int:
         return max(CELLS, int(np.diff(self.tables.offset).max(initial=0)) * self.classes)
 
     @cached_property
@@ -204,7 +204,7 @@ class NetworkedDensity(Bounded):
         scopes = [{*parents, j} for j, parents in enumerate(self.tables.arcs)]
         for v in reversed(self.order):
             together = set().union(*(scope for scope in scopes if v in scope))
-            if prod(self.tables.sizes[u] for u in together) * self.classes > self.limit:
+            if prod(self.tables.sizes[u] for u in together) * self.classes > self.most_cells:
                 return True
             scopes = [scope for scope in scopes if v not in scope] + [together - {v}]
         return False
@@ -212,8 +212,8 @@ class NetworkedDensity(Bounded):
     @property
     def bound(self) -> str:
         return (
-            f"the missing values that a column depends on take tables of more than {self.limit:,} cells to sum out; "
-            f"such columns said P(x | class) there"
+            f"the missing values that a column depends on take tables of more than {self.most_cells:,} cells to sum "
+            f"out; such columns said P(x | class) there"
         )
 
     def approximated(self, block: Block) -> int:
