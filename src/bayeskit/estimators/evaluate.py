@@ -14,7 +14,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
-from bayeskit.estimators.algebra import Algebra
+from bayeskit.estimators.algebra import Algebra, by_algebra
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.examination import Examination
 from bayeskit.estimators.refit import Refit, weighted
@@ -155,7 +155,7 @@ class Plan:
 
 def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
-    if isinstance(model, BayesClassifier) and model._algebra:
+    if by_algebra(model):
         algebra = Algebra(model, sample)
         if not (isinstance(method, LeaveOneOut) and algebra.chooses):
             return algebra

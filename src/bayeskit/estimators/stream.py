@@ -17,7 +17,7 @@ from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.evaluation.division import Division
@@ -77,9 +77,9 @@ class Stream:
         cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
-        if not (isinstance(model, BayesClassifier) and model._algebra):
+        if not by_algebra(model):
             raise InputError(
-                f"{type(model).__name__} must be refitted for every fold, which a stream does not allow; read the rows "
+                f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
         table = Intake.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
