@@ -248,8 +248,8 @@ def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> 
 
 def _measures(found: Any) -> dict[str, Any]:
     """An evaluation for machines."""
-    labels = found.classes.tolist()
-    confusion = {t: dict(zip(labels, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}
+    labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
+    confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}
     return {
         "model": found.name,
         "computed": found.computed,

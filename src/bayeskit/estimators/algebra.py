@@ -51,8 +51,9 @@ class Algebra:
         schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> tuple[Float, None]:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
         models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
@@ -65,9 +66,9 @@ class Algebra:
             foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
-        return out
+        return out, None
 
-    def left_out(self) -> Float:
+    def left_out(self) -> tuple[Float, None]:
         """Posteriors of every row by the model without it: (n, K)."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
@@ -77,9 +78,9 @@ class Algebra:
             model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
 
         _each_block(table, model, step)
-        return out
+        return out, None
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
@@ -90,7 +91,7 @@ class Algebra:
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
             model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
-            yield drawn, np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks])
+            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()

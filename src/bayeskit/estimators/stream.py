@@ -30,7 +30,8 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
-Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
+# class, probabilities, weight, fold and action (None: the most probable class) of the rows that count
+Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Stream:
                 fold = batch.column(FOLD).to_numpy()
                 foretell(block, fold, models, proba)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
-            return codes[used], proba[used], weights[used], part[used]
+            return codes[used], proba[used], weights[used], part[used], None
 
         return step
 
@@ -161,8 +162,8 @@ def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, s
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = Ranks.empty(folds if apart else 1, classes)
-    for codes, proba, weights, fold in judged:
-        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
+    for codes, proba, weights, fold, action in judged:
+        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes, action))
         ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
     return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
 
