@@ -63,7 +63,7 @@ def test_every_method_takes_texts(method, tmp_path):
 def test_texts_are_no_table_to_a_classifier_that_wants_one():
     with pytest.raises(InputError, match="2D"):
         bk.evaluate(bk.NaiveBayes(), TEXTS, KIND)
-    with pytest.raises(InputError, match="names no column"):
+    with pytest.raises(InputError, match="60 texts is no table"):
         bk.evaluate(make_pipeline(CountVectorizer(), MultinomialNB()), TEXTS, "kind")
 
 

@@ -43,7 +43,7 @@ class Sample:
         if isinstance(groups, str):
             column = groups
             groups, X = _column(X, column), without(X, (column,))
-        values = values_of(X)
+        values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
         X = X if values is None else values
         given = Intake.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
         n = given.rows.num_rows
