@@ -52,10 +52,10 @@ def _of_column(bins: Bins, j: int) -> float:
     return mutual_information(table)
 
 
-def ranked(scores: Float, names: Sequence[Any]) -> list[int]:
+def best_first(scores: Float, names: Sequence[Any]) -> list[int]:
     """Positions by score, the best first; scores that are equal but for rounding by name.
 
-    >>> ranked(np.array([1.0, 3.0, 1.0 + 1e-15]), ["b", "c", "a"])
+    >>> best_first(np.array([1.0, 3.0, 1.0 + 1e-15]), ["b", "c", "a"])
     [1, 2, 0]
     """
     order = np.argsort(-scores, kind="stable").tolist()

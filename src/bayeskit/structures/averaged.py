@@ -16,7 +16,7 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
-from bayeskit.information import ranked
+from bayeskit.information import best_first
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
@@ -62,7 +62,7 @@ class Averaged(Smoothed):
     def best(self, levels: Tables) -> tuple[int, ...]:
         """The columns that are parents, from the table of each; a constant one tells nothing of the others."""
         names = [name for (name,) in levels.tables]
-        order = ranked(relevance(levels), names)
+        order = best_first(relevance(levels), names)
         several = [j for j in order if levels.sizes[names[j]] > 1]
         return tuple(sorted((several or order)[: self.parents]))
 
@@ -121,6 +121,11 @@ class AveragedDensity(Bounded):
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, m in zip(self.parts, self.margins, strict=True) if m.counts.shape[1] < 2)
+
+    @property
+    def numbers(self) -> int:
+        """How many its tables have."""
+        return sum(table.size for table in self.tables)
 
     @cached_property
     def _naive(self) -> tuple[Int, Float]:

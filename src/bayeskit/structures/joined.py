@@ -14,7 +14,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
-from bayeskit.information import ranked
+from bayeskit.information import best_first
 from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
@@ -103,13 +103,13 @@ class Joined(Discrete):
         density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
         told = [some for some in kept if any(statistic["levels"].sizes[name] > 1 for name in some)]
         copies = sum(map(len, told)) / max(len({name for some in told for name in some}), 1)
-        return replace(density, normalised=False, by_set=True, scale=1 / max(copies, 1.0))
+        return replace(density, scale=1 / max(copies, 1.0))
 
 
 def _best(gains: Mapping[Set, float], most: int) -> list[Set]:
     """The sets of most gain, the best first."""
     sets = list(gains)
-    order = ranked(np.array(list(gains.values()), dtype=np.float64), [tuple(sorted(some)) for some in sets])
+    order = best_first(np.array(list(gains.values()), dtype=np.float64), [tuple(sorted(some)) for some in sets])
     return [sets[j] for j in order[:most]]
 
 
