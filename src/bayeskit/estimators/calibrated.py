@@ -170,7 +170,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X, prior)
         if isinstance(self.calibration_, Temperature):
             t = self.calibration_.weight
-            return replace(raw, prior=t * raw.prior + moved, terms=t * raw.terms, proba=proba)
+            return replace(raw, prior=t * raw.prior + moved, terms=t * raw.terms, proba=proba, density=False)
         before = self.estimator_.predict_log_proba(X)
         change = (self.calibration_(before) - np.maximum(before, -1e300))[:, None]
         return replace(
@@ -181,6 +181,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             values=tuple((*row, "") for row in raw.values),
             unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
             proba=proba,
+            density=False,
         )
 
     def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
