@@ -107,22 +107,24 @@ class Distinct:
         table, classes = Intake.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
         names, roles = model.schema.names, table.source.roles
 
-        def counted(batch: pa.RecordBatch, start: int) -> tuple[pa.RecordBatch, Block, Int, Float | None]:
+        def counted(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
             code, _, _ = groups_of(batch, roles, classes, 1)
             mass = weights_of(batch, roles)
             some = np.flatnonzero(code >= 0 if mass is None else (code >= 0) & (mass > 0))
-            batch = batch.select(names).take(pa.array(some))
-            return batch, model.block(batch), code[some].astype(np.int64), None if mass is None else mass[some]
+            rows = taken(pa.Table.from_batches([batch.select(names)]), some).combine_chunks()
+            blocks = [model.block(batch) for batch in rows.to_batches() if batch.num_rows]
+            return rows, blocks, code[some].astype(np.int64), None if mass is None else mass[some]
 
-        def batches() -> Iterator[tuple[pa.RecordBatch, Block, Int, Float | None]]:
-            found = table.engine.map(table.rows(False), table.columns(model.schema), counted)
-            return (batch for batch in found if batch[0].num_rows)
+        def batches() -> Iterator[tuple[pa.Table, list[Block], Int, Float | None]]:
+            return table.engine.map(table.rows(False), table.columns(model.schema), counted)
 
-        content = Content.varying(block for _, block, _, _ in batches())
+        content = Content.varying(block for _, blocks, _, _ in batches() for block in blocks)
         held, keys = [], []
-        for batch, block, code, mass in batches():
-            held.append(pa.Table.from_batches([batch]))
-            keys.append(Keys.of(content.words(block), code, mass))
+        for rows, blocks, code, mass in batches():
+            if not blocks:
+                continue
+            held.append(rows)
+            keys.append(Keys.of(np.concatenate([content.words(block) for block in blocks], axis=1), code, mass))
             if sum(map(len, keys)) > 4 * most:
                 held, keys = _fewer(held, keys, most)
         (rows,), (found,) = _fewer(held, keys, most)
