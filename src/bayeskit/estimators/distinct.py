@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.source import labels
@@ -81,7 +81,9 @@ class Distinct:
     names of classes, and W copies instead of a weight of W, lead to the same folds.
     """
 
-    sample: Sample
+    X: Any  # rows in memory, among them one of each
+    index: Int  # (n,) where it is
+    rows: Rows  # class and weight of each
     words: Word  # (2, n)
     constant: frozenset[str]  # columns in which all rows hold the same
 
@@ -97,7 +99,7 @@ class Distinct:
         content = Content.varying(blocks(), key)
         words = np.concatenate([content.words(block) for block in blocks()], axis=1)
         rows, keys = Keys.of(words, sample.rows.codes[counted], weight).distinct(most)
-        return cls(_sample(taken(X, rows), keys, sample.rows.classes), keys.words, content.constant)
+        return cls(X, rows, _rows(keys, sample.rows.classes), keys.words, content.constant)
 
     @classmethod
     def read(cls, X: Any, y: Any, weight: Any, model: Model, most: int) -> Distinct:
@@ -128,11 +130,18 @@ class Distinct:
             if sum(map(len, keys)) > 4 * most:
                 held, keys = _fewer(held, keys, most)
         (rows,), (found,) = _fewer(held, keys, most)
-        return cls(_sample(rows, found, labels(classes.values, model.schema.label)), found.words, content.constant)
+        known = _rows(found, labels(classes.values, model.schema.label))
+        return cls(rows, np.arange(len(found)), known, found.words, content.constant)
+
+    @property
+    def sample(self) -> Sample:
+        """The rows by themselves, in their order."""
+        weight = None if (self.weight == 1).all() else self.weight
+        return Sample(taken(self.X, self.index), None, weight, self.rows, Roles(), {})
 
     @property
     def weight(self) -> Float:
-        return self.sample.rows.weights
+        return self.rows.weights
 
     @cached_property
     def units(self) -> Int:
@@ -145,7 +154,7 @@ class Distinct:
         Every ``repeat`` deals in an order of its own.
         """
         high, low = self.words if not repeat else (mixed(w, np.array([repeat], dtype=np.int64)) for w in self.words)
-        code = self.sample.rows.codes
+        code = self.rows.codes
         order = np.lexsort((low, high, code))
         before = np.cumsum(self.units[order]) - self.units[order]
         first = np.flatnonzero(np.diff(code[order], prepend=-1))
@@ -172,22 +181,13 @@ class Distinct:
         if total <= most:
             return self
         mass = self.dealt(self.places(1), 1, 0, most, total)
-        rows = np.flatnonzero(mass > 0)
-        known = self.sample.rows
-        kept = Rows(known.codes[rows], mass[rows], known.classes)
-        X = taken(self.sample.features, rows)
-        sample = replace(self.sample, X=X, rows=kept, weight=_given(mass[rows]))
-        return replace(self, sample=sample, words=np.ascontiguousarray(self.words[:, rows]))
+        some = np.flatnonzero(mass > 0)
+        kept = Rows(self.rows.codes[some], mass[some], self.rows.classes)
+        return replace(self, index=self.index[some], rows=kept, words=np.ascontiguousarray(self.words[:, some]))
 
 
-def _given(weight: Float) -> Float | None:
-    """Weights as one gives them, None where all are 1."""
-    return None if (weight == 1).all() else weight
-
-
-def _sample(X: Any, keys: Keys, classes: Any) -> Sample:
-    weight = keys.weight.rounded()
-    return Sample(X, None, _given(weight), Rows(keys.code, weight, classes), Roles(), {})
+def _rows(keys: Keys, classes: Array) -> Rows:
+    return Rows(keys.code, keys.weight.rounded(), classes)
 
 
 def _fewer(held: list[pa.Table], keys: list[Keys], most: int) -> tuple[list[pa.Table], list[Keys]]:

@@ -37,10 +37,11 @@ class Hearing:
     """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
 
     sample: Sample  # of distinct rows
+    judged: Sample  # those the plan is of
     encoder: BayesClassifier  # of all rows
     plan: Plan
     constant: frozenset[str] = frozenset()  # columns that say nothing
-    _views: dict[str, tuple[View, Sample]] = field(default_factory=dict)
+    _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
@@ -48,8 +49,11 @@ class Hearing:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         distinct = Distinct.of(_opened(sample), encoder.model_, key)
         judged = distinct.some(JUDGED)
+        whole = distinct.sample
+        some = whole if judged is distinct else judged.sample
         few = int(judged.units.sum()) * len(encoder.classes_) <= SEVERAL
-        return cls(distinct.sample, encoder, Plan.of(judged, 5 if few else 2), distinct.constant)
+        inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
+        return cls(whole, some, encoder, Plan.of(inner, 5 if few else 2), distinct.constant)
 
     @property
     def facts(self) -> Facts:
@@ -101,7 +105,7 @@ class Hearing:
         return Line(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
 
     def _prior(self, train: Share, rows: int) -> Float:
-        known = self.plan.sample.rows
+        known = self.plan.known
         weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
         return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
 
@@ -112,8 +116,7 @@ class Hearing:
 
         held = None
         if candidate.make()._holds:
-            judged = self.plan.sample
-            first = candidate.make()._learned(*judged.take(np.arange(len(judged.rows))), classes)
+            first = candidate.make()._learned(*self.judged.take(np.arange(len(self.judged.rows))), classes)
             held = first.structure
 
         @cache
@@ -149,14 +152,11 @@ class Hearing:
         if name == "indicators" and not set(self.encoder.model_.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate
         if name not in self._views:
-            judged = self.plan.sample
-            view = View.of(self.encoder, judged.features, judged.rows.weights, name != "numbers", name == "indicators")
-            self._views[name] = view, self._numbers(judged, view)
-        view, rows = self._views[name]
-        return view, replace(self.plan, sample=rows)
-
-    def _numbers(self, sample: Sample, view: View) -> Sample:
-        return replace(sample, X=view.matrix(self.encoder, sample.features), roles=Roles(), beside={})
+            X, weight = self.judged.X, self.judged.rows.weights
+            view = View.of(self.encoder, X, weight, name != "numbers", name == "indicators")
+            self._views[name] = view, view.matrix(self.encoder, X)
+        view, numbers = self._views[name]
+        return view, replace(self.plan, X=numbers)
 
 
 def _opened(sample: Sample) -> Sample:
