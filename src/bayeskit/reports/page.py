@@ -58,7 +58,7 @@ def report(
         page = _page(
             _sections(evaluation, rows),
             title or f"{evaluation.name}: evaluation",
-            ("elements.js", "arithmetic.js", "voices.js", "model.js", "panel.js"),
+            ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js"),
         )
     else:
         raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")

@@ -11,11 +11,14 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bayeskit.arrays import Float
+from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.question import ABSENT, Question
+
+Says = Factors | Normal | Near | Summed
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Voice:
     name: str
     weight: float
     base: Float  # (K,) log prior
-    says: Factors | Normal | Near
+    says: Says
 
     def log_posterior(self, read: Sequence[Float]) -> Float:
         """(n, K)."""

@@ -17,17 +17,17 @@ from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.model import Model
 from bayeskit.reports.additive import Additive
 from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.factors import Factors
 from bayeskit.reports.lens import Lens, Plain
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Cells, Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import Program, Voice
+from bayeskit.reports.program import Program, Says, Voice
 from bayeskit.reports.question import Question, questions
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.full import FullDensity
+from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.neighbours import NeighbourDensity
 
 AGREES = 1e-6  # what a panel may differ from Python
@@ -125,14 +125,13 @@ def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
     )
 
 
-def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Factors | Normal | Near:
+def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Says:
     """What the density of a model says, its columns being questions, or facets of a lens."""
     density = model.density
     first = density.densities[0] if len(density.densities) == 1 else None
     place = {q.name: j for j, q in enumerate(asked)}
-    if isinstance(first, FactorDensity | AveragedDensity):
-        tables = (first.table,) if isinstance(first, FactorDensity) else first.tables
-        _check_numbers(name, sum(table.size for table in tables))
+    if isinstance(first, FactorDensity | AveragedDensity | NetworkedDensity):
+        _check_numbers(name, first.numbers)
         return Discrete(model, asked).factors(first)
     if isinstance(first, FullDensity):
         columns, coded = first.normals.numbers.columns, first.joint.columns
