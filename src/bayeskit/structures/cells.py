@@ -33,7 +33,8 @@ class Cells:
             return covariance
         part = np.sqrt(self.weight * (1 - (PULL / (self.weight + PULL)) ** 2)) * self.away
         if covariance.ndim == 1:
-            return np.maximum(covariance - (part * part).sum(axis=0) / np.maximum(weight, 1e-300), 0.0)
+            left: Float = np.maximum(covariance - (part * part).sum(axis=0) / np.maximum(weight, 1e-300), 0.0)
+            return left
         rest: Float = covariance - part.T @ part / weight
         values, vectors = np.linalg.eigh(rest)
         if values.min(initial=0.0) >= 0:

@@ -66,7 +66,7 @@ class Covariance:
         elif self.shrinkage in ("auto", "pooled"):
             share = oas(trace, square, every if self.shrinkage == "pooled" else rows, len(self.target))
         else:
-            share = np.where(rows > 0, float(self.shrinkage or 0.0), 1.0)  # type: ignore[arg-type]
+            share = np.where(rows > 0, float(self.shrinkage or 0.0), 1.0)
         new = replace(self, weight=weight, raw=raw, share=share, scale=scale)
         return replace(new, matrix=new._shrunk(own))
 

@@ -94,8 +94,7 @@ class Downdate:
         """Which rows leave a variance so small that its floor counts: (n,)."""
         held = self.normals.covariance
         rest = self.times[:, None] * np.diag(self.scaled) - self.taken[:, None] * self.away**2 + self.added[:, None]
-        low: Bool = (rest * held.target < held.least).any(axis=1)
-        return low
+        return np.asarray((rest * held.target < held.least).any(axis=1))
 
     def write(self, z: Float, which: Int, there: Bool, rows: Int, squares: Float, constant: Float) -> None:
         """Squares and constants of some of the rows, by the columns that are there, into the rows of a table."""

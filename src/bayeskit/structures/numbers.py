@@ -162,7 +162,8 @@ def _moments(statistic: Keyed | Scatter | Moments) -> Moments:
 def _weights(statistic: Keyed | Scatter | Moments) -> Float:
     """Of the rows: (K,)."""
     if isinstance(statistic, Moments):
-        return statistic.present.rounded().max(axis=1, initial=0.0)
+        most: Float = statistic.present.rounded().max(axis=1, initial=0.0)
+        return most
     if isinstance(statistic, Scatter):
         return statistic.weight.rounded()
     weight: ExactSum = statistic.inner.weight
