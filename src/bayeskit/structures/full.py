@@ -121,6 +121,13 @@ class FullDensity:
     additive: ClassVar[bool] = False
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows; a diagonal has no target, and no shrinkage needs none."""
+        covariance = self.normals.covariance
+        shrunk = len(covariance.target) and covariance.shape != "diagonal" and covariance.shrinkage
+        return ("pooled variances that covariances are drawn toward, which saw the label of the row",) if shrunk else ()
+
+    @property
     def constant(self) -> tuple[str, ...]:
         """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
