@@ -9,21 +9,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
 
+OWN = ("fit", "predict", "predict_proba")
+
+
+def by_algebra(model: Any) -> bool:
+    """Whether the models of folds come from one pass: fitting only counts, and nothing is fitted to labels afterwards.
+
+    A class that learns or answers in its own way is taken at its word, and refitted.
+    """
+    if not isinstance(model, BayesClassifier) or not model._algebra or model._weighs:
+        return False
+    return all(getattr(type(model), name) is getattr(BayesClassifier, name) for name in OWN)
+
 
 @dataclass(frozen=True)
 class Algebra:
     """A classifier on statistics: what it learned from a fold can be taken out again.
 
-    Levels, classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
+    Classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
     """
 
     classifier: BayesClassifier
@@ -38,11 +51,12 @@ class Algebra:
         schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> tuple[Float, None]:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.pooled(split.kept(f))) for f in split.tested}
+        models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -52,21 +66,31 @@ class Algebra:
             foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
-        return out
+        return out, None
 
-    def left_out(self) -> Float:
-        """Posteriors of every row by the model without it: (n, K)."""
+    def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
+        """Posteriors of every row by the model without it, (n, K), and what that model still has of the row."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
         out = np.empty((len(rows), len(rows.classes)))
+        alone = Alone.of(model)
+
+        def count(block: Block, start: int) -> None:
+            alone.count(_labelled(block, start, rows))
 
         def step(block: Block, start: int) -> None:
-            model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
+            own, span = _labelled(block, start, rows), slice(start, start + block.rows)
+            hidden, lost = alone.hidden(own)
+            model.posterior(hidden, own=True, out=out[span])
+            for i in lost.tolist():
+                out[start + i] = without(model, own.at(np.array([i])))[0]
 
+        if alone.often:
+            _each_block(table, model, count)
         _each_block(table, model, step)
-        return out
+        return out, None, model.density.held
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
@@ -76,8 +100,8 @@ class Algebra:
             statistic = whole.counted.emptied().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic))
-            yield drawn, np.concatenate([model.posterior(block) for block, _ in blocks])
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
+            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -92,7 +116,67 @@ def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float)
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(block.at(some))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+
+
+def asked_of(model: Model, block: Block) -> Block:
+    """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
+    asked = block.recoded(model.counted.domain.levels)
+    if model.unseen == "error" and (asked.codes == -2).any():
+        j, i = np.argwhere(asked.codes == -2)[0]
+        name, code = asked.schema.coded[j], int(block.codes[j, i])
+        level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
+        raise InputError(
+            f"column {name!r} has {level}, which no row that a fold's model learned has; "
+            f'evaluate with unseen="missing" or "smooth", or declare the levels'
+        )
+    return asked
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Undeclared levels that one row alone has: without the row they were never seen."""
+
+    model: Model
+    often: dict[int, Float]  # by coded column, how many rows have each level; infinite where it is declared
+
+    @classmethod
+    def of(cls, model: Model) -> Alone:
+        often, schema = {}, model.schema
+        for j, name in enumerate(schema.coded):
+            levels = model.counted.domain.levels[name]
+            kept = levels.canonical(np.zeros(len(levels), dtype=bool), schema[name].declared)
+            if len(kept) < len(levels):
+                often[j] = np.where(levels.codes_in(kept) >= 0, np.inf, 0.0)
+        return cls(model, often)
+
+    def count(self, block: Block) -> None:
+        """Some rows more."""
+        row, _, _ = block.own()
+        for j, many in self.often.items():
+            code = block.codes[j, row]
+            many += np.bincount(code[code >= 0], minlength=len(many))
+
+    def hidden(self, block: Block) -> tuple[Block, Int]:
+        """Rows without such levels, where a column says nothing of the others; else those to be learned without."""
+        row, _, _ = block.own()
+        single = np.zeros(block.codes.shape, dtype=bool)
+        for j, many in self.often.items():
+            code = block.codes[j, row]
+            single[j, row] = (code >= 0) & (np.append(many, 0.0)[code] == 1)
+        lost = np.flatnonzero(single.any(axis=0))
+        if self.model.density.additive and self.model.unseen != "error":
+            codes = np.where(single, np.int32(-2), block.codes) if self.model.unseen == "missing" else block.codes
+            return replace(block, codes=codes), lost[:0]  # unseen="smooth" gives what the level declared would
+        return block, lost
+
+
+def without(model: Model, block: Block) -> Float:
+    """Posteriors of rows by the model that has forgotten them: (n, K)."""
+    none = model.counted.emptied()
+    theirs = replace(none, statistic=none.statistic.update(block))
+    less = replace(model, counted=model.counted.subtract(theirs).trimmed())
+    return less.posterior(asked_of(less, block))
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:

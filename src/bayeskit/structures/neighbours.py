@@ -103,9 +103,9 @@ class NeighbourDensity:
     @property
     def held(self) -> tuple[str, ...]:
         """What leave-one-out has of all rows; none of it saw a label."""
-        gower, scaled = self.likelihood.metric == "gower", self.likelihood.scale is not None
-        found = ["ranges of the columns"] if gower else ["deviations of the columns"] if scaled else []
-        return (*found, *(["sample of max_rows"] if self.likelihood.most is not None else []))
+        if self.likelihood.metric == "gower":
+            return ("ranges of the columns",)
+        return ("deviations of the columns",) if self.likelihood.scale is not None else ()
 
     @property
     def constant(self) -> tuple[str, ...]:
