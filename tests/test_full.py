@@ -231,14 +231,31 @@ def mixed(n=240, seed=2):
     return frame, rng.choice(["no", "yes"], n)
 
 
-def test_learning_in_parts_forgetting_and_merging_give_the_same_model_bit_for_bit():
+@pytest.mark.parametrize("shape", SHAPES)
+def test_learning_in_parts_forgetting_and_merging_give_the_same_model_bit_for_bit(shape):
     frame, y = mixed()
-    whole = bk.FullBayes().fit(frame, y)
-    parts = bk.FullBayes().partial_fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
-    more = bk.FullBayes().fit(pd.concat([frame, frame[:70]]), np.append(y, y[:70])).forget(frame[:70], y[:70])
-    both = bk.FullBayes().fit(frame[::2], y[::2]) + bk.FullBayes().fit(frame[1::2], y[1::2])
-    threads = bk.FullBayes(n_jobs=2).fit(frame, y)
+
+    def model(**more):
+        return bk.FullBayes(covariance=shape, **more)
+
+    whole = model().fit(frame, y)
+    parts = model().partial_fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
+    more = model().fit(pd.concat([frame, frame[:70]]), np.append(y, y[:70])).forget(frame[:70], y[:70])
+    both = model().fit(frame[::2], y[::2]) + model().fit(frame[1::2], y[1::2])
+    threads = model(n_jobs=2).fit(frame, y)
     assert {m.model_.digest for m in (whole, parts, more, both, threads)} == {whole.model_.digest}
+    for other in (parts, more, both):
+        assert np.array_equal(other.predict_proba(frame), whole.predict_proba(frame))
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "spherical"])
+def test_variances_alone_need_no_products_of_columns(shape):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3000)), np.arange(30) % 2
+    model = bk.FullBayes(covariance=shape).fit(X, y)
+    counted = model.model_.counted.statistic.arrays()
+    assert sum(array.nbytes for array in counted.values()) < 200 * X.shape[1]  # a matrix would be 36 MB a class
+    assert model.explain(X[:2]).terms.shape == (2, 3000, 2)
 
 
 def test_engines_and_files_give_the_same_model_bit_for_bit(tmp_path):
@@ -250,16 +267,17 @@ def test_engines_and_files_give_the_same_model_bit_for_bit(tmp_path):
     assert bk.FullBayes().fit(str(tmp_path / "t.parquet"), "y").model_.digest == whole.model_.digest
 
 
+@pytest.mark.parametrize("shape", ["tied", "diagonal"])
 @pytest.mark.parametrize("missing", ["skip", "available", "level"])
-def test_a_saved_model_comes_back_and_goes_on_learning(tmp_path, missing):
+def test_a_saved_model_comes_back_and_goes_on_learning(tmp_path, missing, shape):
     frame, y = mixed()
-    model = bk.FullBayes(missing=missing, covariance="tied").fit(frame[:200], y[:200])
+    model = bk.FullBayes(missing=missing, covariance=shape).fit(frame[:200], y[:200])
     model.save(tmp_path / "m.bayes")
     back = bk.load(tmp_path / "m.bayes")
     assert isinstance(back, bk.FullBayes)
     assert np.array_equal(back.predict_proba(frame), model.predict_proba(frame))
     back.partial_fit(frame[200:], y[200:])
-    assert back.model_.digest == bk.FullBayes(missing=missing, covariance="tied").fit(frame, y).model_.digest
+    assert back.model_.digest == bk.FullBayes(missing=missing, covariance=shape).fit(frame, y).model_.digest
 
 
 def test_rows_never_learned_cannot_be_forgotten():

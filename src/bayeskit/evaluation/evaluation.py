@@ -27,7 +27,8 @@ class Evaluation(Shown):
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
     "refit". ``held`` says what leave-one-out by algebra has of all rows, which a refit would find anew; nothing else
-    differs from refits, and ``LeaveOneOut(exact=True)`` holds nothing. ``proba`` is NaN for rows never tested, and None for sources that were streamed.
+    differs from refits, and ``LeaveOneOut(exact=True)`` holds nothing. ``proba`` is NaN for rows never tested, and None
+    for sources that were streamed.
     """
 
     classes: Array  # (K,)

@@ -158,7 +158,7 @@ class NeighbourDensity:
         if own:
             if not self.likelihood.leave_one_out:
                 raise InputError(
-                    'metric="mahalanobis" and scale="mutual_information" are made by the labels of all rows, so leaving '
+                    'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
                     "one out is a refit; use k-fold cross-validation, or another metric"
                 )
             row, group, mass = block.own()
