@@ -126,6 +126,18 @@ def held_by(density: Any) -> tuple[str, ...]:
     return density.held if isinstance(density, Holding) else ()
 
 
+@runtime_checkable
+class Approximates(Protocol):
+    """A density that cannot take every row exactly."""
+
+    @property
+    def bound(self) -> str:
+        """What was done instead, and beyond what."""
+
+    def approximated(self, block: Block) -> int:
+        """In how many rows."""
+
+
 class Bounded:
     """What a density can inherit whose terms are never zero and never vast."""
 

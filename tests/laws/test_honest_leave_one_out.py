@@ -99,15 +99,21 @@ def test_shrinkage_does_not_see_labels_of_noise(model: Any) -> None:
 
 
 @pytest.mark.parametrize("unseen", ["missing", "smooth"])
+@pytest.mark.parametrize("kinds", [None, {"town": ["e", "n", "s", "w"]}], ids=["found", "declared"])
 @pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.FullBayes(), bk.KNNBayes(metric="gower", k=3)], ids=repr)
-def test_a_level_of_one_row_alone_is_unseen_without_it(model: Any, unseen: str) -> None:
+def test_a_level_of_one_row_alone_is_unseen_without_it(model: Any, kinds: Any, unseen: str) -> None:
+    """Unless it is declared."""
     table = pa.table({"town": ["n", "n", "s", "s", "e", "n", "s", "n", "s", "s", "w", "n"], "flag": [True, False] * 6})
-    y, model = np.array(["a", "b", "b"] * 4), clone(model).set_params(unseen=unseen)
+    y, model = np.array(["a", "b", "b"] * 4), clone(model).set_params(unseen=unseen, kinds=kinds)
     found = bk.evaluate(model, table, y, bk.LeaveOneOut())
     assert found.computed == "algebra"
     for i in range(12):
         kept = np.arange(12) != i
         less = clone(model).fit(table.filter(kept), y[kept])
         assert np.abs(found.proba[i] - less.predict_proba(table.slice(i, 1))[0]).max() <= 1e-12
-    with pytest.raises(InputError, match="column 'town' has 'e'"):
-        bk.evaluate(clone(model).set_params(unseen="error"), table, y, bk.LeaveOneOut())
+    strict = clone(model).set_params(unseen="error")
+    if kinds is None:
+        with pytest.raises(InputError, match="column 'town' has 'e'"):
+            bk.evaluate(strict, table, y, bk.LeaveOneOut())
+    else:
+        assert bk.evaluate(strict, table, y, bk.LeaveOneOut()).computed == "algebra"

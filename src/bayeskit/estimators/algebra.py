@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
 
@@ -69,26 +70,52 @@ class Algebra:
         return out, None
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
-        """Posteriors of every row by the model without it, (n, K), and what that model still has of the row."""
+        """Posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
-        out = np.empty((len(rows), len(rows.classes)))
-        alone = Alone.of(model)
-
-        def count(block: Block, start: int) -> None:
-            alone.count(_labelled(block, start, rows))
+        out, single = np.empty((len(rows), len(rows.classes))), self._single(table, model)
+        apart: list[int] = []
 
         def step(block: Block, start: int) -> None:
-            own, span = _labelled(block, start, rows), slice(start, start + block.rows)
-            hidden, lost = alone.hidden(own)
-            model.posterior(hidden, own=True, out=out[span])
-            for i in lost.tolist():
-                out[start + i] = without(model, own.at(np.array([i])))[0]
+            asked = _labelled(block, start, rows)
+            if (alone := _alone(asked, single)).any():
+                if model.unseen == "error":
+                    raise unseen_level(block, *np.argwhere(alone)[0].tolist())
+                if not model.density.additive:
+                    apart.extend((start + np.flatnonzero(alone.any(axis=0))).tolist())
+                elif model.unseen == "missing":  # "smooth" gives what the level has once the row is gone
+                    asked = replace(asked, codes=np.where(alone, np.int32(-2), asked.codes))
+            model.posterior(asked, own=True, out=out[start : start + block.rows])
 
-        if alone.often:
-            _each_block(table, model, count)
         _each_block(table, model, step)
+        for row in apart:
+            out[row] = self._refitted(row)
         return out, None, model.density.held
+
+    def _refitted(self, row: int) -> Float:
+        """The posterior of a row by a classifier fitted to the others: (K,)."""
+        rows = self.sample.rows
+        others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
+        X, y, weight = self.sample.take(others)
+        less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
+        found: Float = less.predict_proba(taken(self.sample.features, np.array([row])))[0]
+        return found
+
+    def _single(self, table: Intake, model: Model) -> list[Bool]:
+        """Of each coded column the undeclared levels that one counted row has, and no other."""
+        rows = self.sample.rows
+        sizes = [len(model.counted.domain.levels[name]) for name in model.schema.coded]
+        often = [np.zeros(size, dtype=np.int64) for size in sizes]
+
+        def step(block: Block, start: int) -> None:
+            counted = rows.counted[start : start + block.rows]
+            for codes, times in zip(block.codes, often, strict=True):
+                times += np.bincount(codes[counted & (codes >= 0)], minlength=len(times))
+
+        if sizes:
+            _each_block(table, model, step)
+        undeclared = [open_levels(model, name) for name in model.schema.coded]
+        return [(times == 1) & may_go for times, may_go in zip(often, undeclared, strict=True)]
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
@@ -123,60 +150,24 @@ def asked_of(model: Model, block: Block) -> Block:
     """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
     asked = block.recoded(model.counted.domain.levels)
     if model.unseen == "error" and (asked.codes == -2).any():
-        j, i = np.argwhere(asked.codes == -2)[0]
-        name, code = asked.schema.coded[j], int(block.codes[j, i])
-        level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
-        raise InputError(
-            f"column {name!r} has {level}, which no row that a fold's model learned has; "
-            f'evaluate with unseen="missing" or "smooth", or declare the levels'
-        )
+        raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
     return asked
 
 
-@dataclass(frozen=True)
-class Alone:
-    """Undeclared levels that one row alone has: without the row they were never seen."""
-
-    model: Model
-    often: dict[int, Float]  # by coded column, how many rows have each level; infinite where it is declared
-
-    @classmethod
-    def of(cls, model: Model) -> Alone:
-        often, schema = {}, model.schema
-        for j, name in enumerate(schema.coded):
-            levels = model.counted.domain.levels[name]
-            kept = levels.canonical(np.zeros(len(levels), dtype=bool), schema[name].declared)
-            if len(kept) < len(levels):
-                often[j] = np.where(levels.codes_in(kept) >= 0, np.inf, 0.0)
-        return cls(model, often)
-
-    def count(self, block: Block) -> None:
-        """Some rows more."""
-        row, _, _ = block.own()
-        for j, many in self.often.items():
-            code = block.codes[j, row]
-            many += np.bincount(code[code >= 0], minlength=len(many))
-
-    def hidden(self, block: Block) -> tuple[Block, Int]:
-        """Rows without such levels, where a column says nothing of the others; else those to be learned without."""
-        row, _, _ = block.own()
-        single = np.zeros(block.codes.shape, dtype=bool)
-        for j, many in self.often.items():
-            code = block.codes[j, row]
-            single[j, row] = (code >= 0) & (np.append(many, 0.0)[code] == 1)
-        lost = np.flatnonzero(single.any(axis=0))
-        if self.model.density.additive and self.model.unseen != "error":
-            codes = np.where(single, np.int32(-2), block.codes) if self.model.unseen == "missing" else block.codes
-            return replace(block, codes=codes), lost[:0]  # unseen="smooth" gives what the level declared would
-        return block, lost
+def open_levels(model: Model, name: str) -> Bool:
+    """Which levels of a column are there because rows have them, not because they were declared."""
+    levels, declared = model.counted.domain.levels[name], set(model.schema[name].declared)
+    return np.array([key not in declared for key in levels.keys], dtype=bool)
 
 
-def without(model: Model, block: Block) -> Float:
-    """Posteriors of rows by the model that has forgotten them: (n, K)."""
-    none = model.counted.emptied()
-    theirs = replace(none, statistic=none.statistic.update(block))
-    less = replace(model, counted=model.counted.subtract(theirs).trimmed())
-    return less.posterior(asked_of(less, block))
+def unseen_level(block: Block, column: int, row: int) -> InputError:
+    """The refusal of a level that no other row has."""
+    name, code = block.schema.coded[column], int(block.codes[column, row])
+    level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
+    return InputError(
+        f"column {name!r} has {level}, which no row has that the model of others learned; "
+        f'evaluate with unseen="missing" or "smooth", or declare the levels'
+    )
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
@@ -184,6 +175,17 @@ def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) 
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
     return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
+
+
+def _alone(block: Block, single: list[Bool]) -> Bool:
+    """Where a counted row has a level that no other has: (coded columns, n)."""
+    out = np.zeros(block.codes.shape, dtype=bool)
+    own = block.own()[0]
+    for j, once in enumerate(single):
+        if once.any():
+            codes = block.codes[j, own]
+            out[j, own] = (codes >= 0) & once[codes]
+    return out
 
 
 def _labelled(block: Block, start: int, rows: Rows) -> Block:

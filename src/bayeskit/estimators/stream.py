@@ -17,7 +17,7 @@ from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import Alone, by_algebra, foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, foretell, open_levels, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.evaluation.division import Division
@@ -187,5 +187,5 @@ def _division(method: Any, key: Any, seed: int) -> Division | None:
 
 def _held(model: Model) -> tuple[str, ...]:
     """What leave-one-out has of all rows; which level one row alone has is not known before the stream has ended."""
-    levels = ("levels that one row alone has",) if Alone.of(model).often else ()
-    return (*model.density.held, *levels)
+    levels = any(open_levels(model, name).any() for name in model.schema.coded)
+    return (*model.density.held, *(["levels that one row alone has"] if levels else []))
