@@ -167,6 +167,8 @@ class NaiveBayes(BayesClassifier):
         """What lets the data choose among several candidates, if its kind has such."""
         if column.kind in Choice.kinds:
             return _among_families()
+        if column.kind == "ordinal":
+            return LevelChoice((self._default(column),)) if smoothing_rule(self.smoothing).normalised else None
         return _among_strengths() if column.kind in LevelChoice.kinds else None
 
     def _default(self, column: Column) -> Any:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
+from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY
 from bayeskit.errors import InputError
+from bayeskit.families.histogram import Histogram
+from bayeskit.families.kernel import Kernel
 from bayeskit.foretold import WORST, Told, check_step, refusal
 from bayeskit.likelihood import Context, LogDensity, shown
-from bayeskit.smoothing import Cells, beside, smoothing
+from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.backoff import BackedOff, Pooled
+from bayeskit.structures.backoff import BackedOff, Wrapped
+
+FLEXIBLE = Histogram, Kernel  # families with as many parameters as the data ask for
 
 
 @dataclass(frozen=True)
@@ -43,21 +49,51 @@ class Numbers:
     def rows(self) -> Block:
         return _rows(self.column)
 
-    def fitted(self, family: Any, shared: bool) -> LogDensity:
-        """With one density for all classes, or one for each, backed off."""
-        if shared:
-            together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
-            return Pooled(_fitted(family, together, self.weights.sum(keepdims=True)), self.classes)
-        return BackedOff(_fitted(family, self.rows, self.weights), self.column.weights.sum(axis=1)[None])
+    def fitted(self, family: Any, inclusion: float) -> LogDensity:
+        """A density for each class, backed off by one row, of a column that may depend on the class."""
+        density = _fitted(family, self.rows, self.weights)
+        return BackedOff(density, self._present, inclusion=inclusion)
 
     def refusal(self, family: Any) -> str:
         """Why a family cannot have such values."""
         return refusal(family, self.column)
 
-    def scores(self, family: Any) -> Iterator[float]:
-        by_class = self.fitted(family, False)
-        for density in (self.fitted(family, True), by_class):
-            yield _score(density, family, self.rows, self.column.step)
+    def scores(self, family: Any) -> tuple[float, float]:
+        together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
+        pooled = self._on_steps(family, _fitted(family, together, self.weights.sum(keepdims=True)))
+        by_class = self._on_steps(family, _fitted(family, self.rows, self.weights))
+        backed = BackedOff(by_class, self._present)
+        step = self.column.step
+        return (
+            _score(pooled, family, together, step, pooled.excess),
+            _score(backed, family, self.rows, step, by_class.excess),
+        )
+
+    def margin(self, family: Any) -> float:
+        """What a family must be better by: log n nats if it has no fixed number of parameters."""
+        return self._log_weight if isinstance(family, FLEXIBLE) else 0.0
+
+    @cached_property
+    def _log_weight(self) -> float:
+        begin, end = self.bins.offset[self.place : self.place + 2].tolist()
+        return log(max(float(self.bins.pooled[begin:end].sum()), 1.0))
+
+    @property
+    def _present(self) -> Float:
+        """Weight of its values in each class: (1, K)."""
+        return self.column.weights.sum(axis=1)[None]
+
+    def _on_steps(self, family: Any, density: LogDensity) -> OnSteps:
+        """As probabilities of recording steps, where these are few and the family does not give such by itself."""
+        column, support = self.column, getattr(family, "support", ANY)
+        points = _core.lattice(column.centres, column.step)
+        points = points[support.inside(points)]
+        if support.whole or not len(points):
+            return OnSteps(density, np.zeros(1))
+        schema, codes = self.rows.schema, np.empty((0, len(points)), dtype=np.int32)
+        terms = density.terms(Block(schema, Columns((points,), len(points)), codes))[:, 0]
+        sums = logsumexp(terms + _more(family, points, column.step)[:, None], axis=0)
+        return OnSteps(density, np.maximum(sums, 0.0))
 
 
 @dataclass(frozen=True)
@@ -67,26 +103,24 @@ class Levels:
     column: Tables
     context: Context
 
-    def fitted(self, family: Any, shared: bool) -> LogDensity:
-        """With one table for all classes, or one for each."""
-        density: LogDensity
-        if not shared:
-            density = family.fit(self.column, self.context)
-            return density
-        together = self.column.place(np.zeros(self.column.groups, dtype=np.int64), 1, {})
-        everyone = replace(self.context, weights=self.context.weights.sum(keepdims=True), exact=None)
-        density = family.fit(together, everyone)
-        return Pooled(density, self.column.groups)
+    def fitted(self, family: Any, inclusion: float) -> LogDensity:
+        """A table for each class, of a column that may depend on the class."""
+        density = family.fit(self.column, self.context)
+        weights = self.column.table(0).across.rounded()
+        return BackedOff(density, weights[None], 0.0, inclusion)
 
     def refusal(self, family: Any) -> str:
         return f"column {self.column.tables[0][0]!r} cannot take {shown(family)}"
 
-    def scores(self, family: Any) -> Iterator[float]:
-        rule = smoothing(family.smoothing)
-        for left in self._left:
-            with np.errstate(divide="ignore"):
-                logs = np.log(rule.at(left)[0])
-            yield float((self._rows[2] * np.maximum(logs, WORST)).sum())
+    def margin(self, family: Any) -> float:
+        return 0.0
+
+    def scores(self, family: Any) -> tuple[float, float]:
+        rule = family.fit(self.column, self.context).rule
+        with np.errstate(divide="ignore"):
+            pooled, by_class = (np.maximum(np.log(rule.at(left)[0]), WORST) for left in self._left)
+        weight = self._rows[2]
+        return float((weight * pooled).sum()), float((weight * by_class).sum())
 
     @cached_property
     def _rows(self) -> tuple[Int, Int, Float]:
@@ -116,36 +150,61 @@ class Levels:
 
 
 @dataclass(frozen=True)
+class OnSteps(Wrapped):
+    """The density of one column divided by its sum over all recording steps, where that is more than one."""
+
+    log_sum: Float  # (K,) or (1,)
+
+    def terms(self, block: Block, own: bool = False) -> Float:
+        return self.density.terms(block, own) - self.log_sum
+
+    @property
+    def excess(self) -> float:
+        return float(self.log_sum.max())
+
+
+class Tried(NamedTuple):
+    """A candidate and its sums over rows, each without itself, in nats."""
+
+    family: Any
+    score: float  # of log p(x | c), less what a family without a fixed number of parameters must be better by
+    gain: float  # over that of log p(x), the same family for all classes together
+
+
+@dataclass(frozen=True)
 class Trial:
-    """What was tried for one column: every candidate, with one density for all classes and with one for each."""
+    """What was tried for one column: every candidate, with a density for each class and with one for all."""
 
     name: str
     rows: Numbers | Levels
     candidates: tuple[Any, ...]
     told: Told | None = None  # what the core knows about it
-    toll: float = 0.0  # what a density for each class must gain over one for all
 
     @cached_property
-    def _tried(self) -> tuple[tuple[tuple[Any, float, bool], ...], tuple[tuple[Any, str], ...]]:
-        """Candidate, score in nats and whether all classes share it, best first; those that do not fit, and why,
-        if not their support."""
+    def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[Any, str], ...]]:
+        """Candidates that fit, best first, and those that do not, with the reason if it is not their support."""
         tried, refused = [], []
         for order, family in enumerate(self.candidates):
             try:
                 found = None if self.told is None else self.told.of(order)
-                for rank, score in enumerate(self.rows.scores(family) if found is None else found):
-                    tried.append((score - self.toll * rank, rank, order, family))
+                pooled, by_class = self.rows.scores(family) if found is None else found
+                tried.append((order, Tried(family, by_class - self.rows.margin(family), by_class - pooled)))
             except InputError as error:
                 refused.append((family, str(error)))
         if not tried:
             why = refused[0][1] or self.rows.refusal(refused[0][0])
             raise InputError(f"column {self.name!r} takes none of the families tried: {why}")
-        tried.sort(key=lambda t: (-t[0], t[1], t[2]))
-        return tuple((family, score, rank == 0) for score, rank, _, family in tried), tuple(refused)
+        tried.sort(key=lambda t: (-t[1].score, t[0]))
+        return tuple(some for _, some in tried), tuple(refused)
 
     @property
-    def scores(self) -> tuple[tuple[Any, float, bool], ...]:
+    def scores(self) -> tuple[Tried, ...]:
         return self._tried[0]
+
+    @property
+    def gain(self) -> float:
+        """What a density for each class gains over one for all, in nats: of the candidate that won."""
+        return self.scores[0].gain
 
     @property
     def refused(self) -> tuple[tuple[Any, str], ...]:
@@ -158,29 +217,23 @@ class Trial:
             self._tried  # noqa: B018 -- an error is raised here
         return self
 
-    @cached_property
-    def density(self) -> LogDensity:
-        """The winner fitted, when first asked for: most columns are chosen without fitting a family."""
-        best, _, shared = self.scores[0]
-        return self.rows.fitted(best, shared)
+    def density(self, inclusion: float) -> LogDensity:
+        """The winner, fitted; ``inclusion`` is how probable it is that the column depends on the class."""
+        return self.rows.fitted(self.scores[0].family, inclusion)
 
     @property
     def family(self) -> str:
         """The winner."""
-        return _named(*self.scores[0])
+        return shown(self.scores[0].family)
 
-    @property
-    def why(self) -> str:
-        """Which won, by how much, over what."""
+    def why(self, inclusion: float) -> str:
+        """Which won, by how much, over what, and how much it counts."""
         if self.told is not None and self.told.values < 2:
             return "the first that fits: the column has one value" if self.told.values else "the column has no value"
-        best = self.scores[0][1]
-        beaten = [f"{_named(*other)} by {best - other[1]:.1f}" for other in self.scores[1:]]
-        return f"chosen by leave-one-out, in nats before {', '.join(beaten)}" if beaten else "the only one that fits"
-
-
-def _named(family: Any, score: float, shared: bool) -> str:
-    return shown(family) + (" for all classes" if shared else "")
+        best = self.scores[0].score
+        beaten = [f"{shown(other.family)} by {best - other.score:.1f}" for other in self.scores[1:]]
+        chosen = f"chosen by leave-one-out, in nats before {', '.join(beaten)}" if beaten else "the only one tried"
+        return f"{chosen}; weight {inclusion:.2g}, as one for each class gains {self.gain:.1f} over one for all"
 
 
 def _rows(column: BinnedColumn) -> Block:
@@ -199,15 +252,20 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     return density
 
 
-def _score(density: LogDensity, family: Any, rows: Block, step: float) -> float:
+def _more(family: Any, x: Float, step: float) -> Float:
+    """What makes logarithms of probabilities of a step of log densities; a point mass at zero is one as it is: (n,)."""
+    if step <= 0 or getattr(family, "support", ANY).whole:
+        return np.zeros(len(x))
+    return np.where(getattr(family, "atom", False) & (x == 0), 0.0, np.log(step))
+
+
+def _score(density: LogDensity, family: Any, rows: Block, step: float, excess: float) -> float:
     """Sum of log p of each row without itself, as probabilities of a recording step."""
     if rows.groups is None or rows.weights is None:
         raise ValueError("bins come with classes and weights")
     alone = np.minimum(rows.weights, 1.0)
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
     terms = density.terms(block, own=True)[np.arange(rows.rows), 0, rows.groups]
-    if step > 0 and not getattr(family, "support", ANY).whole:
-        certain = getattr(family, "atom", False) & (rows.numeric.column(0) == 0)  # a probability as it is
-        terms = terms + np.where(certain, 0.0, np.log(step))
-    check_step(terms.max(initial=0.0), step)
+    terms = terms + _more(family, rows.numeric.column(0), step)
+    check_step(terms.max(initial=0.0) + excess, step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())
