@@ -93,7 +93,7 @@ class Model:
         if not chosen:
             return self.schema
         columns = tuple(
-            replace(c, family=chosen[c.name][0], why_family=chosen[c.name][1]) if c.name in chosen else c
+            replace(c, family=chosen[c.name].family, why_family=chosen[c.name].why) if c.name in chosen else c
             for c in self.schema.columns
         )
         return replace(self.schema, columns=columns)

@@ -44,6 +44,12 @@ class Wrapped:
     def terms(self, block: Block, own: bool = False) -> Float:
         raise NotImplementedError
 
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return self.density.reach(block, own)
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        return self.density.limit(block, unit, own)
+
     def outside(self, block: Block) -> dict[str, int]:
         return self.density.outside(block)
 
@@ -95,9 +101,6 @@ class BackedOff(Wrapped):
             backed = np.logaddexp(terms + np.log(mine), pooled + np.log1p(-mine))
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
-
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(block, own)
 
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
         if len(self.parts) == 1:

@@ -17,7 +17,9 @@ from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.inclusion import Inclusion
-from bayeskit.structures.trial import Levels, Numbers, Trial
+from bayeskit.structures.sample import Levels, Numbers
+from bayeskit.structures.trial import Chosen, Trial
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -27,8 +29,12 @@ class Choice:
     density of the same family for all classes, decides how probable it is that the column depends on the class: the
     weight w in w p(x | c) + (1 - w) p(x) (``structures.inclusion``). All is read from the bins of a column, so it is
     chosen anew after learning, forgetting and merging. While the distinct values fit the bins this is exact; beyond,
-    values count as the centres of their bins. Densities are compared per recording step, the smallest gap between
-    values. Ties go to the candidate named first.
+    values count as the centres of their bins.
+
+    Densities are compared as probabilities of a recording step, the smallest gap between values; where the values lie
+    on at most 256 steps, a density that gives all steps together more than one is divided by that. Histogram and
+    Kernel must be better by log n nats, and so must densities where the values are counts; ties go to the candidate
+    named first.
     """
 
     candidates: tuple[Any, ...]
@@ -85,10 +91,10 @@ class ChoiceDensity:
         return tuple(trial.density(weights[trial.name]) for trial in self.trials)
 
     @property
-    def chosen(self) -> dict[str, tuple[str, str]]:
-        """The family of each column, and why."""
+    def chosen(self) -> dict[str, Chosen]:
+        """By column."""
         weights = self.inclusion.weights
-        return {trial.name: (trial.family, trial.why(weights[trial.name])) for trial in self.trials}
+        return {trial.name: trial.chosen(weights[trial.name]) for trial in self.trials}
 
     @cached_property
     def parts(self) -> tuple[str, ...]:

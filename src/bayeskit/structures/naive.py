@@ -16,7 +16,8 @@ from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
 from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
-from bayeskit.structures.choice import weighed_together
+from bayeskit.structures.choice import ChoiceDensity, weighed_together
+from bayeskit.structures.trial import Chosen
 from bayeskit.structures.weighted import weighted
 
 
@@ -152,9 +153,9 @@ class NaiveDensity:
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
 
     @property
-    def chosen(self) -> dict[str, tuple[str, str]]:
-        """The family of the columns whose family the data choose, and why."""
-        return {name: why for d in self.densities for name, why in getattr(d, "chosen", {}).items()}
+    def chosen(self) -> dict[str, Chosen]:
+        """The columns whose family the data choose."""
+        return {name: c for d in self.densities if isinstance(d, ChoiceDensity) for name, c in d.chosen.items()}
 
     @cached_property
     def guards(self) -> frozenset[str]:
