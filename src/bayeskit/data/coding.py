@@ -102,7 +102,7 @@ def _ordered(wanted: Levels, column: Column) -> None:
         for k in wanted.keys:
             if k not in known:
                 raise InputError(
-                    f"column {column.name!r} has level {show(k)!r}, which its declared order lacks "
+                    f"column {column.name!r} has level {show(k)!r}, which its declared levels lack "
                     f"({', '.join(map(str, column.order))}); add it to kinds[{column.name!r}]"
                 )
 

@@ -10,7 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from bayeskit.data.levels import Key, key
+from bayeskit.arrays import Bool
+from bayeskit.data.levels import Key, Levels, key
 from bayeskit.errors import SchemaError
 
 CODED = ("binary", "nominal", "ordinal")
@@ -22,7 +23,11 @@ MISSING_POLICIES = ("skip", "level")
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its kind, its family once chosen, and the reason of each."""
+    """One column: its kind, its family once chosen, and the reason of each.
+
+    ``order`` lists all levels a column may have, those of an ordinal one in order; ``levels`` those that the type of a
+    category declares, to which others may come.
+    """
 
     name: str
     kind: str
@@ -32,6 +37,7 @@ class Column:
     missing: str = "skip"
     family: str = ""
     why_family: str = ""
+    levels: tuple[Any, ...] = ()  # sorted
 
     def __deepcopy__(self, memo: object) -> Column:
         return self  # a value
@@ -48,7 +54,8 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        return () if self.order is None else tuple(k for k in map(key, self.order) if k is not None)
+        told = self.levels if self.order is None else self.order
+        return tuple(k for k in map(key, told) if k is not None)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -56,9 +63,17 @@ class Column:
         return {
             "name": self.name,
             "kind": self.kind,
-            "order": list(self.order or ()),
+            "order": list(self.order or self.levels),
             "missing": self.missing,
         }
+
+    def known(self, levels: Levels, occupied: Bool) -> Levels:
+        """The levels in their one order: those a row has or a declaration names."""
+        return levels.canonical(occupied, self.declared, self.order is not None)
+
+    def undeclared(self) -> Column:
+        """Without the levels that only a declaration names, of a column whose levels have no order."""
+        return self if self.kind == "ordinal" else replace(self, order=None, levels=())
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,11 @@ class Schema:
     @property
     def identity(self) -> list[Any]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
-        plain = (Alike(Column("", r.like.kind, "", "", r.like.order, r.like.missing), r.names) for r in self.runs)
+        told = (replace(r.like, order=r.like.order or r.like.levels or None, levels=()) for r in self.runs)
+        plain = (
+            Alike(Column("", like.kind, "", "", like.order, like.missing), r.names)
+            for like, r in zip(told, self.runs, strict=True)
+        )
         merged = groupby(plain, key=lambda r: r.like)
         return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
 
@@ -173,6 +192,12 @@ class Schema:
         target, weight = self.target or other.target, self.weight or other.weight
         return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
 
+    def undeclared(self) -> Schema:
+        """Without levels that only a declaration names, where no order depends on them."""
+        if isinstance(self.columns, Alike):
+            return replace(self, columns=replace(self.columns, like=self.columns.like.undeclared()))
+        return replace(self, columns=tuple(c.undeclared() for c in self.columns))
+
     def check_names(self, names: Sequence[str], kept: Callable[[str], bool]) -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
         known = [n for n in names if n in self._position or not (n in (self.target, self.weight) or kept(n))]
@@ -201,6 +226,11 @@ def _unify(mine: Column, theirs: Column) -> Column:
         return theirs
     if theirs.kind == UNDETERMINED or mine.identity == theirs.identity:
         return mine
+    if mine.kind == theirs.kind and mine.missing == theirs.missing:
+        if mine.kind != "ordinal":
+            return _both(mine, theirs)
+        if mine.order and theirs.order and (longer := _longer(mine.order, theirs.order)):
+            return replace(mine, order=longer)
     if mine.kind == theirs.kind:
         what = "missing" if mine.missing != theirs.missing else "order"
         one, other = getattr(mine, what), getattr(theirs, what)
@@ -211,6 +241,22 @@ def _unify(mine: Column, theirs: Column) -> Column:
         f"column {mine.name!r} is {mine.kind} ({mine.why}) in one and {theirs.kind} ({theirs.why}) in the other; "
         f"give both the same kinds={{{mine.name!r}: ...}}"
     )
+
+
+def _both(mine: Column, theirs: Column) -> Column:
+    """A column with the levels that either declares; others may come unless both list all there are."""
+    if not (mine.declared and theirs.declared):
+        told = mine if mine.declared else theirs
+        return replace(mine, order=told.order, levels=told.levels)
+    levels = tuple(value for _, value in sorted({*mine.declared, *theirs.declared}))
+    closed = mine.order is not None and theirs.order is not None
+    return replace(mine, order=levels if closed else None, levels=() if closed else levels)
+
+
+def _longer(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The order that holds the other, if one does."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None
 
 
 def _common(one: str, other: str) -> str:

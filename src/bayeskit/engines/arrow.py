@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.engines.declared import declaring, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
+from bayeskit.engines.types import plain_batch, plain_type
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError, SchemaError
 
@@ -23,8 +25,12 @@ class ArrowFiles(Streamed):
 
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
-        with _opened(Files.of(reading).all[0]) as (schema, _):
-            return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
+        paths = Files.of(reading).all
+        with _opened(paths[0]) as (schema, _):
+            kept = [schema.field(name) for name in reading.kept(unlike(schema.names, f"{paths[0]}: "))]
+        fields = pa.schema([pa.field(f.name, f.type) for f in kept], schema.metadata)
+        told = declaring(fields, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
+        return pa.schema([f.with_type(plain_type(f.type)) for f in told])
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -38,7 +44,8 @@ class ArrowFiles(Streamed):
                     raise SchemaError(
                         f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(schema.names)})"
                     )
-                yield from (batch.select(columns) for batch in batches)
+                unlike(schema.names, f"{path}: ")
+                yield from (plain_batch(batch.select(columns)) for batch in batches)
 
 
 @contextmanager

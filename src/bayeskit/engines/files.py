@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bayeskit.engines.delimited import Delimited
+from bayeskit.engines.parquet import parquet_fields
 from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
 from bayeskit.engines.sql import Table, literal, unlike
 from bayeskit.errors import InputError
@@ -61,7 +62,7 @@ class Files:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
             unlike(self.all[0], pq.read_schema(self.all[0]).names)
-            return Table(f"read_parquet({literal(self.pattern)}, union_by_name=true)")
+            return Table(f"read_parquet({literal(self.pattern)}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:
             if self.reading.bad_lines != "error":
                 raise InputError(f"{self.reading.place}: bad lines can be left out of CSV files only; mend the file")

@@ -92,17 +92,19 @@ class Counted:
         return replace(self, domain=domain, statistic=placed)
 
     def conform(self, schema: Schema, statistic: Callable[[int], Product]) -> Counted:
-        """The same counts under a schema that has determined columns undetermined so far."""
+        """The same counts under a schema that has determined columns undetermined so far, or declares more levels."""
         if schema.columns == self.schema.columns:
             return replace(self, schema=schema)
         like = statistic(0)
         levels = {name: self.domain.levels.get(name, Levels()) for name in schema.coded}
-        return replace(
+        wide = replace(
             self,
             schema=schema,
             domain=Domain(self.domain.classes, levels),
             statistic=self.statistic.spread(like),
         )
+        known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
+        return wide._on(Domain(self.domain.classes, known))
 
     def merge(self, other: Counted) -> Counted:
         """The counts of both tables: union of the domains, place both, merge."""
@@ -163,7 +165,7 @@ class Counted:
         domain = Domain(
             self.domain.classes.canonical(classes | self._declared_classes),
             {
-                name: old.canonical(occupied.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
+                name: self.schema[name].known(old, occupied.get(name, np.zeros(len(old), bool)))
                 for name, old in self.domain.levels.items()
             },
         )
