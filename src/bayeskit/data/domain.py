@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bayeskit.data.levels import Levels
+from bayeskit.data.levels import NAMES, Levels
+from bayeskit.errors import KindError
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,13 @@ class Domain:
 
     def __deepcopy__(self, memo: object) -> Domain:
         return self  # a value; its columns may be many
+
+    def check_classes(self, other: Domain) -> None:
+        """Refuse classes of another type: 1 and "1" would be two classes, and labels would change their type."""
+        mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
+        if mine and theirs - mine:
+            told = [f"{' and '.join(NAMES[f] for f in sorted(fs))} ({some.classes.show(3)})" for fs, some in ((mine, self), (theirs, other))]
+            raise KindError(f"the classes of the model are {told[0]}, and the new labels are {told[1]}; convert the labels")
 
     def union(self, other: Domain) -> Domain:
         if other == self:

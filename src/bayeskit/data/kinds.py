@@ -132,7 +132,7 @@ def _column(f: pa.Field, given: Any, missing: str) -> Column:
         order = Ordinal(declared.levels).levels
     value = f.type.value_type if pt.is_dictionary(f.type) else f.type
     if kind is None:
-        kind, why = natural, f"type {f.type}"
+        kind, why = natural, f"type {f.type}" + (f", declares {len(declared.levels)} levels" if declared.levels else "")
     else:
         why = f"declared {kind}"
         if kind in NUMERIC and is_text(value):

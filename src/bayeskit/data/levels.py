@@ -18,6 +18,7 @@ from bayeskit.errors import InputError
 
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
+NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 DENSE_RANGE = 1 << 16
 FEW = 64  # levels of which one object is kept
 

@@ -8,8 +8,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, overload
 
-import numpy as np
-
 from bayeskit.arrays import Bool
 from bayeskit.data.levels import Key, Levels, key
 from bayeskit.errors import SchemaError
@@ -59,11 +57,14 @@ class Column:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes two columns count the same thing; how the file stored it does not matter."""
+        """What makes two columns count the same thing; how the file stored it does not matter.
+
+        Levels without an order are told by the domain, those declared among them.
+        """
         return {
             "name": self.name,
             "kind": self.kind,
-            "order": list(self.order or self.levels),
+            "order": list(self.order or ()) if self.kind == "ordinal" else [],
             "missing": self.missing,
         }
 
@@ -147,7 +148,7 @@ class Schema:
     @property
     def identity(self) -> list[Any]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
-        told = (replace(r.like, order=r.like.order or r.like.levels or None, levels=()) for r in self.runs)
+        told = (r.like.undeclared() for r in self.runs)
         plain = (
             Alike(Column("", like.kind, "", "", like.order, like.missing), r.names)
             for like, r in zip(told, self.runs, strict=True)
@@ -175,7 +176,7 @@ class Schema:
         return {name: j for j, name in enumerate(self.names)}
 
     def unify(self, other: Schema) -> Schema:
-        """One schema for both; a column undetermined in one takes the kind it has in the other.
+        """One schema for both; a column undetermined in one takes the kind it has in the other; labels stay as they are.
 
         Raises SchemaError where they count different things.
         """
@@ -187,10 +188,9 @@ class Schema:
             columns = replace(self.columns, like=replace(like, name=""))
         else:
             columns = tuple(_unify(c, other[c.name]) for c in self.columns)
-        label = _common(self.label, other.label)
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         target, weight = self.target or other.target, self.weight or other.weight
-        return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
+        return replace(self, columns=columns, classes=classes, target=target, weight=weight)
 
     def undeclared(self) -> Schema:
         """Without levels that only a declaration names, where no order depends on them."""
@@ -224,7 +224,7 @@ class Schema:
 def _unify(mine: Column, theirs: Column) -> Column:
     if mine.kind == UNDETERMINED:
         return theirs
-    if theirs.kind == UNDETERMINED or mine.identity == theirs.identity:
+    if theirs.kind == UNDETERMINED or (mine.identity == theirs.identity and mine.declared == theirs.declared):
         return mine
     if mine.kind == theirs.kind and mine.missing == theirs.missing:
         if mine.kind != "ordinal":
@@ -257,15 +257,6 @@ def _longer(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...] | N
     """The order that holds the other, if one does."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None
-
-
-def _common(one: str, other: str) -> str:
-    """The NumPy type for labels of both types."""
-    if one == other:
-        return one
-    if "O" in (one, other) or "U" in (one, other) or (np.dtype(one).kind == "b") != (np.dtype(other).kind == "b"):
-        return "O"
-    return str(np.result_type(np.dtype(one), np.dtype(other)).str)
 
 
 def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:

@@ -187,8 +187,20 @@ def _objects(values: Any, where: str) -> pa.Array:
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
         return pa.array(values, from_pandas=not here)
+    except OverflowError:  # whole numbers of Python
+        return _unsigned(values, where)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
+
+
+def _unsigned(values: Any, where: str) -> pa.Array:
+    """Whole numbers of which some need the 64th bit."""
+    try:
+        return pa.array(values, pa.uint64(), from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise KindError(
+            f"{where} has whole numbers that 64 bits do not hold; give floats, or text where they are names"
+        ) from error
 
 
 def _role(
@@ -242,16 +254,23 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
 
 
 def labels(values: Sequence[Any], label: str) -> Array:
-    """Labels in the type they came in.
+    """Labels in the type they came in, or in a wider one where a label that came later does not fit it.
 
-    >>> labels(["ill", "well"], "U")
-    array(['ill', 'well'], dtype='<U4')
+    >>> labels(["ill", "well"], "U"), labels([1, 300], "|i1")
+    (array(['ill', 'well'], dtype='<U4'), array([  1, 300]))
     """
     if label == "U":
         return np.array(values, dtype=str)
     array = np.empty(len(values), dtype=object)
     array[:] = values
-    return array if label == "O" else array.astype(np.dtype(label))
+    for kind in () if label == "O" else (label, "<i8", "<u8", "<f8"):
+        try:
+            typed: Array = array.astype(np.dtype(kind))
+        except OverflowError:
+            continue
+        if typed.tolist() == list(values):
+            return typed
+    return array
 
 
 def label_of(kind: pa.DataType) -> str:

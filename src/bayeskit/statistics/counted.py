@@ -15,7 +15,7 @@ import pyarrow as pa
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
-from bayeskit.data.encode import Roles, Tally, encode
+from bayeskit.data.encode import EXACT_INTEGERS, Roles, Tally, encode
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -129,10 +129,10 @@ class Counted:
     @cached_property
     def types(self) -> dict[str, str]:
         """What each column holds, for sources that do not say it: text, number or truth; under "" the labels."""
-        held = {name: NAMES.get(levels.keys[0][0], "") for name, levels in self.domain.levels.items() if levels.keys}
+        held = {name: _type(levels) for name, levels in self.domain.levels.items() if levels.keys}
         if self.schema.named:  # a matrix has one type, and perhaps 100,000 columns
             held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
-        held[""] = NAMES.get(self.domain.classes.keys[0][0], "")
+        held[""] = _type(self.domain.classes)
         return held
 
     @property
@@ -215,6 +215,13 @@ class Counted:
         groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
         placed = self.statistic.place(groups, len(classes), {})
         return replace(self, statistic=placed, folds=1, roles=replace(self.roles, fold=None))
+
+
+def _type(levels: Levels) -> str:
+    """What levels are; nothing of numbers that a double cannot tell apart, whose type is to be found out."""
+    family = levels.keys[0][0]
+    exact = family != NUMBER or all(abs(value) <= EXACT_INTEGERS for f, value in levels.keys if f == NUMBER)  # type: ignore[arg-type, operator]
+    return NAMES.get(family, "") if exact else ""
 
 
 def _levels(keys: list[list[Any]]) -> Levels:
