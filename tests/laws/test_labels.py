@@ -90,8 +90,9 @@ BESIDE: dict[str, Callable[[Sequence[Any]], Any]] = {  # the labels stand beside
 }
 
 
-THEN = ["csv", "parquet", "sqlite", "json lines", "numpy, float", "pandas, with a hole"]
-PAIRS = [("whole", first, THEN) for first in [*NAMED, *BESIDE]] + [
+THEN = ["csv", "sqlite", "numpy, float", "pandas, with a hole"]
+MORE = ["parquet", "json lines", "relation", "polars", "arrow"]
+PAIRS = [("whole", first, THEN if first != "numpy" else [*THEN, *MORE]) for first in [*NAMED, *BESIDE]] + [
     (sort, first, ["csv", "sqlite", "json lines"])
     for sort in ("truth", "text", "digits")
     for first in ("numpy", "pandas", "csv", "arrow")

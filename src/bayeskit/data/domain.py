@@ -29,8 +29,10 @@ class Domain:
         """Refuse classes of another type: 1 and "1" would be two classes, and labels would change their type."""
         mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
         if mine and theirs - mine:
-            told = [f"{' and '.join(NAMES[f] for f in sorted(fs))} ({some.classes.show(3)})" for fs, some in ((mine, self), (theirs, other))]
-            raise KindError(f"the classes of the model are {told[0]}, and the new labels are {told[1]}; convert the labels")
+            raise KindError(
+                f"the classes of the model are {_named(mine)} ({self.classes.show(3)}), and the new labels are "
+                f"{_named(theirs)} ({other.classes.show(3)}); convert the labels"
+            )
 
     def union(self, other: Domain) -> Domain:
         if other == self:
@@ -39,3 +41,7 @@ class Domain:
         for name, theirs in other.levels.items():
             levels[name] = levels.get(name, Levels()).union(theirs)
         return Domain(self.classes.union(other.classes), levels)
+
+
+def _named(families: set[int]) -> str:
+    return " and ".join(NAMES[family] for family in sorted(families))

@@ -91,11 +91,7 @@ def infer(
         raise SchemaError(f"column name {doubled[0]!r} occurs twice; rename one of them")
     kind_of = by_name(kinds, names, named, "kinds")
     missing_of = by_name(missing, names, named, "missing")
-    columns = tuple(
-        _column(f, kind_of.get(f.name), missing_of.get(f.name, "skip"))
-        for f in fields
-        if f.name != target
-    )
+    columns = tuple(_column(f, kind_of.get(f.name), missing_of.get(f.name, "skip")) for f in fields if f.name != target)
     return Schema(columns, named, target, label, tuple(classes), weight)
 
 

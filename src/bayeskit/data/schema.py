@@ -176,9 +176,9 @@ class Schema:
         return {name: j for j, name in enumerate(self.names)}
 
     def unify(self, other: Schema) -> Schema:
-        """One schema for both; a column undetermined in one takes the kind it has in the other; labels stay as they are.
+        """One schema for both; a column undetermined in one takes the kind it has in the other.
 
-        Raises SchemaError where they count different things.
+        Labels stay of the type they are. Raises SchemaError where the two count different things.
         """
         if self.names != other.names and set(self.names) != set(other.names):
             raise SchemaError(different_names(self.names, other.names))

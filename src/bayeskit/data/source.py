@@ -63,7 +63,7 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
 
 def _categories(values: Any) -> Declared | None:
     """What a column of pandas declares, if it is one of categories."""
-    kind = getattr(values, "dtype", None)
+    kind: Any = getattr(values, "dtype", None)
     levels = kind.categories.tolist() if type(kind).__name__ == "CategoricalDtype" else []
     if not levels or not all(isinstance(level, str | bool | int | float | Decimal) for level in levels):
         return None

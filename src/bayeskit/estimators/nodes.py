@@ -62,9 +62,9 @@ class NodeTable:
         if numbers := [c for c in schema.columns if c.numeric and c.name not in known]:
             name = numbers[0].name
             raise KindError(
-                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; if they are levels, "
-                f"say so (kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal), else cut them into intervals first "
-                f"(Discretizer)"
+                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; if they are "
+                f"levels, say so (kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal), else cut them into intervals "
+                f"first (Discretizer)"
             )
         return cls(intake, replace(schema, columns=tuple(replace(c, kind="nominal") for c in schema.columns)), graph)
 

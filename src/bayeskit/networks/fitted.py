@@ -125,11 +125,12 @@ class Fitted:
 
     def merge(self, other: Fitted) -> Fitted:
         """Of the rows of both."""
-        return self._with(other, other.counted and other.counted.schema, Counted.merge, DistinctRows.merge)
+        told = None if other.counted is None else other.counted.schema
+        return self._with(other, told, Counted.merge, DistinctRows.merge)
 
     def subtract(self, other: Fitted) -> Fitted:
         """Without the other's rows."""
-        told = other.counted and other.counted.schema.undeclared()
+        told = None if other.counted is None else other.counted.schema.undeclared()
         return self._with(other, told, Counted.subtract, DistinctRows.subtract)
 
     def _with(

@@ -220,7 +220,8 @@ class Counted:
 def _type(levels: Levels) -> str:
     """What levels are; nothing of numbers that a double cannot tell apart, whose type is to be found out."""
     family = levels.keys[0][0]
-    exact = family != NUMBER or all(abs(value) <= EXACT_INTEGERS for f, value in levels.keys if f == NUMBER)  # type: ignore[arg-type, operator]
+    numbers = (value for f, value in levels.keys if f == NUMBER and isinstance(value, int))
+    exact = all(abs(value) <= EXACT_INTEGERS for value in numbers)
     return NAMES.get(family, "") if exact else ""
 
 
