@@ -198,11 +198,11 @@ class Schema:
             return replace(self, columns=replace(self.columns, like=self.columns.like.undeclared()))
         return replace(self, columns=tuple(c.undeclared() for c in self.columns))
 
-    def check_names(self, names: Sequence[str], kept: Callable[[str], bool]) -> None:
+    def check_names(self, names: Sequence[str], kept: Callable[[str], bool], place: str = "") -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
         known = [n for n in names if n in self._position or not (n in (self.target, self.weight) or kept(n))]
         if set(known) != self._position.keys():
-            raise SchemaError(different_names(self.names, known))
+            raise SchemaError(different_names(self.names, known, place))
 
     def rows(self) -> list[dict[str, Any]]:
         if isinstance(self.columns, Alike):
@@ -259,9 +259,9 @@ def _longer(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...] | N
     return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None
 
 
-def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:
+def different_names(fitted: Iterable[str], given: Iterable[str], place: str = "") -> str:
     """What a person needs to repair a table whose columns are not those of the fit."""
-    lines = ["The feature names should match those that were passed during fit."]
+    lines = [f"{place}The feature names should match those that were passed during fit."]
     for title, names in (
         ("Feature names unseen at fit time:", sorted(set(given) - set(fitted))),
         ("Feature names seen at fit time, yet now missing:", sorted(set(fitted) - set(given))),
@@ -269,4 +269,6 @@ def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:
         if names:
             shown = names[:5] + (["..."] if len(names) > 5 else [])
             lines += [title, *(f"- {name}" for name in shown)]
+    if set(fitted) - set(given):
+        lines.append("Add what is missing; a column whose values are not known may be empty (None)")
     return "\n".join(lines) + "\n"

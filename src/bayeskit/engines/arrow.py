@@ -25,7 +25,9 @@ class ArrowFiles(Streamed):
 
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
-        paths = Files.of(reading).all
+        files = Files.of(reading)
+        files.check_alike(_names)
+        paths = files.all
         with _opened(paths[0]) as (schema, _):
             kept = [schema.field(name) for name in reading.kept(unlike(schema.names, f"{paths[0]}: "))]
         fields = pa.schema([pa.field(f.name, f.type) for f in kept], schema.metadata)
@@ -46,6 +48,11 @@ class ArrowFiles(Streamed):
                     )
                 unlike(schema.names, f"{path}: ")
                 yield from (plain_batch(batch.select(columns)) for batch in batches)
+
+
+def _names(path: str) -> list[str]:
+    with _opened(path) as (schema, _):
+        return list(schema.names)
 
 
 @contextmanager

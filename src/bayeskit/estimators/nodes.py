@@ -88,7 +88,7 @@ class NodeTable:
         known = (replace(c, order=states[c.name], levels=()) if c.name in states else c for c in columns)
         schema = replace(self.schema, columns=tuple(known))
         found = self._reduced(schema, False)
-        check_rows(found)
+        check_rows(found, self.intake.place)
         if not families:
             return found.canonical()
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
