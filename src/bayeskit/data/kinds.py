@@ -122,8 +122,8 @@ def _column(f: pa.Field, given: Any, missing: str) -> Column:
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing={missing!r} for column {f.name!r}: choose 'skip' or 'level'")
     kind, order = _given(f.name, given)
-    declared = Declared.of(f) or Declared()
-    natural = _natural(f)
+    told = Declared.of(f)
+    natural, declared = _natural(f, told), told or Declared()
     if order is None and declared.ordered and kind in (None, "ordinal"):
         order = Ordinal(declared.levels).levels
     value = f.type.value_type if pt.is_dictionary(f.type) else f.type
@@ -165,9 +165,8 @@ def _given(name: str, given: Any) -> tuple[str | None, tuple[Any, ...] | None]:
     return "nominal" if isinstance(given, Nominal) else "ordinal", given.levels
 
 
-def _natural(f: pa.Field) -> str:
+def _natural(f: pa.Field, declared: Declared | None) -> str:
     t = f.type
-    declared = Declared.of(f)
     if declared is not None and is_level(t.value_type if pt.is_dictionary(t) else t):
         return "ordinal" if declared.ordered else "nominal"
     if pt.is_dictionary(t):

@@ -72,6 +72,10 @@ class Column:
         """The levels in their one order: those a row has or a declaration names."""
         return levels.canonical(occupied, self.declared, self.order is not None)
 
+    def bare(self) -> Column:
+        """Its kind, its order and what missing values mean, without a name."""
+        return Column("", self.kind, "", "", self.undeclared().order, self.missing)
+
     def undeclared(self) -> Column:
         """Without the levels that only a declaration names, of a column whose levels have no order."""
         return self if self.kind == "ordinal" else replace(self, order=None, levels=())
@@ -148,11 +152,7 @@ class Schema:
     @property
     def identity(self) -> list[Any]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
-        told = (r.like.undeclared() for r in self.runs)
-        plain = (
-            Alike(Column("", like.kind, "", "", like.order, like.missing), r.names)
-            for like, r in zip(told, self.runs, strict=True)
-        )
+        plain = (Alike(r.like.bare(), r.names) for r in self.runs)
         merged = groupby(plain, key=lambda r: r.like)
         return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
 
