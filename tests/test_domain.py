@@ -235,6 +235,17 @@ def test_every_fold_knows_the_declared_levels():
         assert found[i] == pytest.approx([float(p / sum(joint)) for p in joint], rel=1e-12)
 
 
+def test_leaving_one_out_leaves_the_declared_levels():
+    """The only row of a declared level: P(level | class) without it is that of a count of 0, not of a level unseen."""
+    table = pd.DataFrame({"c": category(["u", "u", "v", "v", "w"], levels=["u", "v", "w"])})
+    found = bk.evaluate(bk.NaiveBayes(), table, list("aabba"), bk.LeaveOneOut()).proba[4]
+    joint = [F(2, 4) * F(1, 2 + 3), F(2, 4) * F(1, 2 + 3)]
+    assert found == pytest.approx([float(p / sum(joint)) for p in joint], rel=1e-12)
+    second = bk.evaluate(bk.NaiveBayes(), table, list("aabba"), bk.LeaveOneOut()).proba[2]
+    joint = [F(3, 4) * F(1, 3 + 3), F(1, 4) * F(2, 1 + 3)]
+    assert second == pytest.approx([float(p / sum(joint)) for p in joint], rel=1e-12)
+
+
 def test_declared_levels_are_shown():
     model = bk.NaiveBayes().fit(declared_frame(), LABELS)
     assert "t" in model.marginal("c").values

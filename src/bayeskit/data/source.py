@@ -283,11 +283,12 @@ def labels(values: Sequence[Any], label: str) -> Array:
     >>> labels(["ill", "well"], "U"), labels([1, 300], "|i1")
     (array(['ill', 'well'], dtype='<U4'), array([  1, 300]))
     """
-    if label == "U":
-        return np.array(values, dtype=str)
+    kinds = {(isinstance(value, bool), isinstance(value, str)) for value in values}
     array = np.empty(len(values), dtype=object)
     array[:] = values
-    for kind in () if label == "O" else (label, "<i8", "<u8", "<f8"):
+    if label == "O" or kinds - {(label == "|b1", label == "U")}:  # classes of two types
+        return array
+    for kind in (label,) if label in ("U", "|b1") else (label, "<i8", "<u8", "<f8"):
         try:
             typed: Array = array.astype(np.dtype(kind))
         except OverflowError:

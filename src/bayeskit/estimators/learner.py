@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -36,7 +36,10 @@ class Learner(BaseEstimator):
     missing: Any
     n_jobs: int | None
 
-    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+    @property
+    def _algebra(self) -> bool:
+        """Whether the counts of some folds are what a fit to them would count, so that folds are algebra."""
+        return True
 
     @property
     def _weighs(self) -> bool:
@@ -79,6 +82,8 @@ class Learner(BaseEstimator):
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        if self._fitted:
+            self.model_.counted.domain.check_classes(fresh.counted.domain)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
             fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
         self._adopt(fresh)
