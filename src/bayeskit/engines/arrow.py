@@ -1,4 +1,4 @@
-"""Arrow: files in Arrow's own format, mapped into memory and read as they are."""
+"""Arrow: files in Arrow's own format, mapped into memory, checked and read as they are."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pyarrow as pa
 from bayeskit.engines.declared import declaring, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
+from bayeskit.engines.sound import damage_told, sound
 from bayeskit.engines.types import plain_batch, plain_type
 from bayeskit.engines.workers import Streamed
-from bayeskit.errors import InputError, SchemaError
+from bayeskit.errors import SchemaError
 
 
 class ArrowFiles(Streamed):
@@ -26,12 +27,11 @@ class ArrowFiles(Streamed):
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         files = Files.of(reading)
-        files.check_alike(_names)
-        paths = files.all
-        with _opened(paths[0]) as (schema, _):
-            kept = [schema.field(name) for name in reading.kept(unlike(schema.names, f"{paths[0]}: "))]
-        fields = pa.schema([pa.field(f.name, f.type) for f in kept], schema.metadata)
-        told = declaring(fields, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
+        files.check_alike(lambda path: _schema(path).names)
+        paths, schema = files.all, _schema(files.all[0])
+        fields = [pa.field(name, schema.field(name).type) for name in reading.kept(schema.names)]
+        bare = pa.schema(fields, schema.metadata)
+        told = declaring(bare, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
         return pa.schema([f.with_type(plain_type(f.type)) for f in told])
 
     @contextmanager
@@ -41,31 +41,45 @@ class ArrowFiles(Streamed):
     @staticmethod
     def _read(paths: Sequence[str], columns: list[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
-            with _opened(path) as (schema, batches):
-                if lacking := [name for name in columns if name not in schema.names]:
-                    raise SchemaError(
-                        f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(schema.names)})"
-                    )
-                unlike(schema.names, f"{path}: ")
-                yield from (plain_batch(batch.select(columns)) for batch in batches)
+            names = _schema(path).names
+            if lacking := [name for name in columns if name not in names]:
+                raise SchemaError(f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(names)})")
+            with _opened(path) as reader:
+                yield from (plain_batch(sound(batch.select(columns), path)) for batch in _each(reader, path))
 
 
-def _names(path: str) -> list[str]:
-    with _opened(path) as (schema, _):
-        return list(schema.names)
+def _schema(path: str) -> pa.Schema:
+    """The columns of a file, whose names are texts that occur once."""
+    with _opened(path) as reader, damage_told(path):
+        schema = reader.schema
+        unlike(schema.names, f"{path}: ")
+        return schema
+
+
+def _each(reader: Any, path: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a file, or of a stream that was saved as one."""
+    if isinstance(reader, pa.ipc.RecordBatchStreamReader):
+        while True:
+            with damage_told(path):
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+            yield batch
+    for number in range(reader.num_record_batches):
+        with damage_told(path):
+            batch = reader.get_batch(number)
+        yield batch
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-    """The schema and the batches of a file, or of a stream that was saved as one."""
-    try:
-        with pa.memory_map(path) as file:
-            if file.read(6) == b"ARROW1":
-                whole = pa.ipc.open_file(file)
-                yield whole.schema, map(whole.get_batch, range(whole.num_record_batches))
-            else:
-                file.seek(0)
-                stream = pa.ipc.open_stream(file)
-                yield stream.schema, iter(stream)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: {error}") from error
+def _opened(path: str) -> Iterator[Any]:
+    """A reader of the file or stream."""
+    with damage_told(path):
+        file = pa.memory_map(path)
+    with file:
+        with damage_told(path):
+            whole = file.read(6) == b"ARROW1"
+            file.seek(0)
+            reader = pa.ipc.open_file(file) if whole else pa.ipc.open_stream(file)
+        yield reader
