@@ -57,7 +57,7 @@ OtherTarget = Annotated[
 Kinds = Annotated[
     list[str] | None,
     typer.Option(
-        help="What a column is: zip=nominal, visits=count, stage=ordinal, or all of its levels, income=low|medium|high, "
+        help="What a column is: zip=nominal, visits=count, stage=ordinal, or all levels, income=low|medium|high, "
         "in order: size=S<M<L",
         rich_help_panel=PANEL,
     ),
