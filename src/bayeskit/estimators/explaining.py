@@ -51,6 +51,7 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
+        model.tuning is None and model.density.normalised,
     )
 
 
