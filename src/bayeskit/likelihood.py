@@ -113,6 +113,15 @@ class LogDensity(Protocol):
 
 
 @runtime_checkable
+class Holds(Protocol):
+    """A likelihood that has chosen something by rows and holds it from then on."""
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What, in words."""
+
+
+@runtime_checkable
 class Approximates(Protocol):
     """A density that cannot take every row exactly."""
 

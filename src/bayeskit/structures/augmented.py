@@ -57,6 +57,10 @@ class Augmented(Smoothed):
     def first(self) -> Self:
         return replace(super().first(), parents=None)
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        return super().held if self.parents is None else (*super().held, "the arcs")
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         levels = [(name,) for name in columns]
         if self.parents is None:

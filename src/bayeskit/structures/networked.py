@@ -74,6 +74,11 @@ class Networked(Smoothed):
     def first(self) -> Self:
         return replace(super().first(), found=None)
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        searched = self.given is None and self.found is not None
+        return (*super().held, "the arcs") if searched else super().held
+
     @cached_property
     def _parents(self) -> dict[Node, tuple[Node, ...]]:
         return dict(self.found or ())
