@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.statistics.batch import Batch
 from bayeskit.statistics.rows import Rows
 
-MOST = 200_000
+CAP = 200_000
 
 
 @dataclass(frozen=True)
@@ -24,22 +22,24 @@ class Distinct(Rows):
     What is derived from them is the same in any order and split, and after others were learned and forgotten.
     """
 
-    @classmethod
-    def empty(cls, columns: Sequence[Column], n_groups: int, most: int | None = MOST, seed: int = 0) -> Distinct:
-        made = cls(tuple(columns), n_groups, (), {}, most, seed)
-        return replace(made, parts=(made._nothing,), sizes=dict.fromkeys(made.schema.coded, 0))
-
     @cached_property
     def _capped(self) -> Self:
         rows = Batch.joined(self.parts).canonical()
-        if self.most is not None and len(rows) > self.most:
+        if len(rows) > CAP:
             raise InputError(
-                f"exact=True keeps every different row, here more than {self.most:,}; join levels, round numbers, or "
-                f"leave exact=True out: then cuts and arcs are held as the first rows chose them"
+                f"exact=True keeps every different row, here more than {CAP:,}; join levels, round numbers, or leave "
+                f"exact=True out: then cuts and arcs are held as the first rows chose them"
             )
         return replace(self, parts=(rows,))
 
+    def _more(self, parts: tuple[Batch, ...], bound: np.uint64) -> Self:
+        more = replace(self, parts=self.parts + parts)
+        return more._capped if sum(map(len, more.parts)) > 2 * CAP else more
+
     def sample(self, most: int) -> Rows:
-        """Those that a statistic of so many rows would keep."""
-        kept = Rows.empty(self.columns, self.groups, most, self.seed)
-        return replace(kept, parts=(self.rows,), sizes=dict(self.sizes), bound=np.uint64(self.bound))
+        """At most so many of them, those of the smallest fingerprints."""
+        return replace(
+            Rows.empty(self.columns, self.groups),
+            parts=(self.rows.at(np.arange(len(self.rows)) < most),),  # they are in the order of fingerprints
+            sizes=dict(self.sizes),
+        )

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.errors import InputError
 from bayeskit.likelihood import Context, LogDensity
-from bayeskit.statistics.distinct import Distinct
+from bayeskit.statistics.distinct import CAP, Distinct
 from bayeskit.statistics.rows import Rows
 from bayeskit.structures.discrete import Discrete
 
@@ -29,6 +30,12 @@ class Kept:
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels choose cuts and arcs
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.likelihood, Discrete) or self.likelihood != self.likelihood.first():
+            raise InputError(
+                f"Kept({self.likelihood!r}): give a likelihood that chooses what to count, before it chose"
+            )
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Distinct:
         return Distinct.empty(columns, n_groups)
@@ -52,6 +59,6 @@ class Kept:
     def _counted(likelihood: Any, rows: Distinct) -> Any:
         empty = likelihood.statistic(rows.columns, rows.groups)
         if isinstance(empty, Rows):
-            return rows.sample(empty.most or len(rows.rows))
+            return rows.sample(empty.most or CAP)
         levels = {name: (NONE, size) for name, size in rows.sizes.items()}
         return empty.place(np.arange(rows.groups), rows.groups, levels).update(rows.block())
