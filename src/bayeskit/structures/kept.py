@@ -26,8 +26,9 @@ class Kept:
     fit. A model of more than 200,000 different rows is refused, and its file holds the rows.
     """
 
-    likelihood: Discrete
+    likelihood: Any  # one that chooses what to count, before it has
 
+    identifier: ClassVar[str] = "structure/kept"  # in files
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels choose cuts and arcs
 
