@@ -46,6 +46,7 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str) -> Explana
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
+        model.tuning is None and model.density.normalised,
     )
 
 

@@ -58,12 +58,8 @@ class Learner(BaseEstimator):
         return False
 
     def _renewed(self, model: Model) -> Model:
-        """With weights derived from the rows the model keeps, if it keeps them and has weights."""
-        if not (self._keeps and self._weighs and len(model.classes) > 1):
-            return model
-        from bayeskit.estimators.renewal import renewed
-
-        return renewed(self, model)
+        """With weights derived from the rows the model keeps, if it keeps them and is to have weights."""
+        return self._weighed(model, None, None, None) if self._keeps else model
 
     @property
     def _policy(self) -> Any:
@@ -84,21 +80,37 @@ class Learner(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        model = self._renewed(self._learned(X, y, sample_weight, ()))
-        if self._weighs and not self._keeps and len(model.classes) > 1:
-            from bayeskit.estimators.unseen import tuned
-
-            model = tuned(self, model, X, y, sample_weight)
-        self._adopt(model)
+        self._adopt(self._weighed(self._learned(X, y, sample_weight, ()), X, y, sample_weight))
         return self
 
+    def _weighed(self, model: Model, X: Any, y: Any, weight: Any) -> Model:
+        """The model of all rows with its weights fitted to them, if it is to have some."""
+        if not self._weighs:
+            return model
+        if np.count_nonzero(model.weights) < 2:
+            warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=3)
+            return model
+        if self._keeps:
+            from bayeskit.estimators.renewal import renewed
+
+            return renewed(self, model)
+        from bayeskit.estimators.unseen import tuned
+
+        return tuned(self, model, X, y, weight)
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
+        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
+
+        Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
+        """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
             fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
-        self._adopt(self._renewed(fresh))
+            fresh = self._renewed(fresh)
+        else:
+            fresh = self._weighed(fresh, X, y, sample_weight)
+        self._adopt(fresh)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

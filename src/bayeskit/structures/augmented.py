@@ -58,8 +58,8 @@ class Augmented(Smoothed):
         return replace(super().first(), parents=None)
 
     @property
-    def held(self) -> tuple[str, ...]:
-        return super().held if self.parents is None else (*super().held, "the arcs")
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.parents is None else (*super().choices, "the arcs")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         levels = [(name,) for name in columns]

@@ -42,7 +42,7 @@ class Discrete:
         return replace(self, grid=None)
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def choices(self) -> tuple[str, ...]:
         """What was chosen by rows and is no longer changed by others."""
         many = len(self.grid or ())
         return (f"the cuts of {many} column{'s' * (many > 1)} of numbers",) if many else ()

@@ -75,9 +75,9 @@ class Networked(Smoothed):
         return replace(super().first(), found=None)
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def choices(self) -> tuple[str, ...]:
         searched = self.given is None and self.found is not None
-        return (*super().held, "the arcs") if searched else super().held
+        return (*super().choices, "the arcs") if searched else super().choices
 
     @cached_property
     def _parents(self) -> dict[Node, tuple[Node, ...]]:

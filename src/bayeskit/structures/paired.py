@@ -48,9 +48,9 @@ class Paired(Averaged):
         return replace(super().first(), chosen=None)
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def choices(self) -> tuple[str, ...]:
         all_of_them = self.parents is None or self.chosen is None
-        return super().held if all_of_them else (*super().held, "the columns that make pairs")
+        return super().choices if all_of_them else (*super().choices, "the columns that make pairs")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         if self.chosen is None:
