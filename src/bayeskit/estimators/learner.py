@@ -105,6 +105,8 @@ class Learner(BaseEstimator):
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        if self._fitted:
+            self.model_.counted.domain.check_classes(fresh.counted.domain)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
             fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
             fresh = self._renewed(fresh)
