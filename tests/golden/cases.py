@@ -37,6 +37,7 @@ def table(begin: int = 0, rows: int = ROWS) -> dict[str, list[Any]]:
 KINDS = {"size": list(SIZES), "hits": "count", "tries": "count"}
 LEVELS = ("colour", "size", "flag")
 NUMBERS = ("x", "y", "wait")
+ARCS = [("class", "size"), ("class", "flag"), ("colour", "size")]
 
 
 def _of(estimator: Any, *columns: str) -> Any:
@@ -128,7 +129,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "aje": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3, weights=None),
     "aje_fitted": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3),
     "network_bayes": _whole(bk.NetworkBayes, "x", *LEVELS, max_parents=2),
-    "network_bayes_given": _whole(bk.NetworkBayes, *LEVELS, structure=[("class", "size"), ("class", "flag"), ("colour", "size")]),
+    "network_bayes_given": _whole(
+        bk.NetworkBayes, *LEVELS, structure=[("class", "size"), ("class", "flag"), ("colour", "size")]
+    ),
     "autobayes": _whole(bk.AutoBayes, "x", "colour", max_candidates=5),
     "autobayes_fast": _whole(bk.AutoBayes, "x", "y", "colour", fast=True),
     "network": _network,

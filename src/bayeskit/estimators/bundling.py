@@ -64,15 +64,14 @@ def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool
 
 
 def _kept(classifier: BayesClassifier) -> Read:
-    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
-    return classifier.model_, type(classifier).__name__, settings
+    return classifier.model_, type(classifier).__name__, classifier._settings
 
 
 def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
     """The estimator of a model that was saved."""
-    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
-        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
-    made = kind(**settings)
+    kind = getattr(bayeskit, name)
+    if not issubclass(kind, BayesClassifier):
+        raise ModelFileError(f"a {name} is no classifier of one model")
+    made: BayesClassifier = kind(**settings)
     made._adopt(model)
     return made

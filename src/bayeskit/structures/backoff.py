@@ -105,6 +105,7 @@ class Backed:
     family: Any
     rows: float
 
+    identifier: ClassVar[str] = "structure/backoff"
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
 
     @property

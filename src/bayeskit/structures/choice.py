@@ -35,6 +35,7 @@ class Choice:
 
     candidates: tuple[Any, ...]
 
+    identifier: ClassVar[str] = "structure/choice"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     leave_one_out: ClassVar[bool] = False  # labels choose
 
@@ -57,6 +58,7 @@ class LevelChoice:
 
     candidates: tuple[Any, ...]
 
+    identifier: ClassVar[str] = "structure/level_choice"
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
     leave_one_out: ClassVar[bool] = False  # labels choose
 
