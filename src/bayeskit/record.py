@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ from bayeskit.structures.weighted import Tuning
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
+UNSEEN = ("missing", "smooth", "error")
 SETTINGS = format1.FIELDS  # those of estimators that go by another name in files
 
 
@@ -183,6 +184,10 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     schema = Schema(columns, header.named, header.target, header.label, header.declared)
     if len(set(schema.names)) < len(columns):
         raise ModelFileError("two columns have the same name")
+    if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
+        raise ModelFileError("its header is not as it should be")
+    if header.label not in ("O", "U") and np.dtype(header.label).kind not in "biuf":
+        raise ModelFileError(f"its labels are of the unknown type {header.label!r}")
     domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
     given = _owned(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.parts) > 1 else given
@@ -198,7 +203,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     model = Model(counted, structure, header.prior, header.unseen, tuning, header.journal)
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
-    model.log_prior()
+    model.log_prior(), model.classes, model.density  # whatever follows from it must be there
     return model
 
 
@@ -209,10 +214,28 @@ def _owned(header: Header, schema: Schema, owners: list[int]) -> Naive:
     if len(owners) != begin[-1] or not all(0 <= j < len(schema.names) for j in owners):
         raise ModelFileError("a column has no family, or a family no column")
     names = [schema.names[j] for j in owners]
-    return Naive(
-        schema.names,
-        tuple((family, tuple(names[begin[i] : begin[i + 1]])) for i, (family, _) in enumerate(components)),
-    )
+    parts = tuple((family, tuple(names[begin[i] : begin[i + 1]])) for i, (family, _) in enumerate(components))
+    for family, owned in parts:
+        if not owned or len(set(owned)) < len(owned):
+            raise ModelFileError("a family has no column, or one twice")
+        for column in _distinct(schema, owned):
+            if not _takes(family, column):
+                raise ModelFileError(f"a column is {column.kind}, which its family does not take")
+    taken = {name for _, owned in parts for name in owned}
+    if any((run.like.kind == UNDETERMINED) == (name in taken) for run in schema.runs for name in run.names):
+        raise ModelFileError("a column has no family, or has one before its kind is known")
+    return Naive(schema.names, parts)
+
+
+def _distinct(schema: Schema, names: tuple[str, ...]) -> list[Column]:
+    """Some columns; of those that differ only in name one is enough."""
+    return [schema.columns.like] if isinstance(schema.columns, Alike) else [schema[name] for name in names]
+
+
+def _takes(family: Any, column: Column) -> bool:
+    """Whether a family counts such a column, or whether its value is there."""
+    absent = column.numeric and column.missing == "level" and "nominal" in family.kinds
+    return column.kind in family.kinds or absent
 
 
 def _under(front: str, arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -355,7 +355,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            return cls(**bundle.settings)._adopt(*unbundled(bundle))
+            made = cls(**bundle.settings)
+            made._check_settings()
+            return made._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

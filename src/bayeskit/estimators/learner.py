@@ -23,10 +23,9 @@ from bayeskit.estimators.tags import any_table
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
+from bayeskit.record import UNSEEN
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
-
-UNSEEN = ("missing", "smooth", "error")
 
 
 class Learner(BaseEstimator):
