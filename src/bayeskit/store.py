@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bayeskit import format1
-from bayeskit.errors import InputError, ModelFileError
+from bayeskit.errors import InputError, ModelFileError, ModelFileUnreadable
 from bayeskit.replacement import replace_file
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -81,7 +81,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error
     except OSError as error:
-        raise ModelFileError(f"{name}: {error.strerror}; check the path and its permissions") from error
+        raise ModelFileUnreadable(f"{name}: {error.strerror}; check the path and its permissions") from error
     except MemoryError as error:
         raise ModelFileError(f"{name}: does not fit in memory; free some, or {_DAMAGED}") from error
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:

@@ -71,7 +71,7 @@ class Inquiry:
             outside.update(strange)
             yield result
         if empty:
-            raise no_rows(model.schema)
+            raise no_rows(model.schema, self.table.place)
         if outside:
             schema = model.described
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
