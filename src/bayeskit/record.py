@@ -12,15 +12,18 @@ import numpy as np
 
 from bayeskit import format1, store
 from bayeskit.arrays import Array
-from bayeskit.codec import json_text, keys_of, likelihoods, parsed, written
+from bayeskit.codec import json_text, keys_of, likelihoods, parsed, registry, written
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
-from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Alike, Column, Schema
+from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
+from bayeskit.families.categorical import Categorical
 from bayeskit.journal import Entry
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
+from bayeskit.structures.backoff import Backed
+from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 
@@ -173,9 +176,22 @@ def _components(header: Header) -> tuple[tuple[Any, int], ...]:
     known = likelihoods()
     if not all(type(family) in known and count >= 0 for family, count in header.components):
         raise ModelFileError("a component is no likelihood of columns")
+    if not all(_sound(family) for family, _ in header.components):
+        raise ModelFileError("a component is made of likelihoods that it cannot be made of")
     if len({family for family, _ in header.components}) < len(header.components):
         raise ModelFileError("a component occurs twice")
     return header.components
+
+
+def _sound(component: Any) -> bool:
+    """Whether what a component is made of are families that its columns could take."""
+    if isinstance(component, LevelChoice):
+        return bool(component.candidates) and all(type(c) is Categorical for c in component.candidates)
+    inner = component.candidates if isinstance(component, Choice) else ()
+    inner = (component.family,) if isinstance(component, Backed) else inner
+    known = {kind for name, kind in registry().items() if name.startswith("family/")}
+    numeric = all(type(c) in known and set(c.kinds) & {*NUMERIC} and not getattr(c, "sparse", False) for c in inner)
+    return numeric and (bool(inner) or not isinstance(component, Choice))
 
 
 def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
@@ -184,6 +200,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     schema = Schema(columns, header.named, header.target, header.label, header.declared)
     if len(set(schema.names)) < len(columns):
         raise ModelFileError("two columns have the same name")
+    if not header.named and schema.names != tuple(f"x{j}" for j in range(len(columns))):
+        raise ModelFileError("the columns of a matrix have names of their own")
     if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
         raise ModelFileError("its header is not as it should be")
     if header.label not in ("O", "U") and np.dtype(header.label).kind not in "biuf":

@@ -73,7 +73,8 @@ def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool
     known = {f"view {i}.{n}" for i, one in enumerate(members) if one.view is not None for n in one.view.numbers()}
     if shapes != [(m,), (k,), (m,), (m + k, m + k)] or numbers.keys() != known | {f"pool.{n}" for n in POOL}:
         raise ModelFileError("its members do not fit its weights")
-    if not (pool.weight > 0).all() or not np.array_equal(pool.curvature, pool.curvature.T):
+    even = np.allclose(pool.curvature, pool.curvature.T)
+    if not (pool.weight >= 0).all() or not even or not (np.linalg.eigvalsh(pool.curvature) > 0).all():
         raise ModelFileError("its weights cannot be")
     lines = [Line._make([n, *(np.nan if v is None else v for v in values), why]) for n, *values, why in notes.roll]
     return encoder, tuple(members), pool, Roll(tuple(lines), notes.rows)
