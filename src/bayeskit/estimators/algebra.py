@@ -8,22 +8,36 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
+
+OWN = ("fit", "predict", "predict_proba")
+
+
+def by_algebra(model: Any) -> bool:
+    """Whether the models of folds come from one pass: fitting only counts, and nothing is fitted to labels afterwards.
+
+    A class that learns or answers in its own way is taken at its word, and refitted.
+    """
+    if not isinstance(model, BayesClassifier) or not model._algebra or model._weighs:
+        return False
+    return all(getattr(type(model), name) is getattr(BayesClassifier, name) for name in OWN)
 
 
 @dataclass(frozen=True)
 class Algebra:
     """A classifier on statistics: what it learned from a fold can be taken out again.
 
-    Levels, classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
+    Classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
     """
 
     classifier: BayesClassifier
@@ -38,11 +52,12 @@ class Algebra:
         schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> tuple[Float, None]:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.pooled(split.kept(f))) for f in split.tested}
+        models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -52,21 +67,56 @@ class Algebra:
             foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
-        return out
+        return out, None
 
-    def left_out(self) -> Float:
+    def left_out(self) -> tuple[Float, None]:
         """Posteriors of every row by the model without it: (n, K)."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
-        out = np.empty((len(rows), len(rows.classes)))
+        out, single = np.empty((len(rows), len(rows.classes))), self._single(table, model)
+        apart: list[int] = []
 
         def step(block: Block, start: int) -> None:
-            model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
+            asked = _labelled(block, start, rows)
+            if (alone := _alone(asked, single)).any():
+                if model.unseen == "error":
+                    raise unseen_level(block, *np.argwhere(alone)[0].tolist())
+                if not model.density.additive:
+                    apart.extend((start + np.flatnonzero(alone.any(axis=0))).tolist())
+                elif model.unseen == "missing":  # "smooth" gives what the level has once the row is gone
+                    asked = replace(asked, codes=np.where(alone, np.int32(-2), asked.codes))
+            model.posterior(asked, own=True, out=out[start : start + block.rows])
 
         _each_block(table, model, step)
-        return out
+        for row in apart:
+            out[row] = self._refitted(row)
+        return out, None
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+    def _refitted(self, row: int) -> Float:
+        """The posterior of a row by a classifier fitted to the others: (K,)."""
+        rows = self.sample.rows
+        others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
+        X, y, weight = self.sample.take(others)
+        less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
+        found: Float = less.predict_proba(taken(self.sample.features, np.array([row])))[0]
+        return found
+
+    def _single(self, table: Intake, model: Model) -> list[Bool]:
+        """Of each coded column the levels that one counted row has, and no other."""
+        rows = self.sample.rows
+        sizes = [len(model.counted.domain.levels[name]) for name in model.schema.coded]
+        often = [np.zeros(size, dtype=np.int64) for size in sizes]
+
+        def step(block: Block, start: int) -> None:
+            counted = rows.counted[start : start + block.rows]
+            for codes, times in zip(block.codes, often, strict=True):
+                times += np.bincount(codes[counted & (codes >= 0)], minlength=len(times))
+
+        if sizes:
+            _each_block(table, model, step)
+        return [times == 1 for times in often]
+
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
@@ -76,8 +126,8 @@ class Algebra:
             statistic = whole.counted.emptied().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic))
-            yield drawn, np.concatenate([model.posterior(block) for block, _ in blocks])
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
+            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -92,7 +142,25 @@ def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float)
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(block.at(some))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+
+
+def asked_of(model: Model, block: Block) -> Block:
+    """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
+    asked = block.recoded(model.counted.domain.levels)
+    if model.unseen == "error" and (asked.codes == -2).any():
+        raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
+    return asked
+
+
+def unseen_level(block: Block, column: int, row: int) -> InputError:
+    """The refusal of a level that no other row has."""
+    name, code = block.schema.coded[column], int(block.codes[column, row])
+    level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
+    return InputError(
+        f"column {name!r} has {level}, which no row has that the model of others learned; "
+        f'evaluate with unseen="missing" or "smooth", or declare the levels'
+    )
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
@@ -100,6 +168,17 @@ def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) 
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
     return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
+
+
+def _alone(block: Block, single: list[Bool]) -> Bool:
+    """Where a counted row has a level that no other has: (coded columns, n)."""
+    out = np.zeros(block.codes.shape, dtype=bool)
+    own = block.own()[0]
+    for j, once in enumerate(single):
+        if once.any():
+            codes = block.codes[j, own]
+            out[j, own] = (codes >= 0) & once[codes]
+    return out
 
 
 def _labelled(block: Block, start: int, rows: Rows) -> Block:

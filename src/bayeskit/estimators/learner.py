@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,7 +37,10 @@ class Learner(BaseEstimator):
     missing: Any
     n_jobs: int | None
 
-    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+    @property
+    def _algebra(self) -> bool:
+        """Whether the counts of some folds are what a fit to them would count, so that folds are algebra."""
+        return True
 
     @property
     def _weighs(self) -> bool:
