@@ -17,6 +17,7 @@ from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
+from bayeskit.data.source import labels
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
 from bayeskit.families.categorical import Categorical
 from bayeskit.journal import Entry
@@ -204,8 +205,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("the columns of a matrix have names of their own")
     if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
         raise ModelFileError("its header is not as it should be")
-    if header.label not in ("O", "U") and np.dtype(header.label).kind not in "biuf":
-        raise ModelFileError(f"its labels are of the unknown type {header.label!r}")
+    _check_label(header.label, [key_of(line) for line in text["classes"]])
     domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
     given = _owned(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.parts) > 1 else given
@@ -223,6 +223,17 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
     return model
+
+
+def _check_label(label: str, classes: list[Key]) -> None:
+    """Refuse a type of labels that the classes cannot have."""
+    kind = label if label in ("O", "U") else np.dtype(label).kind
+    families = {"O": (BOOL, NUMBER, TEXT), "U": (TEXT,), "b": (BOOL,), **dict.fromkeys("iuf", (NUMBER,))}
+    if not all(family in families.get(kind, ()) for family, _ in classes):
+        raise ModelFileError(f"its classes cannot be labels of type {label!r}")
+    told = labels([value for _, value in classes], label).tolist()
+    if len(set(told)) < len(told):
+        raise ModelFileError(f"two of its classes are one as labels of type {label!r}")
 
 
 def _owned(header: Header, schema: Schema, owners: list[int]) -> Naive:
