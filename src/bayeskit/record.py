@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,7 @@ from bayeskit.families.categorical import Categorical
 from bayeskit.journal import Entry
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
-from bayeskit.structures.backoff import Backed
+from bayeskit.structures.backoff import Backed, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
@@ -65,7 +65,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     arrays: dict[str, Array] = {}
     domain = counted.domain
     names = schema.coded
-    runs = list(schema.runs)
+    runs = list(_untitled(schema).runs)
     texts = {
         "names": list(schema.names),
         "columns": [json_text(written(run.like)) for run in runs],
@@ -209,6 +209,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
     given = _owned(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.parts) > 1 else given
+    schema = _titled(schema, structure)
     place = {family: i for i, (family, _) in enumerate(structure.parts)}
     fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.parts)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
@@ -223,6 +224,25 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
     return model
+
+
+def _untitled(schema: Schema) -> Schema:
+    """The schema without what its families are called, which follows from the components."""
+    if isinstance(schema.columns, Alike):
+        return replace(schema, columns=replace(schema.columns, like=replace(schema.columns.like, family="")))
+    return replace(schema, columns=tuple(replace(column, family="") for column in schema.columns))
+
+
+def _titled(schema: Schema, structure: Naive) -> Schema:
+    """And with it."""
+    parts = [(title(family), set(family.kinds), names) for family, names in structure.parts]
+    if isinstance(schema.columns, Alike) and all(names == schema.names for _, _, names in parts):
+        like = schema.columns.like
+        family = next((text for text, kinds, _ in parts if like.kind in kinds), "")
+        return replace(schema, columns=replace(schema.columns, like=replace(like, family=family)))
+    called = {(name, kind): text for text, kinds, names in parts for name in names for kind in kinds}
+    named = (replace(column, family=called.get((column.name, column.kind), "")) for column in schema.columns)
+    return replace(schema, columns=tuple(named))
 
 
 def _check_label(label: str, classes: list[Key]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit import store
+from bayeskit import record, store
 from bayeskit.codec import registry
 
 HERE = Path(__file__).parent
@@ -68,3 +69,13 @@ def test_a_file_of_format_1_saved_again_is_of_this_format(name: str, tmp_path: P
     model, told = bk.load(tmp_path / "new.bayes"), EXPECTED["format1"][name]
     if ("format1", name) not in CHANGED:
         np.testing.assert_allclose(posteriors(model, told), told["proba"], rtol=1e-9, atol=1e-12)
+
+
+def test_golden_files_name_no_python_class() -> None:
+    classes = {kind.__name__ for kind in registry().values()} | set(record.ESTIMATORS) - {"TAN", "KDB", "AODE", "AJE"}
+    named = re.compile(rb"\b(" + "|".join(sorted(classes)).encode() + rb")\b")
+    found = {}
+    for file in (HERE / f"format{store.FORMAT}").glob("*.bayes"):
+        if hits := named.findall(file.read_bytes()):
+            found[file.name] = set(hits)
+    assert found == {}

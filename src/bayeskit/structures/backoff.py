@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity, shown
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,9 @@ class Backed:
     identifier: ClassVar[str] = "structure/backoff"
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
 
+    def __str__(self) -> str:
+        return f"{shown(self.family)}, backed off by {self.rows:g} rows"
+
     @property
     def leave_one_out(self) -> bool:
         return bool(getattr(self.family, "leave_one_out", True))
@@ -144,3 +147,8 @@ class Pooled(Wrapped):
 def _one_group(block: Block) -> Block:
     """The same rows, all of one class."""
     return block if block.groups is None else replace(block, groups=np.minimum(block.groups, 0))
+
+
+def title(family: Any) -> str:
+    """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
+    return str(family) if isinstance(family, Backed) else shown(family)
