@@ -18,6 +18,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 import numpy as np
 
 from bayeskit import smoothing
+from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.families import families
@@ -37,7 +38,7 @@ def smoothings() -> dict[str, type[Any]]:
 @cache
 def registry() -> dict[str, type[Any]]:
     """Every value class that a file may name, by its identifier there."""
-    known = (*families().values(), *structures().values(), *smoothings().values())
+    known: list[Any] = [*families().values(), *structures().values(), *smoothings().values(), Nominal, Ordinal]
     found = {kind.identifier: kind for kind in known}
     if len(found) < len(known):
         raise TypeError("two value classes have the same identifier in files; give each its own")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -41,6 +41,7 @@ class Header:
     model: str
     kept: str  # what its tables follow from
     declared: tuple[bool, ...] = ()  # by node, whether its states were
+    known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
     recipe: Recipe = Recipe()
     settings: Any = field(default_factory=dict)
     tally: Tally | None = None
@@ -52,6 +53,7 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
     network = fitted.network
     arrays = _arrays(network)
     counted, rows = fitted.counted, fitted.rows
+    told = {} if counted is None else {c.name: c for c in counted.schema.columns}
     if counted is not None:  # the tables follow from the counts
         del arrays["probabilities"]
         number = {node: v for v, node in enumerate(network.nodes)}
@@ -62,7 +64,8 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
     header = Header(
         KIND,
         "counts" if counted is not None else "rows" if rows is not None else "tables",
-        tuple(node in declared for node in network.nodes),
+        tuple(node in declared or bool(told.get(node) and told[node].order) for node in network.nodes),
+        tuple(told[node].levels if node in told else () for node in network.nodes),
         fitted.recipe,
         dict(settings),
         None if counted is None else counted.tally,
@@ -161,10 +164,9 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     if sorted(order) != list(range(len(nodes))):
         raise ModelFileError("its columns are not its nodes")
     declared = dict(zip(nodes, header.declared, strict=True))
-    columns = tuple(
-        Column(name, "nominal", "", "a node of the network", tuple(levels[name].values) if declared[name] else None)
-        for name in (nodes[v] for v in order)
-    )
+    known = dict(zip(nodes, header.known or ((),) * len(nodes), strict=True))
+    plain = [Column(nodes[v], "nominal", "", "a node of the network", levels=known[nodes[v]]) for v in order]
+    columns = tuple(replace(c, order=tuple(levels[c.name].values)) if declared[c.name] else c for c in plain)
     schema = Schema(columns)
     empty = family_counts(graph, schema.names)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}

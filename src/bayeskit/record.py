@@ -19,7 +19,6 @@ from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
-from bayeskit.families.categorical import Categorical
 from bayeskit.journal import Entry
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
@@ -186,13 +185,12 @@ def _components(header: Header) -> tuple[tuple[Any, int], ...]:
 
 def _sound(component: Any) -> bool:
     """Whether what a component is made of are families that its columns could take."""
-    if isinstance(component, LevelChoice):
-        return bool(component.candidates) and all(type(c) is Categorical for c in component.candidates)
-    inner = component.candidates if isinstance(component, Choice) else ()
-    inner = (component.family,) if isinstance(component, Backed) else inner
+    several = isinstance(component, Choice | LevelChoice)
+    inner = component.candidates if several else (component.family,) if isinstance(component, Backed) else ()
+    taken = {*(CODED if isinstance(component, LevelChoice) else NUMERIC)}
     known = {kind for name, kind in registry().items() if name.startswith("family/")}
-    numeric = all(type(c) in known and set(c.kinds) & {*NUMERIC} and not getattr(c, "sparse", False) for c in inner)
-    return numeric and (bool(inner) or not isinstance(component, Choice))
+    sound = all(type(c) in known and taken & {*c.kinds} and not getattr(c, "sparse", False) for c in inner)
+    return sound and (bool(inner) or not several)
 
 
 def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
@@ -351,6 +349,6 @@ def _column(record: Any) -> Column:
     column = parsed(Column, record)
     if column.kind not in (*KINDS, UNDETERMINED):
         raise ModelFileError(f"a column has the unknown kind {column.kind!r}")
-    if column.missing not in MISSING_POLICIES or (column.order is not None and column.kind not in CODED):
+    if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):
         raise ModelFileError("a column is described in a way that cannot be")
     return column

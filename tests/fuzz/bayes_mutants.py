@@ -146,7 +146,7 @@ def _change_text(arrays: dict[str, Any], name: str, chance: random.Random) -> No
         tree = [json.loads(lines[j])]
         line = json.dumps((changed(tree, chance) or [None])[0])
         lines[j] = line if chance.random() < 0.95 else "[" * 5000 + "]" * 5000
-    except ValueError:
+    except (ValueError, RecursionError):
         lines[j] = chance.choice(["", lines[0], "x" * 500, "\x00", "é", lines[j] + " "])
     text, ends = store.pack(lines)
     arrays[f"{name}.text"], arrays[f"{name}.ends"] = text.copy(), ends

@@ -83,6 +83,7 @@ def _given() -> Any:
     return bk.Network([("rain", "wet")], tables={"rain": rain, "wet": wet})
 
 
+DECLARED = {"size": bk.Ordinal([*SIZES, "huge"]), "colour": bk.Nominal([*COLOURS, "black"])}
 CASES: dict[str, Callable[[], Any]] = {
     "gaussian": _naive(f.Gaussian, *NUMBERS),
     "gaussian_predictive": _naive(f.Gaussian(predictive=True), *NUMBERS),
@@ -112,6 +113,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "add_m": _naive(f.Categorical(s.AddM(2)), *LEVELS),
     "default": _naive(None, *tuple(table())[:-1]),
     "auto": _naive("auto", *NUMBERS, "hits", *LEVELS),
+    "declared": lambda: _of(bk.NaiveBayes(kinds=DECLARED), "size", "colour"),
     "backoff": _naive(None, "x", "colour", backoff=2.0),
     "fitted_weights": _naive(None, "x", "y", "colour", weights="fitted"),
     "grown": lambda: _grown("x", "colour", "flag"),

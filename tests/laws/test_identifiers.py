@@ -87,6 +87,8 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "augmented": False,
         "found": (("x", (None,)),),
     },
+    bk.Nominal: {"levels": ("a", "b")},
+    bk.Ordinal: {"levels": ("b", "a")},
     s.Laplace: {"alpha": 2.0},
     s.NoSmoothing: {},
     s.ReplaceZeros: {"by": "class"},
@@ -94,6 +96,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     s.TowardPooled: {"m": 2.0},
     s.AddM: {"m": 2.0},
 }
+NEEDED = (backoff.Backed, choice.Choice, choice.LevelChoice, bk.Nominal, bk.Ordinal)  # some of their fields
 every_kind = pytest.mark.parametrize("kind", list(registry().values()), ids=list(registry()))
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -103,7 +106,7 @@ def test_identifiers_are_unique_and_each_class_has_its_own() -> None:
     assert len({kind.identifier for kind in kinds}) == len(kinds) == len(set(kinds))
     for kind in kinds:
         assert "identifier" in vars(kind), f"{kind} goes by the identifier of the class it derives from"
-        assert re.fullmatch(r"(family|structure|smoothing)/[a-z0-9_]+", kind.identifier)
+        assert re.fullmatch(r"(family|structure|smoothing|kind)/[a-z0-9_]+", kind.identifier)
 
 
 def test_every_estimator_that_saves_has_an_identifier() -> None:
@@ -125,7 +128,7 @@ def test_every_setting_comes_back(kind: type[Any]) -> None:
 
 @every_kind
 def test_defaults_are_left_out(kind: type[Any]) -> None:
-    needed = {n: v for n, v in SETTINGS[kind].items() if kind in (backoff.Backed, choice.Choice, choice.LevelChoice)}
+    needed = {n: v for n, v in SETTINGS[kind].items() if kind in NEEDED}
     assert describe(kind(**needed)).keys() == {"is", *needed}
 
 

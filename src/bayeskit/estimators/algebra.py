@@ -69,8 +69,8 @@ class Algebra:
         _each_block(table, whole, step)
         return out, None
 
-    def left_out(self) -> tuple[Float, None]:
-        """Posteriors of every row by the model without it: (n, K)."""
+    def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
+        """Posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
         out, apart = np.empty((len(rows), len(rows.classes))), []
@@ -88,7 +88,7 @@ class Algebra:
         _each_block(table, model, step)
         for row in apart:
             out[row] = self._refitted(row)
-        return out, None
+        return out, None, model.density.held
 
     def _refitted(self, row: int) -> Float:
         """The posterior of a row by a classifier fitted to the others: (K,)."""

@@ -21,11 +21,13 @@ class Singles:
 
     @classmethod
     def of(cls, counts: Iterable[list[Int]], model: Model) -> Singles:
-        """From the rows of each level, block by block."""
+        """From the rows of each level, block by block; a declared level is known without a row."""
         whole = [np.zeros(len(model.counted.domain.levels[name]), dtype=np.int64) for name in model.schema.coded]
         for some in counts:
             whole = [one + other for one, other in zip(whole, some, strict=True)]
-        return cls(tuple(rows == 1 for rows in whole))
+        levels = ((model.counted.domain.levels[n].keys, set(model.schema[n].declared)) for n in model.schema.coded)
+        found = [np.array([key not in declared for key in keys], dtype=bool) for keys, declared in levels]
+        return cls(tuple((rows == 1) & undeclared for rows, undeclared in zip(whole, found, strict=True)))
 
     @staticmethod
     def count(block: Block) -> list[Int]:

@@ -103,7 +103,7 @@ class Stream:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if self.division is None and whole.structure.chooses:
+        if isinstance(method, LeaveOneOut) and (method.exact or whole.structure.chooses):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         stakes = at_stake(pooled.classes)
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
@@ -122,6 +122,7 @@ class Stream:
             fit=lambda: self._fitted(pooled),
             X=self.table.source.rows,
             y=self.table.source.roles.label,
+            held=pooled.density.held if isinstance(method, LeaveOneOut) else (),
         )
 
     def _tested(self, method: Any) -> Iterable[int]:
