@@ -216,8 +216,10 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     empty = Model.statistic(structure, schema)(len(domain.classes))
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=header.tally)
     _agree(counted)
-    tuning = _tuning(arrays, structure, domain) if header.tuned else None
-    model = Model(counted, structure, header.prior, header.unseen, tuning, header.journal)
+    model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
+    if header.tuned:
+        pieces = model.density.pieces if structure.kept else structure.pieces
+        model = replace(model, tuning=_tuning(arrays, len(pieces), domain))
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
@@ -289,9 +291,9 @@ def _under(front: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(front): array for name, array in arrays.items() if name.startswith(front)}
 
 
-def _tuning(arrays: Mapping[str, Array], structure: Naive, domain: Domain) -> Tuning:
+def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> Tuning:
     weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
-    fits = weight.shape == (len(structure.pieces),) and bias.shape == (len(domain.classes),)
+    fits = weight.shape == (pieces,) and bias.shape == (len(domain.classes),)
     if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
         raise ModelFileError("its weights do not fit its pieces and classes")
     return Tuning(weight, bias, domain.classes)

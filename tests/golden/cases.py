@@ -125,6 +125,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "knn": _whole(bk.KNNBayes, "y", "wait", k=3, pseudo=0.5, weights="epanechnikov", max_rows=30),
     "knn_gower": _whole(bk.KNNBayes, *NUMBERS, "colour", metric="gower"),
     "tan": _whole(bk.TAN, "x", *LEVELS, smoothing=0.5),
+    "tan_exact": _whole(bk.TAN, "x", *LEVELS, exact=True),
     "kdb": _whole(bk.KDB, "x", "hits", *LEVELS, k=2, toll=1.0),
     "aode": _whole(bk.AODE, "x", *LEVELS, limit=2.0),
     "aode_2": _whole(bk.AODE, "x", *LEVELS, n=2),

@@ -22,7 +22,7 @@ from bayeskit.errors import InputError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.journal import Entry
 from bayeskit.settings import saved_as
-from bayeskit.structures import augmented, averaged, backoff, choice, full, joined, neighbours, networked, paired
+from bayeskit.structures import augmented, averaged, backoff, choice, full, joined, kept, neighbours, networked, paired
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FOLDER = GOLDEN / f"format{store.FORMAT}"
@@ -87,6 +87,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "augmented": False,
         "found": (("x", (None,)),),
     },
+    kept.Kept: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},
     bk.Ordinal: {"levels": ("b", "a")},
     s.Laplace: {"alpha": 2.0},
@@ -96,7 +97,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     s.TowardPooled: {"m": 2.0},
     s.AddM: {"m": 2.0},
 }
-NEEDED = (backoff.Backed, choice.Choice, choice.LevelChoice, bk.Nominal, bk.Ordinal)  # some of their fields
+NEEDED = (backoff.Backed, choice.Choice, choice.LevelChoice, kept.Kept, bk.Nominal, bk.Ordinal)  # some of their fields
 every_kind = pytest.mark.parametrize("kind", list(registry().values()), ids=list(registry()))
 pytestmark = pytest.mark.filterwarnings("ignore")
 
