@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -140,18 +140,19 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
-    tuning = _tuning(arrays, structure, domain) if header["tuned"] else None
-    journal = entries(header["journal"])
-    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning, journal)
+    model = Model(counted, structure, build(header["prior"]), header["unseen"], journal=entries(header["journal"]))
+    if header["tuned"]:
+        pieces = model.density.pieces if structure.kept else structure.pieces
+        model = replace(model, tuning=_tuning(arrays, len(pieces), domain))
     if model.digest != header["digest"]:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior()
     return model
 
 
-def _tuning(arrays: Mapping[str, Array], structure: Naive, domain: Domain) -> Tuning:
+def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> Tuning:
     weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
-    fits = weight.shape == (len(structure.pieces),) and bias.shape == (len(domain.classes),)
+    fits = weight.shape == (pieces,) and bias.shape == (len(domain.classes),)
     if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
         raise ModelFileError("its weights do not fit its pieces and classes")
     return Tuning(weight, bias, domain.classes)
@@ -209,10 +210,10 @@ def _column(record: Mapping[str, Any]) -> Column:
     if set(record) != {f.name for f in fields(Column)}:
         raise ModelFileError("a column is described by other fields than this version knows")
     order = None if record["order"] is None else tuple(record["order"])
-    column = Column(**{**record, "order": order})
+    column = Column(**{**record, "order": order, "levels": tuple(record["levels"])})
     texts = (column.name, column.type, column.why, column.family, column.why_family)
     if not all(isinstance(t, str) for t in texts) or column.kind not in (*KINDS, UNDETERMINED):
         raise ModelFileError(f"column {column.name!r} has the unknown kind {column.kind!r}")
-    if column.missing not in MISSING_POLICIES or (order is not None and column.kind not in CODED):
+    if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):
         raise ModelFileError(f"column {column.name!r} is described in a way that cannot be")
     return column

@@ -7,17 +7,21 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from bayeskit.codec import read
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
+from bayeskit.explain.words import named, word_probabilities
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
+from bayeskit.frame import frame
 from bayeskit.likelihood import shown
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
@@ -42,12 +46,13 @@ class NaiveBayes(BayesClassifier):
 
     ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
     ``families`` maps columns to families (objects, or texts as "Binomial(trials=20)"), or is one family for all columns
-    it takes; ``prior`` is "empirical", "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a
-    number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have
-    their own; ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a
-    hole says nothing) or "level" (a hole is a value of its own), for all or by column; ``backoff`` mixes so many
-    pseudo-rows of the density of all classes into that of each class, in columns of numbers ("auto" has one in any
-    case), so that a value far from a class speaks against it with bounds.
+    it takes, or "auto": of several families the one that predicts the rows best by leave-one-out, weighed by how
+    probable it is that the column depends on the class; ``prior`` is "empirical", "uniform", or probabilities by class;
+    ``smoothing`` corrects zero counts (a number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial,
+    Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing",
+    "smooth", "error"); ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all
+    or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of each class, in
+    columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -82,6 +87,15 @@ class NaiveBayes(BayesClassifier):
     @property
     def _weighs(self) -> bool:
         return fitted_weights(self.weights)
+
+    def word_probabilities(self, names: Any = None, kind: str = "pyarrow") -> Any:
+        """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
+        (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``."""
+        check_is_fitted(self, "model_")
+        columns, shares = word_probabilities(self.model_)
+        labels = self.classes_.tolist()
+        by_class = {f"P(word | {label})": shares[:, k] for k, label in enumerate(labels)}
+        return frame({"word": list(named(columns, names)), **by_class}, kind)
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
@@ -167,6 +181,8 @@ class NaiveBayes(BayesClassifier):
         """What lets the data choose among several candidates, if its kind has such."""
         if column.kind in Choice.kinds:
             return _among_families()
+        if column.kind == "ordinal":
+            return LevelChoice((self._default(column),)) if smoothing_rule(self.smoothing).normalised else None
         return _among_strengths() if column.kind in LevelChoice.kinds else None
 
     def _default(self, column: Column) -> Any:
