@@ -18,7 +18,7 @@ from bayeskit.estimators.evaluate import evaluate
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 
 PART = "calibration"
@@ -152,13 +152,16 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             proba=proba,
         )
 
-    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+    def counterfactual(
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+    ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``."""
         check_is_fitted(self, "estimator_")
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+        free = Freedom.of(among, hold, columns)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
-        found: Flips = self.estimator_._flips(X, decide, outcomes, among)
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        found: Flips = self.estimator_._flips(X, decide, outcomes, free)
         return found
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
