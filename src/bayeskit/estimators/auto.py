@@ -292,7 +292,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         return self.encoder_._flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         check_is_fitted(self, "encoder_")
         if not self.members_:
@@ -308,7 +308,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival)
+        plain = member.classifier.nomogram(target, rival, among=among)
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)

@@ -164,10 +164,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found: Flips = self.estimator_._flips(X, decide, outcomes, free)
         return found
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):

@@ -104,13 +104,15 @@ class BayesClassifier(ClassifierMixin, Learner):
         others = None if free.among is None else self._inquiry(free.among).blocks()
         return flipped(self._inquiry(X), decide, outcomes, others, kind_of(X), free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
-        With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up.
+        With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
+        of numbers shows the usual ones of its density, and none beyond those of the rows ``among`` which, if given.
         """
         check_is_fitted(self, "model_")
-        return Nomogram.of(self.model_, self.explain, target, rival, prior)
+        known = () if among is None else tuple(self._inquiry(among).blocks())
+        return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
 
     def marginal(self, column: str, prior: Any = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold."""

@@ -138,10 +138,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
         return action, chance
 
-    def nomogram(self, target: Any = None, rival: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, among: Any = None) -> Nomogram:
         """The nomogram of the estimator's posterior."""
         check_is_fitted(self, "estimator_")
-        found: Nomogram = self._explaining("nomogram").nomogram(target, rival)
+        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among)
         return found
 
     def _explaining(self, what: str) -> Any:

@@ -164,7 +164,7 @@ class Trials:
         untried = []
         for name in schema.names:
             column, silent = schema[name], name in model.constant
-            known = _numbers(blocks, name) if column.numeric else np.empty(0)
+            known = numbers_of(blocks, name) if column.numeric else np.empty(0)
             if column.numeric and name in alone:
                 found[name] = Numbers.along(alone[name], known)
             elif column.numeric and name in cuts:
@@ -187,7 +187,7 @@ class Trials:
         return Trials(free, tuple(name for name in self.untried if name not in hold))
 
 
-def _numbers(blocks: Sequence[Block], name: str) -> Float:
+def numbers_of(blocks: Sequence[Block], name: str) -> Float:
     """The values of a column that rows hold."""
     known: Float = np.concatenate([np.empty(0), *(np.asarray(b.numbers((name,))[0].column(0)) for b in blocks)])
     return known[~np.isnan(known)]
