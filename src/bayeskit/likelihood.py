@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -110,6 +110,32 @@ class LogDensity(Protocol):
 
     def outside(self, block: Block) -> dict[str, int]:
         """How many values of each column lie outside the support and are taken as missing; only columns with some."""
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """A density that, with a row left out, still has something of it: what a refit would find anew."""
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What that is, in words; nothing if empty."""
+
+
+def held_by(density: Any) -> tuple[str, ...]:
+    """What a density holds where a row is left out."""
+    return density.held if isinstance(density, Holding) else ()
+
+
+@runtime_checkable
+class Approximates(Protocol):
+    """A density that cannot take every row exactly."""
+
+    @property
+    def bound(self) -> str:
+        """What was done instead, and beyond what."""
+
+    def approximated(self, block: Block) -> int:
+        """In how many rows."""
 
 
 class Bounded:

@@ -8,22 +8,36 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
+
+OWN = ("fit", "predict", "predict_proba")
+
+
+def by_algebra(model: Any) -> bool:
+    """Whether the models of folds come from one pass: fitting only counts, and nothing is fitted to labels afterwards.
+
+    A class that learns or answers in its own way is taken at its word, and refitted.
+    """
+    if not isinstance(model, BayesClassifier) or not model._algebra or model._weighs:
+        return False
+    return all(getattr(type(model), name) is getattr(BayesClassifier, name) for name in OWN)
 
 
 @dataclass(frozen=True)
 class Algebra:
     """A classifier on statistics: what it learned from a fold can be taken out again.
 
-    Levels, classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
+    Classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
     """
 
     classifier: BayesClassifier
@@ -38,11 +52,12 @@ class Algebra:
         schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> tuple[Float, None]:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.pooled(split.kept(f))) for f in split.tested}
+        models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -52,21 +67,39 @@ class Algebra:
             foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
-        return out
+        return out, None
 
-    def left_out(self) -> Float:
-        """Posteriors of every row by the model without it: (n, K)."""
+    def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
+        """Posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
-        out = np.empty((len(rows), len(rows.classes)))
+        out, apart = np.empty((len(rows), len(rows.classes))), []
+
+        def count(block: Block, start: int) -> list[Int]:
+            return Singles.count(_labelled(block, start, rows))
+
+        singles = Singles.of(_each_block(table, model, count) if model.schema.coded else (), model)
 
         def step(block: Block, start: int) -> None:
-            model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
+            asked, refitted = singles.asked(model, _labelled(block, start, rows))
+            model.posterior(asked, own=True, out=out[start : start + block.rows])
+            apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
-        return out
+        for row in apart:
+            out[row] = self._refitted(row)
+        return out, None, model.density.held
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+    def _refitted(self, row: int) -> Float:
+        """The posterior of a row by a classifier fitted to the others: (K,)."""
+        rows = self.sample.rows
+        others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
+        X, y, weight = self.sample.take(others)
+        less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
+        found: Float = less.predict_proba(taken(self.sample.features, np.array([row])))[0]
+        return found
+
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
@@ -76,8 +109,8 @@ class Algebra:
             statistic = whole.counted.emptied().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic))
-            yield drawn, np.concatenate([model.posterior(block) for block, _ in blocks])
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
+            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -92,7 +125,15 @@ def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float)
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(block.at(some))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+
+
+def asked_of(model: Model, block: Block) -> Block:
+    """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
+    asked = block.recoded(model.counted.domain.levels)
+    if model.unseen == "error" and (asked.codes == -2).any():
+        raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
+    return asked
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:

@@ -12,14 +12,16 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.singles import Singles
 from bayeskit.evaluation.division import Division
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
@@ -30,7 +32,8 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
-Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
+# class, probabilities, weight, fold and action (None: the most probable class) of the rows that count
+Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,9 @@ class Stream:
         cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
-        if not (isinstance(model, BayesClassifier) and model._algebra):
+        if not by_algebra(model):
             raise InputError(
-                f"{type(model).__name__} must be refitted for every fold, which a stream does not allow; read the rows "
+                f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
         table = Intake.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
@@ -100,13 +103,13 @@ class Stream:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if self.division is None and whole.structure.chooses:
+        if isinstance(method, LeaveOneOut) and (method.exact or whole.structure.chooses):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         stakes = at_stake(pooled.classes)
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
-        step = self._step(pooled, models)
+        step = self._step(pooled, models, None if self.division is not None else self._singles(pooled))
         columns = self.table.columns(whole.schema)
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         judged = self.table.engine.map(self.table.rows(False), columns, step)
@@ -119,6 +122,7 @@ class Stream:
             fit=lambda: self._fitted(pooled),
             X=self.table.source.rows,
             y=self.table.source.roles.label,
+            held=pooled.density.held if isinstance(method, LeaveOneOut) else (),
         )
 
     def _tested(self, method: Any) -> Iterable[int]:
@@ -127,26 +131,52 @@ class Stream:
             return ()
         return (0,) if isinstance(method, Holdout) else range(self.division.folds)
 
-    def _step(self, whole: Model, models: Mapping[int, Model]) -> Callable[[pa.RecordBatch, int], Judged]:
+    def _singles(self, whole: Model) -> Singles:
+        """Levels of one row, found in a pass of their own where a column has levels."""
+        if not whole.schema.coded:
+            return Singles(())
+        read, columns = self._labelled(whole), self.table.columns(whole.schema)
+        counts = self.table.engine.map(self.table.rows(False), columns, lambda batch, _: Singles.count(read(batch)))
+        return Singles.of(counts, whole)
+
+    def _labelled(self, whole: Model) -> Callable[[pa.RecordBatch], Block]:
+        """How to read a batch, with classes and weights of its rows."""
         roles, classes = self.table.source.roles, whole.counted.domain.classes
         label = str(roles.label)
         column = Column(label, "nominal", "", "target")
 
-        def step(batch: pa.RecordBatch, start: int) -> Judged:
+        def read(batch: pa.RecordBatch) -> Block:
             block = whole.counted.block(batch)
-            codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1).astype(np.int64)
+            codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1)
             given = weights_of(batch, roles)
             weights = np.ones(block.rows) if given is None else given
-            proba = np.zeros((block.rows, len(classes)))
+            return replace(block, groups=codes.astype(np.int32), weights=weights)
+
+        return read
+
+    def _step(
+        self, whole: Model, models: Mapping[int, Model], singles: Singles | None
+    ) -> Callable[[pa.RecordBatch, int], Judged]:
+        read = self._labelled(whole)
+
+        def step(batch: pa.RecordBatch, start: int) -> Judged:
+            block = read(batch)
+            codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
+            proba = np.zeros((block.rows, len(whole.classes)))
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
-            if self.division is None:
-                labelled = replace(block, groups=codes.astype(np.int32), weights=weights)
-                whole.posterior(labelled, own=True, out=proba)
+            if singles is not None:
+                asked, apart = singles.asked(whole, block)
+                if len(apart):
+                    raise InputError(
+                        f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
+                        f"does not allow (row {start + int(apart[0])}); use CrossValidation"
+                    )
+                whole.posterior(asked, own=True, out=proba)
             else:
                 fold = batch.column(FOLD).to_numpy()
                 foretell(block, fold, models, proba)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
-            return codes[used], proba[used], weights[used], part[used]
+            return codes[used], proba[used], weights[used], part[used], None
 
         return step
 
@@ -161,8 +191,8 @@ def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, s
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = Ranks.empty(folds if apart else 1, classes)
-    for codes, proba, weights, fold in judged:
-        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
+    for codes, proba, weights, fold, action in judged:
+        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes, action))
         ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
     return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
 

@@ -90,6 +90,7 @@ class Comparison(Shown):
             "rank": np.arange(1, len(found) + 1),
             "model": list(self.ranking),
             "computed": [e.computed for e in found],
+            "held": ["; ".join(e.held) for e in found],
         }
         for name in dict.fromkeys((self.by, *SHOWN)):
             ends = [e.measures.interval(name) for e in found]
@@ -164,8 +165,7 @@ def _brier(kept: Kept) -> Float:
 
 
 def _accuracy(kept: Kept) -> Float:
-    right = np.argmax(kept.proba, axis=1) == kept.rows.codes
-    return np.where(np.isnan(kept.proba).any(axis=1), np.nan, right)
+    return np.where(kept.action < 0, np.nan, kept.action == kept.rows.codes)
 
 
 _LOSSES = {"log_loss": _log_loss, "brier": _brier, "accuracy": _accuracy}

@@ -14,8 +14,10 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
+from bayeskit.structures.choice import ChoiceDensity, weighed_together
+from bayeskit.structures.trial import Chosen
 from bayeskit.structures.weighted import weighted
 
 
@@ -123,7 +125,7 @@ class Naive:
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = tuple(family.fit(statistic[repr(family)], context) for family, _ in self.parts)
+        densities = weighed_together([family.fit(statistic[repr(family)], context) for family, _ in self.parts])
         others = (d.parts for d in densities if d.parts is not self.columns)  # of 100,000 names sets cost most of a fit
         together = [parts for parts in others if not set(parts) <= set(self.columns)]
         return NaiveDensity(together[0] if together else self.columns, densities)
@@ -146,9 +148,19 @@ class NaiveDensity:
         return all(getattr(d, "additive", True) for d in self.densities)
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows."""
+        return tuple(dict.fromkeys(what for d in self.densities for what in held_by(d)))
+
+    @property
     def trials(self) -> tuple[Any, ...]:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
+
+    @property
+    def chosen(self) -> dict[str, Chosen]:
+        """The columns whose family the data choose."""
+        return {name: c for d in self.densities if isinstance(d, ChoiceDensity) for name, c in d.chosen.items()}
 
     @cached_property
     def guards(self) -> frozenset[str]:
@@ -279,3 +291,7 @@ class NaiveDensity:
 
     def outside(self, block: Block) -> dict[str, int]:
         return {name: count for density in self.densities for name, count in density.outside(block).items()}
+
+    def approximated(self, block: Block) -> dict[str, int]:
+        """In how many rows something was approximated, by what was done."""
+        return {d.bound: d.approximated(block) for d in self.densities if isinstance(d, Approximates)}
