@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit import smoothing
+from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.families import families
@@ -26,6 +27,9 @@ def _known() -> dict[str, type[Any]]:
         smoothing.AddM,
     )
     return {**families(), **structures(), **{rule.__name__: rule for rule in rules}}
+
+
+KINDS = {kind.identifier: kind for kind in (Nominal, Ordinal)}
 
 
 def describe(value: Any) -> Any:
@@ -46,6 +50,8 @@ def describe(value: Any) -> Any:
         return {"map": [[describe(k), describe(v)] for k, v in value.items()]}
     if isinstance(value, type) and value.__name__ in _known():
         value = value()
+    if isinstance(value, Nominal | Ordinal):
+        return {"is": value.identifier, "levels": describe(value.levels)}
     if is_dataclass(value) and type(value).__name__ in _known():
         return {
             "is": type(value).__name__,
@@ -62,7 +68,7 @@ def build(record: Any) -> Any:
         return record
     if "map" in record:
         return {build(k): build(v) for k, v in record["map"]}
-    kind = _known().get(record.get("is", ""))
+    kind = {**_known(), **KINDS}.get(record.get("is", ""))
     if kind is None:
         raise ModelFileError(f"the model file names {record.get('is')!r}, which this version does not know")
     return kind(**{name: build(v) for name, v in record.items() if name != "is"})

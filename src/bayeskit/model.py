@@ -208,14 +208,13 @@ class Model:
 
     def merge(self, other: Model) -> Model:
         """The model of both tables."""
-        return self._with(other, Counted.merge)
+        return self._with(other, Counted.merge, self.schema.unify(other.schema))
 
     def subtract(self, other: Model) -> Model:
-        """The model without the other's rows."""
-        return self._with(other, Counted.subtract)
+        """The model without the other's rows; what these declared does not join."""
+        return self._with(other, Counted.subtract, self.schema.unify(other.schema.undeclared()))
 
-    def _with(self, other: Model, combine: Callable[[Counted, Counted], Counted]) -> Model:
-        schema = self.schema.unify(other.schema)
+    def _with(self, other: Model, combine: Callable[[Counted, Counted], Counted], schema: Schema) -> Model:
         structure = self.structure.union(other.structure, schema)
         empty = self.statistic(structure, schema)
         both = combine(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +39,7 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
     network = fitted.network
     arrays = _arrays(network)
     counted, rows = fitted.counted, fitted.rows
+    told = {} if counted is None else {c.name: c for c in counted.schema.columns}
     if counted is not None:  # the tables follow from the counts
         del arrays["probabilities"]
         number = {node: v for v, node in enumerate(network.nodes)}
@@ -49,7 +50,8 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
     header = {
         "model": KIND,
         "kept": "counts" if counted is not None else "rows" if rows is not None else "tables",
-        "declared": [node in declared for node in network.nodes],
+        "declared": [node in declared or bool(told.get(node) and told[node].order) for node in network.nodes],
+        "known": describe([told[node].levels if node in told else () for node in network.nodes]),
         "recipe": describe(asdict(fitted.recipe)),
         "settings": describe(settings),
         "tally": None if counted is None else asdict(counted.tally),
@@ -151,10 +153,9 @@ def _counted(
     if sorted(order) != list(range(len(nodes))):
         raise ModelFileError("its columns are not its nodes")
     declared = dict(zip(nodes, header["declared"], strict=True))
-    columns = tuple(
-        Column(name, "nominal", "", "a node of the network", tuple(levels[name].values) if declared[name] else None)
-        for name in (nodes[v] for v in order)
-    )
+    known = dict(zip(nodes, build(header["known"]), strict=True))
+    plain = [Column(nodes[v], "nominal", "", "a node of the network", levels=known[nodes[v]]) for v in order]
+    columns = tuple(replace(c, order=tuple(levels[c.name].values)) if declared[c.name] else c for c in plain)
     schema = Schema(columns)
     empty = family_counts(graph, schema.names)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}

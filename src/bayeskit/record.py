@@ -209,10 +209,10 @@ def _column(record: Mapping[str, Any]) -> Column:
     if set(record) != {f.name for f in fields(Column)}:
         raise ModelFileError("a column is described by other fields than this version knows")
     order = None if record["order"] is None else tuple(record["order"])
-    column = Column(**{**record, "order": order})
+    column = Column(**{**record, "order": order, "levels": tuple(record["levels"])})
     texts = (column.name, column.type, column.why, column.family, column.why_family)
     if not all(isinstance(t, str) for t in texts) or column.kind not in (*KINDS, UNDETERMINED):
         raise ModelFileError(f"column {column.name!r} has the unknown kind {column.kind!r}")
-    if column.missing not in MISSING_POLICIES or (order is not None and column.kind not in CODED):
+    if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):
         raise ModelFileError(f"column {column.name!r} is described in a way that cannot be")
     return column

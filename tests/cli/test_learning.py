@@ -156,3 +156,28 @@ def test_words_for_missing(run: Any) -> None:
         bk.load("gaps.bayes").model_.digest
         == bk.NaiveBayes().fit({"v": [1, None, None, 7]}, list("aabb")).model_.digest
     )
+
+
+NUMBERED = "x,y\n1,0\n2,0\n4,1\n5,1\n3,0\n"
+
+
+@pytest.mark.parametrize(
+    "written", [NUMBERED, NUMBERED.replace(",0", ",0.0").replace(",1\n", ",1.0\n")], ids=["0", "0.0"]
+)
+def test_classes_that_are_numbers_stay_what_they_are_and_are_named_as_written(
+    run: Any, here: Path, written: str
+) -> None:
+    (here / "t.csv").write_text(written)
+    (here / "more.csv").write_text(NUMBERED)
+    (here / "costs.csv").write_text("class,0,1\n0,0,1\n1,5,0\n")
+    assert run("fit", "t.csv", "-t", "y", "-o", "t.bayes", "--prior", "0=0.5,1=0.5")[0] == 0
+    before = bk.load("t.bayes")
+    for verb in ("update", "forget"):
+        assert run(verb, "t.bayes", "more.csv")[0] == 0
+        after = bk.load("t.bayes")
+        assert (after.classes_.dtype, after.classes_.tolist()) == (before.classes_.dtype, before.classes_.tolist())
+    words = ("predict", "t.bayes", "more.csv", "--prior", "0=0.25,1=0.75", "--costs", "costs.csv", "-o", "p.csv")
+    code, _, err = run(*words)
+    assert (code, err.count("bayeskit:")) == (0, 0)
+    found = csv.read_csv("p.csv")
+    assert found["action"].to_pylist() == [0, 0, 1, 1, 0]

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bayeskit.engines.delimited import Delimited
+from bayeskit.engines.parquet import parquet_fields
 from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
 from bayeskit.engines.sound import damage_told
 from bayeskit.engines.sql import Table, literal, unlike
@@ -80,7 +81,7 @@ class Files:
         if self.ending in PARQUET:
             unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
             self.check_alike(lambda path: _parquet(path, pq.read_schema).names)
-            return Table(f"read_parquet({self._list}, union_by_name=true)")
+            return Table(f"read_parquet({self._list}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:
             if self.reading.bad_lines != "error":
                 raise InputError(f"{self.reading.place}: bad lines can be left out of CSV files only; mend the file")

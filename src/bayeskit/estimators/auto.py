@@ -34,7 +34,7 @@ from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
+from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import doubts
 from bayeskit.statistics import blas
@@ -169,7 +169,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
         """The candidates to try, and why not the others."""
         found, silent = [], []
-        for candidate in candidates(self.kinds, self.unseen):
+        for candidate in candidates(self.kinds, self.unseen, facts.holed):
             if why := candidate.helps(facts):
                 silent.append(Line.silent(candidate.name, why))
             else:
@@ -218,12 +218,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         if not self.members_:  # the prior of each
             return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
-        scores = [
-            sum(w * self._said(m, some) for m, w in zip(self.members_, self.pool_.weight, strict=True))
-            for some in Shown.of(self.encoder_, X).portions()
-        ]
-        out: Float = log_softmax(np.concatenate(scores) + self._base(prior), axis=1)
+        scores = [self._score(some, prior) for some in Shown.of(self.encoder_, X).portions()]
+        out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
+
+    def _score(self, shown: Shown, prior: Any = None) -> Float:
+        """log P(c) + bias + what all members add: (n, K)."""
+        added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
+        return sum(added, self._base(prior))
 
     def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
@@ -245,25 +247,29 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
-        A member's term counts as much as the member. Members that see a row as a whole (neighbours) have one part of
-        their own; "back-off" is what keeps any member from being certain.
+        A member's term counts as much as the member, and as much as it shows after the member is backed off to the
+        prior (``backed_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
+        2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
+        "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
+        but for what all classes have in common.
         """
         plain = self.encoder_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
         base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
+        rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            said = self._said(member, shown)
-            found = member.classifier.explain(shown.through(member.view))
-            pieces = np.maximum(found.terms, -1e6)
+            table = shown.through(member.view)
+            found, logs = member.classifier.explain(table), member.classifier.predict_log_proba(table)
             owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
+            own = np.zeros_like(terms)
             for j, name in enumerate(owners):
-                terms[:, place[name]] += weight * pieces[:, j]
-            start = np.maximum(found.prior, -1e6) - self._own_prior
-            base += weight * start
-            rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
-            terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
+                own[:, place[name]] += np.clip(found.terms[:, j], -FAR, FAR)
+            first, moved, rest = backed_off_terms(found.prior, own, logs, self._own_prior, self._weights.sum(), rival)
+            base += weight * first
+            terms += weight * moved
+            terms[:, -1] += weight * rest
         kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
         values = tuple((*row, "", "") for row in plain.values)
         unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
@@ -275,6 +281,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
             proba=self.predict_proba(X, prior),
+            density=False,
         )
         return whole if top is None else whole.top(top)
 

@@ -82,9 +82,12 @@ class BayesClassifier(ClassifierMixin, Learner):
         """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
-        """What each column says for each class, in log-likelihoods that add up to the posterior."""
-        return explained(self._inquiry(X), top, prior, kind_of(X))
+    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+        """What each column says for each class, in log-likelihoods that add up to the posterior.
+
+        ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
+        """
+        return explained(self._inquiry(X), top, prior, kind_of(X), names)
 
     def counterfactual(
         self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1

@@ -70,20 +70,33 @@ class Learner(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        model = self._learned(X, y, sample_weight, ())
-        if self._weighs and len(model.classes) > 1:
-            from bayeskit.estimators.unseen import tuned
-
-            model = tuned(self, model, X, y, sample_weight)
-        self._adopt(model)
+        self._adopt(self._weighed(self._learned(X, y, sample_weight, ()), X, y, sample_weight))
         return self
 
+    def _weighed(self, model: Model, X: Any, y: Any, weight: Any) -> Model:
+        """The model of all rows with its weights fitted to them, if it is to have some."""
+        if not self._weighs:
+            return model
+        if np.count_nonzero(model.weights) < 2:
+            warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=3)
+            return model
+        from bayeskit.estimators.unseen import tuned
+
+        return tuned(self, model, X, y, weight)
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
+        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
+
+        Weights are fitted to the first rows, as by ``fit``, and stay.
+        """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        if self._fitted:
+            self.model_.counted.domain.check_classes(fresh.counted.domain)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
             fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
+        else:
+            fresh = self._weighed(fresh, X, y, sample_weight)
         self._adopt(fresh)
         return self
 

@@ -53,19 +53,19 @@ class View:
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, encoder: BayesClassifier, X: Any, scores: bool, levels: bool) -> View:
-        """From the rows of a table, in the codes of a fitted classifier."""
+    def of(cls, encoder: BayesClassifier, X: Any, weight: Float, scores: bool, levels: bool) -> View:
+        """From the rows of a table and their weights, in the codes of a fitted classifier."""
         blocks = list(_blocks(encoder, X))
         schema, known = encoder.model_.schema, encoder.model_.counted.domain.levels
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
-            if (filled := _filled(name, x, scores)) is not None:
+            if (filled := _filled(name, x, weight, scores)) is not None:
                 scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
             codes = np.concatenate([b.codes[j] for b in blocks])
-            count = np.bincount(codes[codes >= 0], minlength=1)
+            count = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=1)
             some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
             some = some[count[some] > 0]
             if len(some) > 1:
@@ -170,17 +170,20 @@ def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
     return encoder._inquiry(X).blocks()
 
 
-def _filled(name: str, x: Float, scores: bool) -> Filled | None:
-    known = x[~np.isnan(x)]
-    value, count = np.unique(known, return_counts=True)
+def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
+    there = ~np.isnan(x)
+    known, mass = x[there], weight[there]
+    value, place = np.unique(known, return_inverse=True)
     if len(value) < 2:
         return None
-    flagged = bool(len(known) < 0.99 * len(x))
+    flagged = bool(mass.sum() < 0.99 * weight.sum())
     if not scores:
-        middle, spread = float(known.mean()), max(float(known.std()), 1e-300)
+        middle = float(np.average(known, weights=mass))
+        spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
         return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
-    whole = Scale.normal(value, count.astype(np.float64))
-    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
+    count = np.bincount(place, mass).astype(np.float64, copy=False)
+    whole = Scale.normal(value, count)
+    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
     thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
     return Filled(name, thinned, 0.0, flagged)

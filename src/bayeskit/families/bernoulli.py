@@ -68,6 +68,10 @@ class BernoulliDensity(Counts):
 
     normalised: ClassVar[bool] = True
 
+    def probabilities(self) -> Float:
+        present: Float = np.exp(self.table + self.absent)
+        return present
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         cells = block.sparse(self.parts)
         shown = np.arange(len(self.parts)) if cells.hidden is None else np.flatnonzero(~cells.hidden)

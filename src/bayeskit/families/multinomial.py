@@ -60,6 +60,10 @@ class Multinomial:
 class MultinomialDensity(Counts):
     """Logarithms of the share of each column in the counts of a class."""
 
+    def probabilities(self) -> Float:
+        shares: Float = np.exp(self.table)
+        return shares
+
     def _own(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.parts), self.smoothing
         group = left.group[left.row]
