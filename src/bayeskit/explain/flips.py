@@ -197,11 +197,11 @@ class Row:
                 changes.append(Change(one, [a for a, _ in both], (other, [b for _, b in both])))
         for change, (after, chance) in zip(changes, self._asked(changes) if changes else [], strict=True):
             (one, mine), (other, theirs) = change.each
-            away = [
+            sums = [
                 columns[one].away(held[one], a) + columns[other].away(held[other], b)
                 for a, b in zip(mine, theirs, strict=True)
             ]
-            away = np.where(after != decision, away, np.inf)
+            away = np.where(after != decision, sums, np.inf)
             best = int(np.argmin(away))
             if away[best] < min(alone.get(one, np.inf), alone.get(other, np.inf)):
                 pair = (one, other), (held[one], held[other]), (mine[best], theirs[best])
