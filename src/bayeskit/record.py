@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -140,18 +140,19 @@ def _model(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Model:
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
     _agree(counted)
-    tuning = _tuning(arrays, structure, domain) if header["tuned"] else None
-    journal = entries(header["journal"])
-    model = Model(counted, structure, build(header["prior"]), header["unseen"], tuning, journal)
+    model = Model(counted, structure, build(header["prior"]), header["unseen"], journal=entries(header["journal"]))
+    if header["tuned"]:
+        pieces = model.density.pieces if structure.kept else structure.pieces
+        model = replace(model, tuning=_tuning(arrays, len(pieces), domain))
     if model.digest != header["digest"]:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior()
     return model
 
 
-def _tuning(arrays: Mapping[str, Array], structure: Naive, domain: Domain) -> Tuning:
+def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> Tuning:
     weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
-    fits = weight.shape == (len(structure.pieces),) and bias.shape == (len(domain.classes),)
+    fits = weight.shape == (pieces,) and bias.shape == (len(domain.classes),)
     if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
         raise ModelFileError("its weights do not fit its pieces and classes")
     return Tuning(weight, bias, domain.classes)

@@ -1,13 +1,19 @@
 """Any row order, any split, any names of classes: the same model, also where weights are fitted to folds."""
 
+import math
+
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import bayeskit as bk
+from bayeskit.estimators.distinct import Distinct
+from bayeskit.evaluation.methods import Rows
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(weights="fitted"),
@@ -151,3 +157,38 @@ def test_any_frame_and_engine_gives_the_same_model(name, tmp_path):
     sources = [pl.DataFrame(whole), pa.table(whole), duckdb.sql("select * from whole"), str(tmp_path / "t.csv")]
     wanted = digests(MODELS[name]().fit(X, y))
     assert [digests(MODELS[name]().fit(source, "label")) == wanted for source in sources] == [True] * 4
+
+
+@pytest.mark.parametrize("name", ["naive", "AJE"])
+def test_of_very_many_rows_the_same_are_drawn_from_files_and_from_memory(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("bayeskit.estimators.unseen.DRAWN", 25)
+    X, y = table()
+    source, label, _ = four_files(X, y, np.random.default_rng(5), tmp_path)
+    assert digests(MODELS[name]().fit(source, label)) == digests(MODELS[name]().fit(X, y))
+    assert digests(MODELS[name]().fit(X, y)) != digests(MODELS[name]().fit(X.iloc[:150], y[:150]))
+
+
+WEIGHTS = st.one_of(st.integers(1, 12).map(float), st.floats(0.01, 9.0), st.floats(2.0**20, 1e15))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(WEIGHTS, st.integers(0, 2)), min_size=1, max_size=8), st.integers(2, 6), st.integers(0, 99))
+def test_units_are_dealt_round_robin_within_their_class(rows, folds, seed):
+    weight, code = (np.array(column) for column in zip(*rows, strict=True))
+    words = np.random.default_rng(seed).integers(0, 2**63, (2, len(code))).astype(np.uint64)
+    words = words[:, np.lexsort((words[1], words[0]))]
+    rows = Rows(code.astype(np.int64), weight, np.arange(3))
+    distinct = Distinct(None, np.arange(len(code)), rows, words, frozenset())
+    place = distinct.places(folds)
+    shares = np.stack([distinct.dealt(place, folds, f) for f in range(folds)])
+    np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-12)
+    if weight.max() > 100:
+        return
+    wanted, at = np.zeros_like(shares), {}
+    for i in range(len(code)):
+        high, low = (int(w) for w in words[:, i])
+        start = at.setdefault(code[i], ((high << 64) + low) % folds)
+        for unit in range(math.ceil(weight[i])):
+            wanted[(start + unit) % folds, i] += min(1.0, weight[i] - unit)
+        at[code[i]] = start + math.ceil(weight[i])
+    np.testing.assert_allclose(shares, wanted, atol=1e-12)

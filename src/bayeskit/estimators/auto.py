@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, MergeError
+from bayeskit.errors import HeldWarning, InputError, MergeError
 from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
@@ -26,6 +27,7 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.gathering import gathered, portions
 from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
+from bayeskit.estimators.learner import warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
@@ -38,6 +40,7 @@ from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothe
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import doubts
 from bayeskit.statistics import blas
+from bayeskit.structures.exactness import Exactness
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
@@ -119,8 +122,20 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows in every member; the weights of the members stay as they are."""
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
         check_is_fitted(self, "encoder_")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeldWarning)  # of each member
+            self._forget(X, y, sample_weight)
+        warn_of_held(self.exact_, False)
+        return self
+
+    @property
+    def exact_(self) -> Exactness:
+        """What learning, forgetting and merging give bit for bit, and what is held as the fit chose it."""
+        return Exactness(("the members and what each of them chose", "the weights of the members"))
+
+    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -173,6 +174,8 @@ def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any
     """
     plan = Plan.of(Distinct.read(X, y, weight, model, DRAWN))
     held = model.structure if classifier._holds else None
-    seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
+    with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
+        warnings.simplefilter("ignore")
+        seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, tuning=Tuning(w, bias, Levels.of(plan.known.classes.tolist())))

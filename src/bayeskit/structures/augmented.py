@@ -57,6 +57,10 @@ class Augmented(Smoothed):
     def first(self) -> Self:
         return replace(super().first(), parents=None)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.parents is None else (*super().choices, "the arcs")
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         levels = [(name,) for name in columns]
         if self.parents is None:

@@ -41,6 +41,12 @@ class Discrete:
         """The same before any row was read."""
         return replace(self, grid=None)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What was chosen by rows and is no longer changed by others."""
+        many = len(self.grid or ())
+        return (f"the cuts of {many} column{'s' * (many > 1)} of numbers",) if many else ()
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         """Which tables to count over the columns, by name."""
         raise NotImplementedError

@@ -62,6 +62,10 @@ class Joined(Discrete):
     def first(self) -> Self:
         return replace(super().first(), tried=None, sets=None)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.sets is None else (*super().choices, "the sets of columns")
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
         return {"levels": [(name,) for name in columns], "sets": joined}

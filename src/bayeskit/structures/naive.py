@@ -17,6 +17,7 @@ from bayeskit.errors import MergeError
 from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
+from bayeskit.structures.kept import Kept
 from bayeskit.structures.trial import Chosen
 from bayeskit.structures.weighted import weighted
 
@@ -55,6 +56,11 @@ class Naive:
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
         return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the rows are kept, and all that fitting chooses is found in them anew."""
+        return any(isinstance(family, Kept) for family, _ in self.parts)
 
     @property
     def pieces(self) -> Sequence[Any]:

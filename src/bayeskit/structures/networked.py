@@ -74,6 +74,11 @@ class Networked(Smoothed):
     def first(self) -> Self:
         return replace(super().first(), found=None)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        searched = self.given is None and self.found is not None
+        return (*super().choices, "the arcs") if searched else super().choices
+
     @cached_property
     def _parents(self) -> dict[Node, tuple[Node, ...]]:
         return dict(self.found or ())

@@ -47,6 +47,11 @@ class Paired(Averaged):
     def first(self) -> Self:
         return replace(super().first(), chosen=None)
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        all_of_them = self.parents is None or self.chosen is None
+        return super().choices if all_of_them else (*super().choices, "the columns that make pairs")
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         if self.chosen is None:
             return {"levels": [(name,) for name in columns]}
