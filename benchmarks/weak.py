@@ -1,4 +1,4 @@
-"""families="auto" where columns are weak, useless or counts: accuracy and log-loss beside plain columns, families chosen.
+"""families="auto" where columns are weak, useless or counts: accuracy and log-loss, and families chosen.
 
 python benchmarks/weak.py [draws]
 """
@@ -23,10 +23,9 @@ DESIGNS = {  # columns, of which so many tell, effect in deviations, rows
 }
 
 
-def judged(
-    families: str | None, columns: int, telling: int, effect: float, rows: int, seed: int
-) -> tuple[float, float]:
+def judged(families: str | None, design: tuple[int, int, float, int], seed: int) -> tuple[float, float]:
     """Accuracy and log-loss on fresh rows of two normal classes."""
+    columns, telling, effect, rows = design
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, rows + FRESH)
     apart = np.where(np.arange(columns) < telling, effect, 0.0)
@@ -48,7 +47,7 @@ def chosen(draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], r
 def main(draws: int) -> None:
     warnings.simplefilter("ignore")
     for name, design in DESIGNS.items():
-        auto, plain = (np.mean([judged(f, *design, s) for s in range(draws)], axis=0) for f in ("auto", None))
+        auto, plain = (np.mean([judged(f, design, s) for s in range(draws)], axis=0) for f in ("auto", None))
         print(f"{name:<42} auto {auto[0]:.3f} / {auto[1]:.3f}, plain {plain[0]:.3f} / {plain[1]:.3f}", flush=True)
     for mean in (0.5, 1, 2, 4, 8, 15, 40):
         for rows in (50, 200, 1000):
