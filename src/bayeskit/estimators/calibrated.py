@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Bool, Float
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
@@ -68,6 +69,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
         self._check_settings()
         check_is_fitted(fitted)
+        if is_outside(X):
+            raise InputError(
+                "the map is fitted to rows in memory; read some thousand rows of the file or relation first"
+            )
         sample = Sample.of(X, y, sample_weight)
         known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
         if known != theirs:
