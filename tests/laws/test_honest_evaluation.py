@@ -229,6 +229,32 @@ def test_a_level_that_was_not_drawn_is_unseen() -> None:
     assert found.proba[3, 0] == pytest.approx(np.mean(share), abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "model",
+    [
+        bk.NaiveBayes(families="auto"),
+        bk.NaiveBayes(families={"x": Kernel()}, unseen="smooth", prior="uniform"),
+        bk.FullBayes(shrinkage="pooled"),
+        bk.KNNBayes(metric="gower"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_bootstrap_is_of_refits_to_the_rows_drawn(model: Any) -> None:
+    table, y, _ = table_of()
+    found = bk.evaluate(model, table, y, bk.Bootstrap632(repeats=6))
+    seed = int(np.random.default_rng(0).integers(1 << 62))
+    summed, times = np.zeros((N, len(CLASSES))), np.zeros(N)
+    for drawn in bk.Bootstrap632(repeats=6).draws(found.measures.out.kept.rows, np.random.default_rng(seed)):
+        rows, out = np.repeat(np.arange(N), drawn.astype(int)), drawn == 0
+        proba = clone(model).fit(table.take(pa.array(rows)), y[rows]).predict_proba(table)
+        summed[out] += proba[out]
+        times += out
+    known = times > 0
+    assert found.computed == "algebra"
+    assert np.abs(found.proba[known] - summed[known] / times[known, None]).max() <= 1e-10
+
+
 def test_a_level_of_one_fold_of_a_stream_is_unseen(tmp_path: Any) -> None:
     table, y, _ = table_of(["town", "x"])
     path = tmp_path / "rows.parquet"
