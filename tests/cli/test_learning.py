@@ -97,6 +97,25 @@ def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monke
     assert (run("forget", pool, "never.csv")[0], Path(pool).read_bytes()) == (3, held)
 
 
+def test_forgetting_says_what_remains_and_a_file_that_it_holds_rows(run: Any) -> None:
+    learned = ["fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "tan", "-q"]
+    assert run(*learned) == (0, "", "")
+    kept = Path("first.bayes").read_bytes()
+    run("update", "first.bayes", "second.csv", "--ignore", "id", "-q")
+    code, out, err = run("forget", "first.bayes", "second.csv", "--ignore", "id")
+    assert (code, "what was chosen with them remains: the cuts of 3 columns of numbers" in out + err) == (0, True)
+    assert "held as an earlier fit chose them: the cuts of 3 columns" in run("inspect", "first.bayes")[1]
+    assert json.loads(run("inspect", "first.bayes", "--json")[1])["exact"]["rows_kept"] is False
+    assert run(*learned, "--set", "exact=True", "-o", "kept.bayes") == (0, "", "")
+    before = bk.load("kept.bayes").model_.digest
+    run("update", "kept.bayes", "second.csv", "--ignore", "id", "-q")
+    code, out, err = run("forget", "kept.bayes", "second.csv", "--ignore", "id")
+    assert (code, "remains" in out + err) == (0, False)
+    assert bk.load("kept.bayes").model_.digest == before
+    assert "the file holds the rows learned" in run("inspect", "kept.bayes")[1]
+    assert kept != Path("kept.bayes").read_bytes()
+
+
 def test_pooled_models_learn_from_files(pool: str) -> None:
     alone = bk.AutoBayes(max_candidates=4).fit("few.csv", "diagnosis")
     assert [m.classifier.model_.digest for m in alone.members_] == [

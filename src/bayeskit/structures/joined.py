@@ -50,6 +50,7 @@ class Joined(Discrete):
     tried: tuple[Set, ...] | None = field(default=None, repr=False)  # those to choose from, once known
     sets: tuple[Set, ...] | None = field(default=None, repr=False)  # those kept, single columns first, once known
 
+    identifier: ClassVar[str] = "structure/aje"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels chose the sets
 
@@ -61,6 +62,10 @@ class Joined(Discrete):
 
     def first(self) -> Self:
         return replace(super().first(), tried=None, sets=None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.sets is None else (*super().choices, "the sets of columns")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
