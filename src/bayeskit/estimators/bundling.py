@@ -85,11 +85,8 @@ def _agrees(member: Member, encoder: BayesClassifier) -> None:
     mine, whole = member.classifier.model_, encoder.model_
     columns = mine.schema.names == whole.schema.names and mine.schema.named == whole.schema.named
     seen = columns if member.view is None else not mine.schema.named and len(mine.schema.names) == len(member.view)
-    if (
-        not seen
-        or mine.counted.domain.classes != whole.counted.domain.classes
-        or mine.schema.label != whole.schema.label
-    ):
+    # labels may be of another type, texts as objects for instance: answers have that of the encoder
+    if not seen or mine.counted.domain.classes != whole.counted.domain.classes:
         raise ModelFileError(f"its member {member.name!r} does not fit the others")
 
 
