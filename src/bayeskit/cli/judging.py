@@ -220,9 +220,11 @@ def _ready(
     rows: Rows, say: Saying, judging: Judging, models: Iterable[Any], pooled: bool, baselines: bool = False
 ) -> Iterator[Any]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
+    from bayeskit.estimators.algebra import by_algebra
+
     with ExitStack() as reading:
         source = reading.enter_context(opened(rows, say, "reading"))
-        refitted = baselines or not all(getattr(model, "_algebra", False) for model in models)
+        refitted = baselines or not all(by_algebra(model) for model in models)
         table = brought(source, judging.most(pooled), judging.seed) if refitted else at_hand(source)
         if table is not source:
             reading.close()
@@ -246,8 +248,8 @@ def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> 
 
 def _measures(found: Any) -> dict[str, Any]:
     """An evaluation for machines."""
-    labels = found.classes.tolist()
-    confusion = {t: dict(zip(labels, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}
+    labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
+    confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}
     return {
         "model": found.name,
         "computed": found.computed,

@@ -207,6 +207,18 @@ class Block:
             codes=np.where(coded[:, None], self.codes, np.int32(-1)),
         )
 
+    def recoded(self, levels: Mapping[str, Levels]) -> Block:
+        """The same rows in the codes of other levels; one that is not among them was never seen."""
+        codes = None
+        for j, name in enumerate(self.schema.coded):
+            old, new = self.levels[name], levels[name]
+            if new != old:
+                there = old.codes_in(new)
+                lookup = np.concatenate([np.where(there < 0, -2, there), [-2, -1]]).astype(np.int32)
+                codes = self.codes.copy() if codes is None else codes
+                codes[j] = lookup[self.codes[j]]
+        return self if codes is None else replace(self, codes=codes, levels=levels)
+
     def at(self, rows: Int) -> Block:
         """Some of the rows (a copy)."""
         return replace(

@@ -12,18 +12,31 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
 
+OWN = ("fit", "predict", "predict_proba")
+
+
+def by_algebra(model: Any) -> bool:
+    """Whether the models of folds come from one pass: fitting only counts, and nothing is fitted to labels afterwards.
+
+    A class that learns or answers in its own way is taken at its word, and refitted.
+    """
+    if not isinstance(model, BayesClassifier) or not model._algebra or model._weighs:
+        return False
+    return all(getattr(type(model), name) is getattr(BayesClassifier, name) for name in OWN)
+
 
 @dataclass(frozen=True)
 class Algebra:
     """A classifier on statistics: what it learned from a fold can be taken out again.
 
-    Levels, classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
+    Classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
     """
 
     classifier: BayesClassifier
@@ -38,11 +51,12 @@ class Algebra:
         schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
         return self.classifier._structure(schema)[0].chooses
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> tuple[Float, None]:
+        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
-        models = {f: replace(whole, counted=whole.counted.pooled(split.kept(f))) for f in split.tested}
+        models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
         out = np.full((len(fold), len(self.sample.rows.classes)), np.nan)
@@ -52,9 +66,9 @@ class Algebra:
             foretell(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
-        return out
+        return out, None
 
-    def left_out(self) -> Float:
+    def left_out(self) -> tuple[Float, None]:
         """Posteriors of every row by the model without it: (n, K)."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
@@ -64,9 +78,9 @@ class Algebra:
             model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
 
         _each_block(table, model, step)
-        return out
+        return out, None
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
@@ -76,8 +90,8 @@ class Algebra:
             statistic = whole.counted.emptied().statistic
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
-            model = replace(whole, counted=replace(whole.counted, statistic=statistic))
-            yield drawn, np.concatenate([model.posterior(block) for block, _ in blocks])
+            model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
+            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -92,7 +106,21 @@ def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float)
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(block.at(some))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+
+
+def asked_of(model: Model, block: Block) -> Block:
+    """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
+    asked = block.recoded(model.counted.domain.levels)
+    if model.unseen == "error" and (asked.codes == -2).any():
+        j, i = np.argwhere(asked.codes == -2)[0]
+        name, code = asked.schema.coded[j], int(block.codes[j, i])
+        level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
+        raise InputError(
+            f"column {name!r} has {level}, which no row that a fold's model learned has; "
+            f'evaluate with unseen="missing" or "smooth", or declare the levels'
+        )
+    return asked
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
@@ -22,7 +22,9 @@ class Dependent(BayesClassifier):
 
     weights: str | None = None
 
-    _algebra: ClassVar[bool] = False  # cuts and arcs are chosen in passes of their own
+    @property
+    def _algebra(self) -> bool:
+        return False  # cuts and arcs are chosen in passes of their own
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float
-from bayeskit.decision.costs import Costs
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
-from bayeskit.estimators.algebra import Algebra
+from bayeskit.estimators.algebra import Algebra, by_algebra
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.deciding import actions_of, own_stakes, stakes
 from bayeskit.estimators.examination import Examination
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import Stream
+from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Bootstrapped, Measures
@@ -46,9 +47,13 @@ def evaluate(
 
     ``model`` is any classifier with probabilities; it is left as it is. ``method`` is CrossValidation() unless given;
     Holdout, LeaveOneOut and Bootstrap632 are the others, and AsFitted judges a fitted model by rows that are new to
-    it. ``groups`` (an array, or a column that then is no feature) keeps rows together. With ``costs`` the least costly
-    action is judged too, with ``reject`` a row whose best action is expected to cost more is left undecided. ``n_jobs``
-    is for processes where models are refitted.
+    it. ``groups`` (an array, or a column that then is no feature) keeps rows together. ``n_jobs`` is for processes
+    where models are refitted.
+
+    Confusion, accuracy and what follows from them are of what the model does (``predict``), log-loss, Brier score,
+    calibration and areas of its probabilities. With ``costs`` the action of least expected cost is judged too, with
+    ``reject`` a row whose best action is expected to cost more is left undecided; of a RiskClassifier, or of
+    scikit-learn's classifiers with a threshold, the decisions it takes itself.
 
     A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
     named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
@@ -132,14 +137,18 @@ class Plan:
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        at_stake = own_stakes(model, self.at_stake, rows.classes)
+        actions = actions_of(model, rows.classes)
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
-            measures = Measures.of(rows, way.left_out(), 1 / max(len(rows) - 1, 1), self.at_stake)
+            proba, done = way.left_out()
+            action, actions = _coded(actions, proba, done)
+            measures = Measures.of(rows, proba, 1 / max(len(rows) - 1, 1), at_stake, action)
         elif isinstance(self.method, Bootstrap632):
             draws = self.method.draws(rows, np.random.default_rng(self.seed))
-            measures = _resampled(way, rows, self.at_stake, draws, self.method)
+            measures, actions = _resampled(way, rows, at_stake, draws, self.method, actions)
         else:
-            measures = _divided(way, rows, self.at_stake, self.splits)
+            measures, actions = _divided(way, rows, at_stake, self.splits, actions)
         return Evaluation(
             rows.classes,
             measures,
@@ -150,56 +159,80 @@ class Plan:
             lambda: fitted(model, self.sample),
             self.sample.X,
             self.sample.y,
+            others=actions.others,
         )
 
 
 def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
-    if isinstance(model, BayesClassifier) and model._algebra:
+    if by_algebra(model):
         algebra = Algebra(model, sample)
         if not (isinstance(method, LeaveOneOut) and algebra.chooses):
             return algebra
     return Refit(model, sample, n_jobs)
 
 
-def _divided(way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: Iterable[Split]) -> Measures:
+def _coded(actions: Actions, proba: Float, done: Array | None) -> tuple[Int | None, Actions]:
+    """What was done with each row by code, and the actions with those that came up; None is the most probable class."""
+    if done is None:
+        return None, actions
+    tested = ~np.isnan(proba[:, 0])
+    codes = np.full(len(proba), -1, dtype=np.int64)
+    codes[tested], actions = actions.coded(done[tested])
+    return codes, actions
+
+
+def _divided(
+    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: Iterable[Split], actions: Actions
+) -> tuple[Measures, Actions]:
     trials, parts, ratios = [], [], []
     for split in splits:
-        proba = way.foretold(split)
+        proba, done = way.foretold(split)
+        action, actions = _coded(actions, proba, done)
         tested = np.isin(np.arange(split.folds), split.tested)
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
-        trials.append(Trial(proba, fold))
-        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), at_stake))
+        trials.append(Trial(proba, fold, action))
+        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), at_stake, action))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
     kept = Kept(rows, tuple(trials))
-    return Measures(reduce(Scores.beside, parts), len(trials), float(np.mean(ratios)), kept, stakes=at_stake)
+    ratio = float(np.mean(ratios))
+    return Measures(reduce(Scores.beside, parts), len(trials), ratio, kept, stakes=at_stake), actions
 
 
 def _resampled(
-    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, draws: Iterable[Float], method: Bootstrap632
-) -> Bootstrapped:
+    way: Algebra | Refit,
+    rows: Rows,
+    at_stake: Stakes | None,
+    draws: Iterable[Float],
+    method: Bootstrap632,
+    actions: Actions,
+) -> tuple[Bootstrapped, Actions]:
     outs, drawns, chances = [], [], []
     summed, times = np.zeros((len(rows), len(rows.classes))), np.zeros(len(rows))
+    votes = np.zeros((len(rows), len(actions.names)))
     share = np.bincount(rows.codes[rows.counted], rows.weights[rows.counted], minlength=len(rows.classes))
-    for drawn, proba in way.resampled(draws):
-        out = drawn == 0
+    for drawn, (proba, done) in way.resampled(draws):
+        action, actions = _coded(actions, proba, done)
+        votes = np.pad(votes, ((0, 0), (0, len(actions.names) - votes.shape[1])))
+        out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
-        times += out
-        group = np.where(out, 0, -1)
-        outs.append(Scores.of(rows.codes, proba, rows.weights, group, stakes=at_stake))
-        drawns.append(Scores.of(rows.codes, proba, rows.weights * drawn, stakes=at_stake))
-        chances.append(_by_chance(proba, rows, share / share.sum(), at_stake))
+        times[out] += 1
+        votes[out, (np.argmax(proba, axis=1) if action is None else action)[out]] += 1
+        group = np.where(drawn == 0, 0, -1)
+        outs.append(Scores.of(rows.codes, proba, rows.weights, group, stakes=at_stake, action=action))
+        drawns.append(Scores.of(rows.codes, proba, rows.weights * drawn, stakes=at_stake, action=action))
+        chances.append(_by_chance(proba, action, rows, share / share.sum(), at_stake))
     mean = np.divide(summed, times[:, None], out=np.full(summed.shape, np.nan), where=times[:, None] > 0)
-    kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1)),))
+    kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
     test = Measures(reduce(Scores.beside, outs), method.repeats, 0.368 / 0.632, kept, stakes=at_stake)
-    return Bootstrapped(test, reduce(Scores.beside, drawns), reduce(Scores.merge, chances), method.plus)
+    return Bootstrapped(test, reduce(Scores.beside, drawns), reduce(Scores.merge, chances), method.plus), actions
 
 
-def _by_chance(proba: Float, rows: Rows, share: Float, at_stake: Stakes | None) -> Scores:
+def _by_chance(proba: Float, action: Int | None, rows: Rows, share: Float, at_stake: Stakes | None) -> Scores:
     """Scores if the classes had nothing to do with the rows: every row counts in every class, by its share."""
     each = (
-        Scores.of(np.full(len(proba), k), proba, rows.weights * rows.counted * p, stakes=at_stake)
+        Scores.of(np.full(len(proba), k), proba, rows.weights * rows.counted * p, stakes=at_stake, action=action)
         for k, p in enumerate(share.tolist())
     )
     return reduce(Scores.merge, each)
@@ -211,16 +244,6 @@ def fitted(model: Any, sample: Sample) -> Any:
         return clone(model).fit(sample.X, sample.y, sample.weight)
     X, y, weight = sample.take(np.flatnonzero(sample.rows.counted))
     return clone(model).fit(X, y, **weighted(model, weight))
-
-
-def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
-    """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
-    if costs is None and reject is None:
-        return None
-    if reject is not None and not np.isfinite(reject):
-        raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
-    table = Costs.of(costs, classes.tolist())
-    return Stakes(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
 
 
 def _generator(random_state: Any) -> np.random.Generator:

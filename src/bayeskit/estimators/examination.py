@@ -18,14 +18,18 @@ from bayeskit.data.schema import Column
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.deciding import actions_of, own_stakes
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.refit import checked
+from bayeskit.estimators.refit import checked, done_by
+from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import PARTS, Judged, measured
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.evaluation.scores import Stakes
+from bayeskit.model import Model
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Examination:
         check_is_fitted(model)
         if not is_outside(self.X):
             return examined(model, Sample.of(self.X, self.y, self.weight, least=1), AsFitted(), self.at_stake)
-        known = getattr(getattr(model, "encoder_", model), "model_", None)
+        known = reader(model)
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
         table = Intake.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
@@ -62,7 +66,7 @@ class Examination:
             levels = codes_of(values, levels, True, column)[1]
         classes = _sorted(levels, model.classes_)
         known = Levels.of(classes.tolist())
-        stakes = self.at_stake(classes)
+        stakes, actions = own_stakes(model, self.at_stake(classes), classes), actions_of(model, classes)
 
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
@@ -70,12 +74,21 @@ class Examination:
             weights = np.ones(len(codes)) if given is None else given
             asked = pa.Table.from_batches([batch]).select(list(names))
             proba = checked(model.predict_proba(asked), model.classes_, classes)
+            done = actions.coded(done_by(model, asked))[0]
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
-            return codes[used], proba[used], weights[used], part[used]
+            return codes[used], proba[used], weights[used], part[used], done[used]
 
         found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, stakes)
         return Evaluation(
-            classes, found, AsFitted(), "fit", type(model).__name__, fit=lambda: model, X=self.X, y=self.y
+            classes,
+            found,
+            AsFitted(),
+            "fit",
+            type(model).__name__,
+            fit=lambda: model,
+            X=self.X,
+            y=self.y,
+            others=actions.others,
         )
 
 
@@ -88,9 +101,10 @@ def examined(
     place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
     rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
     proba = checked(model.predict_proba(sample.features), model.classes_, classes)
+    action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
     return Evaluation(
         classes,
-        Measures.of(rows, proba, 0.0, at_stake(classes)),
+        Measures.of(rows, proba, 0.0, own_stakes(model, at_stake(classes), classes), action),
         method,
         "fit",
         type(model).__name__,
@@ -98,7 +112,19 @@ def examined(
         lambda: model,
         sample.X,
         sample.y,
+        others=actions.others,
     )
+
+
+def reader(model: Any) -> Model | None:
+    """What knows the columns of a bayeskit classifier, whatever is around it; None for any other."""
+    from bayeskit.estimators.auto import AutoBayes
+    from bayeskit.estimators.calibrated import Calibrated
+
+    while isinstance(model, RiskClassifier | Calibrated):
+        model = model.estimator_
+    inner = model.encoder_ if isinstance(model, AutoBayes) else model
+    return inner.model_ if isinstance(inner, BayesClassifier) else None
 
 
 def _sorted(levels: Levels, *given: Array) -> Array:

@@ -74,6 +74,10 @@ class KNNBayes(BayesClassifier):
         self.missing = missing
         self.n_jobs = n_jobs
 
+    @property
+    def _algebra(self) -> bool:
+        return self.max_rows is None  # a sample of all rows is no sample of those of a fold
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         seed = self.random_state
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**63:

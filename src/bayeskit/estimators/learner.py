@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -36,7 +36,10 @@ class Learner(BaseEstimator):
     missing: Any
     n_jobs: int | None
 
-    _algebra: ClassVar[bool] = True  # whether fit is one pass of counting, so that folds are algebra on the counts
+    @property
+    def _algebra(self) -> bool:
+        """Whether the counts of some folds are what a fit to them would count, so that folds are algebra."""
+        return True
 
     @property
     def _weighs(self) -> bool:

@@ -19,6 +19,7 @@ from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Split
 
 TOLERANCE = 1e-6
+Foretold = tuple[Float, Array]  # posteriors (n, K), and what the model does with each row, as predict says it (n,)
 
 
 @dataclass(frozen=True)
@@ -42,29 +43,30 @@ class Refit:
             rows = len(self.sample.rows)
             warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
 
-    def foretold(self, split: Split) -> Float:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K)."""
+    def foretold(self, split: Split) -> Foretold:
+        """Every tested row by the model of its fold; the others are NaN and None."""
         counted = self.sample.rows.counted
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
-        out = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
-        for (_, test), proba in zip(jobs, self._asked(jobs), strict=True):
-            out[test] = proba
-        return out
+        proba = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
+        label = np.full(len(counted), None, dtype=object)
+        for (_, test), (p, done) in zip(jobs, self._asked(jobs), strict=True):
+            proba[test], label[test] = p, done
+        return proba, label
 
-    def left_out(self) -> Float:
-        """Posteriors of every row by the model without it: (n, K)."""
+    def left_out(self) -> Foretold:
+        """Every row by the model without it."""
         n = len(self.sample.rows)
         return self.foretold(Split(np.arange(n), n, tuple(range(n))))
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Float]]:
-        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Foretold]]:
+        """How often each row was drawn, (n,), and all rows by the model of those drawn."""
         every = np.arange(len(self.sample.rows))
         times = list(draws)
         jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
         return zip(times, self._asked(jobs), strict=True)
 
-    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Float]:
-        """Posteriors of the test rows of each job by a model of its training rows."""
+    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Foretold]:
+        """The test rows of each job by a model of its training rows."""
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
         work = (
@@ -73,13 +75,21 @@ class Refit:
             )
             for train, test in jobs
         )
-        answers: Iterator[Float] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        answers: Iterator[Foretold] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         return answers
 
 
-def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Float:
+def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Foretold:
     estimator.fit(X, y, **weighted(estimator, weight))
-    return checked(estimator.predict_proba(asked), estimator.classes_, classes)
+    return checked(estimator.predict_proba(asked), estimator.classes_, classes), done_by(estimator, asked)
+
+
+def done_by(estimator: Any, X: Any) -> Array:
+    """What a fitted classifier does with each row, as it says it: (n,)."""
+    done = np.asarray(estimator.predict(X))
+    if done.ndim != 1:
+        raise InputError(f"predict gave shape {done.shape}; one answer for each row is wanted")
+    return done
 
 
 def weighted(estimator: Any, weight: Float | None) -> dict[str, Float]:

@@ -87,6 +87,11 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return decision.action.astype(self.classes_.dtype)
         return np.where(refused, np.array([self.abstain], dtype=object), decision.action)
 
+    @property
+    def may_abstain(self) -> bool:
+        """Whether there is a reason to abstain."""
+        return any(reason is not None for reason in (self.reject, self.threshold, self.outlier))
+
     def abstained(self, X: Any) -> Bool:
         """Whether no action is taken: (n,)."""
         return self._decided(X)[1]

@@ -106,6 +106,8 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
 
     def _walked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
+        if model._weighs:
+            raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
         model.fit(X, y, sample_weight=weight)
         if len(model.classes_) < 2:
             raise InputError("one class only: no column can tell it from another; give rows of two classes or more")

@@ -17,7 +17,7 @@ from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.evaluation.division import Division
@@ -30,7 +30,8 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
-Judged = tuple[Int, Float, Float, Int]  # class, probabilities, weight and fold of the rows that count
+# class, probabilities, weight, fold and action (None: the most probable class) of the rows that count
+Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class Stream:
         cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
-        if not (isinstance(model, BayesClassifier) and model._algebra):
+        if not by_algebra(model):
             raise InputError(
-                f"{type(model).__name__} must be refitted for every fold, which a stream does not allow; read the rows "
+                f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
         table = Intake.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
@@ -146,7 +147,7 @@ class Stream:
                 fold = batch.column(FOLD).to_numpy()
                 foretell(block, fold, models, proba)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
-            return codes[used], proba[used], weights[used], part[used]
+            return codes[used], proba[used], weights[used], part[used], None
 
         return step
 
@@ -161,8 +162,8 @@ def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, s
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = Ranks.empty(folds if apart else 1, classes)
-    for codes, proba, weights, fold in judged:
-        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes))
+    for codes, proba, weights, fold, action in judged:
+        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes, action))
         ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
     return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
 

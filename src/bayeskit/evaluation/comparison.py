@@ -200,8 +200,7 @@ def _brier(kept: Kept) -> Float:
 
 
 def _accuracy(kept: Kept) -> Float:
-    right = np.argmax(kept.proba, axis=1) == kept.rows.codes
-    return np.where(np.isnan(kept.proba).any(axis=1), np.nan, right)
+    return np.where(kept.action < 0, np.nan, kept.action == kept.rows.codes)
 
 
 _LOSSES = {"log_loss": _log_loss, "brier": _brier, "accuracy": _accuracy}

@@ -20,25 +20,31 @@ RATES = ("sensitivity", "specificity", "precision", "f1")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusion(Shown):
-    """Weights of rows by true class (rows) and predicted class (columns).
+    """Weights of rows by true class (rows) and predicted class (columns); ``others`` are actions that are no class.
 
-    A rate without any row to judge it by (the precision of a class never predicted) is NaN.
+    A row that is given no class is not predicted rightly. A rate without any row to judge it by (the precision of a
+    class never predicted, the accuracy where no class ever was) is NaN.
 
     >>> table = Confusion([[6954, 46], [412, 2588]], ["yes", "no"])
     >>> f"{table.accuracy:.2%} {table.sensitivity['yes']:.2%} {table.precision['yes']:.2%}"
     '95.42% 99.34% 94.41%'
     """
 
-    matrix: Float  # (K, K)
+    matrix: Float  # (K, K + others)
     labels: Array  # (K,)
     kind: str = "pyarrow"
+    others: tuple[Any, ...] = ()
 
-    def __init__(self, matrix: Any, labels: Sequence[Any] | Array, kind: str = "pyarrow") -> None:
+    def __init__(
+        self, matrix: Any, labels: Sequence[Any] | Array, kind: str = "pyarrow", others: Sequence[Any] = ()
+    ) -> None:
         counts = np.asarray(matrix, dtype=np.float64)
         names = labels if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
-        if counts.ndim != 2 or counts.shape != (len(names), len(names)):
+        if counts.ndim != 2 or counts.shape != (len(names), len(names) + len(others)):
+            more = f", and {len(others)} columns more" if len(others) else ""
             raise InputError(
-                f"a confusion matrix of {len(names)} labels has {len(names)} rows and columns, not shape {counts.shape}"
+                f"a confusion matrix of {len(names)} labels has {len(names)} rows and columns{more}, not shape "
+                f"{counts.shape}"
             )
         if not np.isfinite(counts).all() or (counts < 0).any():
             raise InputError("a confusion matrix holds counts or weights: finite numbers of at least 0")
@@ -47,12 +53,13 @@ class Confusion(Shown):
         object.__setattr__(self, "matrix", counts)
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "others", tuple(others))
 
     def merge(self, other: Confusion) -> Confusion:
         """The table of both sets of rows."""
-        if self.labels.tolist() != other.labels.tolist():
+        if self.labels.tolist() != other.labels.tolist() or self.others != other.others:
             raise InputError("confusion matrices of different labels cannot be merged")
-        return Confusion(self.matrix + other.matrix, self.labels, self.kind)
+        return Confusion(self.matrix + other.matrix, self.labels, self.kind, self.others)
 
     # -- of all rows -----------------------------------------------------------------------------
 
@@ -62,8 +69,9 @@ class Confusion(Shown):
 
     @property
     def accuracy(self) -> float:
-        """Share of rows predicted rightly."""
-        return float(_ratio(self._right.sum(), self.weight))
+        """Share of rows predicted rightly; NaN where none was given a class."""
+        named = self._predicted.sum() > 0
+        return float(_ratio(self._right.sum(), self.weight)) if named else np.nan
 
     @property
     def error_rate(self) -> float:
@@ -71,8 +79,8 @@ class Confusion(Shown):
 
     @property
     def balanced_accuracy(self) -> float:
-        """Mean sensitivity over the classes that have rows."""
-        there = self._true > 0
+        """Mean sensitivity over the classes that have rows; NaN where no row was given a class."""
+        there = (self._true > 0) & (self._predicted.sum() > 0)
         return float(np.mean(_ratio(self._right, self._true)[there])) if there.any() else np.nan
 
     @property
@@ -80,14 +88,15 @@ class Confusion(Shown):
         """Matthews' correlation of truth and prediction; 0 where either is constant."""
         w, t, p = self.weight, self._true, self._predicted
         top = self._right.sum() * w - t @ p
-        below = np.sqrt(w * w - p @ p) * np.sqrt(w * w - t @ t)
+        others = self.matrix[:, len(t) :].sum(axis=0)
+        below = np.sqrt(w * w - p @ p - others @ others) * np.sqrt(w * w - t @ t)
         return float(top / below) if below > 0 else 0.0
 
     @property
     def kappa(self) -> float:
         """Cohen's kappa: agreement beyond what chance would give, 1 - observed / expected disagreement."""
-        by_chance = np.outer(self._true, self._predicted) / self.weight if self.weight else self.matrix
-        wrong = ~np.eye(len(self.labels), dtype=bool)
+        by_chance = np.outer(self._true, self.matrix.sum(axis=0)) / self.weight if self.weight else self.matrix
+        wrong = np.eye(*self.matrix.shape) == 0
         return float(1 - _ratio(self.matrix[wrong].sum(), by_chance[wrong].sum()))
 
     # -- by class, one against the rest ----------------------------------------------------------
@@ -125,21 +134,26 @@ class Confusion(Shown):
         return wilson(getattr(self, rate)[label], float(of[rate][self.labels.tolist().index(label)]))
 
     def cost(self, costs: Any) -> float:
-        """Mean cost of a row when the predicted class is the action taken; negative costs are gains."""
+        """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
+
+        Every class is an action of the costs, unless no row was predicted as it.
+        """
         costs = Costs.of(costs, self.labels.tolist())
-        actions = list(costs.actions)
-        unknown = [label for label in self.labels.tolist() if label not in actions]
+        actions, taken = list(costs.actions), [*self.labels.tolist(), *self.others]
+        needed = self.matrix.sum(axis=0) > 0 if self.others else np.ones(len(taken), dtype=bool)
+        unknown = [name for name, there in zip(taken, needed.tolist(), strict=True) if there and name not in actions]
         if unknown:
             raise InputError(f"the cost table has no action {unknown[0]!r} (actions: {', '.join(map(str, actions))})")
-        table = np.asarray(costs.matrix_for(self.labels))[:, [actions.index(c) for c in self.labels.tolist()]]
-        return float(_ratio((self.matrix * table).sum(), self.weight))
+        known = [j for j, name in enumerate(taken) if name in actions]
+        table = np.asarray(costs.matrix_for(self.labels))[:, [actions.index(taken[j]) for j in known]]
+        return float(_ratio((self.matrix[:, known] * table).sum(), self.weight))
 
     # -- showing ---------------------------------------------------------------------------------
 
     def frame(self, kind: str | None = None) -> Any:
         """One line for each class: its row of the matrix and its rates."""
         columns: dict[str, Any] = {"class": self.labels}
-        columns |= {f"as {label}": self.matrix[:, j] for j, label in enumerate(self.labels.tolist())}
+        columns |= {f"as {name}": self.matrix[:, j] for j, name in enumerate((*self.labels.tolist(), *self.others))}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
@@ -147,13 +161,13 @@ class Confusion(Shown):
         """A heat map, shaded by the share of the true class."""
         from bayeskit.plots.heat import ConfusionDisplay
 
-        return ConfusionDisplay(self.matrix, self.labels.tolist()).plot(ax)
+        return ConfusionDisplay(self.matrix, self.labels.tolist(), list(self.others)).plot(ax)
 
     def _title(self) -> str:
         return f"accuracy {self.accuracy:.2%}"
 
     def _lines(self) -> list[list[str]]:
-        head = ["true \\ predicted", *map(str, self.labels), *RATES]
+        head = ["true \\ predicted", *map(str, self.labels), *map(str, self.others), *RATES]
         rates = [getattr(self, rate) for rate in RATES]
         body = [
             [str(label), *(f"{w:.10g}" for w in row), *(_percent(rate[label]) for rate in rates)]
@@ -172,7 +186,7 @@ class Confusion(Shown):
 
     @property
     def _predicted(self) -> Float:
-        columns: Float = self.matrix.sum(axis=0)
+        columns: Float = self.matrix.sum(axis=0)[: len(self.labels)]
         return columns
 
     def _by_label(self, values: Float) -> dict[Any, float]:

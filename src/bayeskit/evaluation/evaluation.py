@@ -39,6 +39,7 @@ class Evaluation(Shown):
     X: Any = None  # the rows evaluated
     y: Any = None
     random_state: Any = None  # that divided the rows
+    others: tuple[Any, ...] = ()  # what the model did beside naming a class
 
     @cached_property
     def model(self) -> Any:
@@ -55,8 +56,13 @@ class Evaluation(Shown):
 
     @cached_property
     def confusion(self) -> Confusion:
-        """Weights by true and predicted class; where rows were divided more than once, the mean over repeats."""
-        return Confusion(self.measures.total.confusion[0], self.classes, self.kind)
+        """Weights by true class and what the model did (``predict``): the class it named, or one of ``others``.
+
+        Where rows were divided more than once it is the mean over repeats, of a bootstrap blended as the accuracy is.
+        """
+        matrix = self.measures.confusion
+        more = len(self.classes) + len(self.others) - matrix.shape[1]
+        return Confusion(np.pad(matrix, ((0, 0), (0, more))), self.classes, self.kind, self.others)
 
     @property
     def accuracy(self) -> float:
@@ -107,22 +113,23 @@ class Evaluation(Shown):
 
     @property
     def expected_cost(self) -> float:
-        """Mean over rows of what the best action was expected to cost."""
+        """Mean over rows of what the action was expected to cost: the model's own if it decides by costs or thresholds
+        itself, else that of least expected cost."""
         return self._costly("expected_cost")
 
     @property
     def realised_cost(self) -> float:
-        """Mean over rows of what the best action did cost."""
+        """Mean over rows of what that action did cost."""
         return self._costly("realised_cost")
 
     @property
     def coverage(self) -> float:
-        """Share of rows that were decided, not rejected."""
+        """Share of rows that were decided, not left undecided."""
         return self._costly("coverage")
 
     @property
     def covered_accuracy(self) -> float:
-        """Accuracy among the rows that were decided."""
+        """Accuracy among the rows that were decided by naming a class."""
         return self._costly("covered_accuracy")
 
     @property
@@ -184,7 +191,9 @@ class Evaluation(Shown):
     def _rows(self) -> dict[str, Any]:
         kept = self._must_keep("rows")
         labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
-        best = [None if np.isnan(p).any() else self.classes[int(np.argmax(p))] for p in kept.proba]
+        names = [*self.classes.tolist(), *self.others]
+        names = list(map(str, names)) if self.others else names  # a column of a frame has one type
+        best = [None if code < 0 else names[code] for code in kept.action.tolist()]
         named = {f"P({label})": kept.proba[:, k] for k, label in enumerate(self.classes.tolist())}
         return {"true": labels, "predicted": best, **named}
 
@@ -237,7 +246,8 @@ class Evaluation(Shown):
         return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}"
 
     def _lines(self) -> list[list[str]]:
-        shown = ("accuracy", "log_loss", "brier", "ece", "auc", *(n for n in self.measures.names if "cost" in n))
+        decided = (n for n in self.measures.names if "cost" in n or "cover" in n)
+        shown = ("accuracy", "log_loss", "brier", "ece", "auc", *decided)
         lines = [["", "value", "95 % from", "to", "by"]]
         for name in shown:
             found = self.measures.interval(name)
@@ -260,6 +270,6 @@ class Evaluation(Shown):
 
     def _costly(self, name: str) -> float:
         if name not in self.measures.names:
-            asked = "reject" if "cover" in name else "costs"
+            asked = "reject" if name.startswith("cover") else "costs"
             raise InputError(f"{name} is known after evaluate(..., {asked}=...)")
         return self.measures.value(name)

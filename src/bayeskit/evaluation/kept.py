@@ -26,6 +26,13 @@ class Trial:
 
     proba: Float  # (n, K), NaN where a row was not tested
     fold: Int  # (n,) -1 where a row was not tested
+    action: Int | None = None  # (n,) what the model did: a class, or from K on another action; None: the most probable
+
+    @property
+    def done(self) -> Int:
+        """What the model did with each row, -1 where it was not tested: (n,)."""
+        done: Int = np.argmax(self.proba, axis=1) if self.action is None else self.action
+        return np.where(self.fold >= 0, done, -1)
 
     def folds(self) -> Iterator[Bool]:
         """The rows of each tested fold."""
@@ -48,6 +55,15 @@ class Kept:
         summed = np.sum([np.where(trial.fold[:, None] >= 0, trial.proba, 0.0) for trial in self.trials], axis=0)
         mean: Float = np.divide(summed, tested, out=np.full(summed.shape, np.nan), where=tested > 0)
         return mean
+
+    @cached_property
+    def action(self) -> Int:
+        """What was done most often over the repeats, the first action in a tie; -1 for rows never tested: (n,)."""
+        if len(self.trials) == 1:
+            return self.trials[0].done
+        each = np.stack([trial.done for trial in self.trials])
+        votes = np.stack([(each == a).sum(axis=0) for a in range(int(each.max(initial=0)) + 1)])
+        return np.where(votes.any(axis=0), np.argmax(votes, axis=0), -1)
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""
@@ -73,7 +89,7 @@ class Kept:
             table = self._mass_table(trial, group >= 0, group)
             values = np.array([gap(np.tensordot(drawn, table, 1)) for drawn in times])
         else:
-            pieces = Scores.of(self.rows.codes, trial.proba, self.rows.weights, group, PARTS, stakes)
+            pieces = Scores.of(self.rows.codes, trial.proba, self.rows.weights, group, PARTS, stakes, trial.action)
             values = np.array([getattr(pieces.total(drawn), name)[0] for drawn in times])
         return by_values(values, f"bootstrap of rows, {RESAMPLES} times")
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.intervals import by_folds, by_values, known_mean
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.methods import Rows
@@ -38,20 +38,31 @@ class Measures:
     stakes: Stakes | None = None
 
     @classmethod
-    def of(cls, rows: Rows, proba: Float, ratio: float, stakes: Stakes | None = None) -> Measures:
-        """Of all rows foretold at once: (n, K)."""
-        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64)),))
-        return cls(Scores.of(rows.codes, proba, rows.weights, stakes=stakes), 1, ratio, kept, stakes=stakes)
+    def of(
+        cls, rows: Rows, proba: Float, ratio: float, stakes: Stakes | None = None, action: Int | None = None
+    ) -> Measures:
+        """Of all rows foretold at once, (n, K); ``action`` is what the model did with each, as in ``Scores.of``."""
+        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64), action),))
+        scores = Scores.of(rows.codes, proba, rows.weights, stakes=stakes, action=action)
+        return cls(scores, 1, ratio, kept, stakes=stakes)
 
     @property
     def names(self) -> tuple[str, ...]:
-        costs = () if self.stakes is None else COSTS[: 2 if self.stakes.reject is None else 4]
-        return (*SUMS, *RANKED, *costs)
+        if self.stakes is None:
+            return (*SUMS, *RANKED)
+        costs, undecided = COSTS[:2] if self.stakes.priced else (), COSTS[2:] if self.stakes.abstains else ()
+        return (*SUMS, *RANKED, *costs, *undecided)
 
     @cached_property
     def total(self) -> Scores:
         """Of all folds together, a repeat counting its share."""
         return self.scores.total(np.full(len(self.scores.loss), 1 / self.repeats))
+
+    @property
+    def confusion(self) -> Float:
+        """Weights by true class and what was done: (K, actions)."""
+        table: Float = self.total.confusion[0]
+        return table
 
     def value(self, name: str) -> float:
         """The measure over all rows; where rows were divided more than once, over all repeats, each by its share."""
@@ -127,6 +138,16 @@ class Bootstrapped:
     def total(self) -> Scores:
         return self.out.total
 
+    @property
+    def confusion(self) -> Float:
+        """Blended as the accuracy is, which it therefore has, in the weight of the rows not drawn: (K, actions)."""
+        test, train = (_shares(scores) for scores in (self.out.scores, self.drawn))
+        weight = self._weight("accuracy", self.out.scores.accuracy, self.drawn.accuracy)
+        width = max(test.shape[1], train.shape[1])
+        test, train = (np.pad(share, ((0, 0), (0, width - share.shape[1]))) for share in (test, train))
+        blend: Float = (weight * test + (1 - weight) * train) * self.total.weight[0]
+        return blend
+
     def value(self, name: str) -> float:
         """The mean over repeats of 0.632 test + 0.368 train; areas and equal-mass calibration of rows not drawn."""
         if name in RANKED:
@@ -155,6 +176,13 @@ class Bootstrapped:
         if name in RANKED:
             return self.out.kept.interval(name, self.value(name), None) if self.out.kept else _NONE
         return by_values(self.by_fold(name), f"percentiles of {len(self.drawn.loss)} bootstraps")
+
+
+def _shares(scores: Scores) -> Float:
+    """The mean over groups of the shares of a confusion: (K, actions)."""
+    there = scores.weight > 0
+    mean: Float = (scores.confusion[there] / scores.weight[there, None, None]).mean(axis=0)
+    return mean
 
 
 def _within(name: str, found: Interval) -> Interval:

@@ -41,7 +41,8 @@ def picture(evaluation: Evaluation, of: str, ax: Any, **options: Any) -> Any:
 
 
 def _confusion(evaluation: Evaluation) -> ConfusionDisplay:
-    return ConfusionDisplay(evaluation.confusion.matrix, evaluation.classes.tolist())
+    found = evaluation.confusion
+    return ConfusionDisplay(found.matrix, evaluation.classes.tolist(), list(found.others))
 
 
 def _roc(evaluation: Evaluation, label: Any = None) -> RocDisplay:

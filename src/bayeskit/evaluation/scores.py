@@ -3,39 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.errors import InputError
+from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
-COST = 4  # expected, realised, weight that was decided, weight of it that was right
+COST = 5  # expected, realised, weight that was decided, weight of it that was given a class, and rightly
 
 
 @dataclass(frozen=True)
 class Stakes:
-    """What actions cost, with rejection as one action more if it has a price."""
+    """What actions cost, with rejection as one action more if it has a price.
+
+    A model that decides by itself has ``own`` actions, which are priced; for any other the action of least expected
+    cost is taken.
+    """
 
     table: Float  # (K, actions) rows are true classes
     reject: float | None = None
     actions: tuple[Any, ...] = ()  # their names
+    own: Actions | None = None
+    priced: bool = True  # whether there are costs, not only reasons to abstain
+    given: bool = True  # to evaluate; else they are the model's
 
-    def tallied(self, codes: Int, proba: Float) -> Float:
-        """By row: expected cost of the best action, cost it turned out to have, decided, decided rightly: (COST, n)."""
-        expected = proba @ self.table
-        action = np.argmin(expected, axis=1)
-        row = np.arange(len(codes))
-        least, turned = expected[row, action], self.table[codes, action]
-        decided = np.ones(len(codes), dtype=bool)
-        if self.reject is not None:
-            decided = least <= self.reject
-            least, turned = np.where(decided, least, self.reject), np.where(decided, turned, self.reject)
-        right = decided & (np.argmax(proba, axis=1) == codes)
-        return np.stack([least, turned, decided.astype(np.float64), right.astype(np.float64)])
+    @property
+    def abstains(self) -> bool:
+        """Whether rows may be left undecided."""
+        return self.reject is not None if self.own is None else self.own.abstain is not None
+
+    @cached_property
+    def _column(self) -> Int:
+        """Of each action of the model its column in the table, -1 if it abstains, -2 if there is none: (codes,)."""
+        assert self.own is not None
+        place = {name: j for j, name in enumerate(self.actions)}
+        found = [place.get(name, -2) for name in self.own.names]
+        if self.own.abstain is not None:
+            found[self.own.abstain] = -1
+        return np.array(found, dtype=np.int64)
+
+    def _taken(self, expected: Float, action: Int) -> Int:
+        """The column of the table each row's action is in, -1 if it is left undecided: (n,)."""
+        if self.own is not None:
+            column = self._column[action]
+            if (column == -2).any():
+                name = self.own.names[int(action[np.argmax(column == -2)])]
+                raise InputError(
+                    f"the model's action {name!r} has no cost (priced are {', '.join(map(str, self.actions))}); add it "
+                    f"to the costs"
+                )
+            return column
+        best = np.argmin(expected, axis=1)
+        least = expected[np.arange(len(best)), best]
+        return best if self.reject is None else np.where(least <= self.reject, best, -1)
+
+    def tallied(self, codes: Int, proba: Float, action: Int) -> Float:
+        """By row what the action was expected to cost and turned out to, whether it was decided, by naming a class,
+        and rightly: (COST, n). ``action`` is what the model does."""
+        expected, row = proba @ self.table, np.arange(len(codes))
+        column = self._taken(expected, action)
+        decided, undecided = column >= 0, 0.0 if self.reject is None else self.reject
+        least = np.where(decided, expected[row, column], undecided)
+        turned = np.where(decided, self.table[codes, column], undecided)
+        named = decided & (action < len(self.table))
+        return np.stack([least, turned, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))])
 
 
 @dataclass(frozen=True)
@@ -47,7 +85,7 @@ class Scores:
     (0.5, 0.5697, 0.4)
     """
 
-    confusion: Float  # (G, K, K) weight by true and predicted class
+    confusion: Float  # (G, K, actions) weight by true class and what the model did: named a class, or another action
     loss: Float  # (G,) sum of weight times -log of the probability of the true class, at least 1e-15
     squares: Float  # (G,) sum of weight times the squared distance of the probabilities from the truth
     top: Float  # (G, FIELDS, BINS) reliability of the top probability
@@ -75,17 +113,24 @@ class Scores:
         group: Int | None = None,
         groups: int = 1,
         stakes: Stakes | None = None,
+        action: Int | None = None,
     ) -> Scores:
-        """From the true classes (n,) and their probabilities (n, K); rows of group or class -1 do not count."""
+        """From the true classes (n,) and their probabilities (n, K); rows of group or class -1 do not count.
+
+        ``action`` is what the model did with each row: the most probable class unless given, from K on other actions.
+        """
         n, k = proba.shape
         w = np.ones(n) if weights is None else weights
         g = np.zeros(n, dtype=np.int64) if group is None else group
         used = (codes >= 0) & (g >= 0)
         if not used.all():
             codes, proba, w, g = codes[used], proba[used], w[used], g[used]
+            action = None if action is None else action[used]
         codes = codes.astype(np.int64, copy=False)
         row, best = np.arange(len(codes)), np.argmax(proba, axis=1)
         mine, top = proba[row, codes], proba[row, best]
+        done = best if action is None else action
+        wide = max(k, int(done.max(initial=0)) + 1)
         square = np.einsum("ij,ij->i", proba, proba) - 2 * mine + 1
 
         def summed(cell: Int, cells: int, value: Float) -> Float:
@@ -98,10 +143,10 @@ class Scores:
             each[:, c] = _reliability(proba[:, c], codes == c, w, summed)
         cost = np.zeros((groups, COST))
         if stakes is not None:
-            tallied = stakes.tallied(codes, proba)
+            tallied = stakes.tallied(codes, proba, done)
             cost = np.concatenate([summed(nothing, 1, w * t) for t in tallied], axis=1)
         return cls(
-            summed(codes * k + best, k * k, w).reshape(groups, k, k),
+            summed(codes * wide + done, k * wide, w).reshape(groups, k, wide),
             summed(nothing, 1, w * -np.log(np.clip(mine, CLIP, 1.0)))[:, 0],
             summed(nothing, 1, w * square)[:, 0],
             _reliability(top, best == codes, w, summed),
@@ -111,7 +156,8 @@ class Scores:
 
     def merge(self, other: Scores) -> Scores:
         """The scores of both sets of rows, group by group."""
-        return Scores(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        mine, theirs = self._as_wide(other), other._as_wide(self)
+        return Scores(*(getattr(mine, f.name) + getattr(theirs, f.name) for f in fields(self)))
 
     def total(self, times: Float) -> Scores:
         """All groups as one, each counted so many times."""
@@ -119,7 +165,13 @@ class Scores:
 
     def beside(self, other: Scores) -> Scores:
         """The groups of both, one after the other."""
-        return Scores(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+        mine, theirs = self._as_wide(other), other._as_wide(self)
+        return Scores(*(np.concatenate([getattr(mine, f.name), getattr(theirs, f.name)]) for f in fields(self)))
+
+    def _as_wide(self, other: Scores) -> Scores:
+        """With a column for every action the other knows."""
+        more = other.confusion.shape[2] - self.confusion.shape[2]
+        return self if more <= 0 else replace(self, confusion=np.pad(self.confusion, ((0, 0), (0, 0), (0, more))))
 
     # -- by group: (G,) each ---------------------------------------------------------------------
 
@@ -130,7 +182,7 @@ class Scores:
 
     @property
     def accuracy(self) -> Float:
-        return self._mean(np.trace(self.confusion, axis1=1, axis2=2))
+        return self._of_confusion("accuracy")
 
     @property
     def error_rate(self) -> Float:
@@ -170,12 +222,12 @@ class Scores:
 
     @property
     def expected_cost(self) -> Float:
-        """Mean over rows of what the best action was expected to cost."""
+        """Mean over rows of what the action was expected to cost: the model's own, or that of least expected cost."""
         return self._mean(self.cost[:, 0])
 
     @property
     def realised_cost(self) -> Float:
-        """Mean over rows of what the best action did cost."""
+        """Mean over rows of what it did cost."""
         return self._mean(self.cost[:, 1])
 
     @property
@@ -185,12 +237,13 @@ class Scores:
 
     @property
     def covered_accuracy(self) -> Float:
-        """Accuracy among the rows that were decided."""
-        return _over(self.cost[:, 3], self.cost[:, 2])
+        """Accuracy among the rows that were decided by naming a class."""
+        return _over(self.cost[:, 4], self.cost[:, 3])
 
     def _of_confusion(self, rate: str) -> Float:
-        labels = range(self.confusion.shape[1])
-        return np.array([getattr(Confusion(matrix, labels), rate) for matrix in self.confusion])
+        _, classes, actions = self.confusion.shape
+        named = range(classes), "pyarrow", range(classes, actions)
+        return np.array([getattr(Confusion(matrix, *named), rate) for matrix in self.confusion])
 
     def _mean(self, sums: Float) -> Float:
         return _over(sums, self.weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ class ConfusionDisplay(Display):
     [[1.0, 1.0], [0.0, 1.0]]
     """
 
-    matrix: Float  # (K, K)
+    matrix: Float  # (K, K + others)
     labels: list[Any]  # (K)
+    others: list[Any] = field(default_factory=list)  # actions that are no class
 
     @classmethod
     def from_predictions(
@@ -48,16 +49,16 @@ class ConfusionDisplay(Display):
 
     @property
     def shares(self) -> Float:
-        """Of each row: (K, K)."""
+        """Of each row: (K, K + others)."""
         total = self.matrix.sum(axis=1, keepdims=True)
         share: Float = np.divide(self.matrix, total, out=np.zeros_like(self.matrix), where=total > 0)
         return share
 
     def _columns(self) -> dict[str, Any]:
-        k = len(self.labels)
+        done = [*self.labels, *self.others]
         return {
-            "true": [str(label) for label in self.labels for _ in range(k)],
-            "predicted": [str(label) for label in self.labels] * k,
+            "true": [str(label) for label in self.labels for _ in done],
+            "predicted": [str(action) for action in done] * len(self.labels),
             "weight": self.matrix.ravel(),
             "share": self.shares.ravel(),
         }
@@ -69,9 +70,10 @@ class ConfusionDisplay(Display):
     def _draw(self, ax: Any) -> None:
         shares, names = self.shares, labels_of(self.labels)
         texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
-        heat(ax, shares, texts, names, names, "Blues")
+        heat(ax, shares, texts, names, labels_of([*self.labels, *self.others]), "Blues")
         right = self.matrix.trace() / max(self.matrix.sum(), 1e-300)
-        tidy(ax, f"accuracy {right:.1%}", "predicted", "true")
+        named = self.matrix[:, : len(self.labels)].any() or not self.others
+        tidy(ax, f"accuracy {right:.1%}" if named else "no class was predicted", "predicted", "true")
 
 
 @dataclass(eq=False)

@@ -59,16 +59,16 @@ def _y(share: float) -> float:
     return TOP + SIZE * (1 - share)
 
 
-def heat(matrix: Float, labels: Sequence[Any]) -> str:
+def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
     """Who was taken for whom: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-    head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in labels)
+    head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in actions)
     rows = []
     for i, label in enumerate(labels):
         cells = "".join(
             f'<td class="{"right" if i == j else "wrong"}" style="--share:{share[i, j]:.3f}">'
             f"<b>{matrix[i, j]:,.6g}</b> <small>{percent(share[i, j])}</small></td>"
-            for j in range(len(labels))
+            for j in range(len(actions))
         )
         rows.append(f'<tr><th scope="row">{text(label, 18)}</th>{cells}</tr>')
     return (

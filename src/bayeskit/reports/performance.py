@@ -13,6 +13,8 @@ from bayeskit.reports.markup import Safe, Section, folded, number, percent, tabl
 
 CARDS = {
     "accuracy": ("Accuracy", "share of rows predicted rightly"),
+    "coverage": ("Coverage", "share of rows that were decided"),
+    "covered_accuracy": ("Accuracy if decided", "of the rows that were given a class"),
     "balanced_accuracy": ("Balanced accuracy", "mean over the classes of the share found"),
     "auc": ("AUC", "chance that a row of a class is ranked above another"),
     "log_loss": ("Log loss", "mean of −log P(true class); less is better"),
@@ -27,9 +29,10 @@ SHOWN = 400  # points of a curve
 def measures(evaluation: Evaluation) -> Section:
     """Every measure with its interval."""
     cards = []
-    for name, (title, meaning) in CARDS.items():
+    for name in (name for name in CARDS if name in evaluation.measures.names):
+        title, meaning = CARDS[name]
         found = evaluation.interval(name)
-        shown = percent if "accuracy" in name else number
+        shown = percent if "accuracy" in name or "cover" in name else number
         ends = f"{shown(found.low)} to {shown(found.high)}"
         cards.append(
             f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
@@ -68,13 +71,15 @@ def confusion(evaluation: Evaluation) -> Section:
     """Who was taken for whom."""
     found = evaluation.confusion
     labels = evaluation.classes.tolist()
-    wrong = found.matrix - np.diag(np.diag(found.matrix))
+    actions = [*labels, *found.others]
+    wrong = found.matrix.copy()
+    np.fill_diagonal(wrong, 0.0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:10]
     pairs = [np.unravel_index(o, wrong.shape) for o in order if wrong.flat[o] > 0]
-    rows = [(labels[i], labels[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
+    rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
     worst = "<h3>Most frequent mistakes</h3>" + table(("true", "taken for", "rows"), rows, 2) if rows else ""
     if len(labels) <= MOST:
-        body = drawing.heat(found.matrix, labels) + (worst if len(labels) > 2 else "")
+        body = drawing.heat(found.matrix, labels, actions) + (worst if len(actions) > 2 else "")
     else:
         body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
     return Section("confusion", "Who was taken for whom", body)
@@ -116,7 +121,7 @@ def _roc(evaluation: Evaluation) -> str:
 def costs(evaluation: Evaluation) -> Section | None:
     """What decisions cost, where costs were given."""
     stakes = evaluation.stakes
-    if stakes is None:
+    if stakes is None or not stakes.priced:
         return None
     actions = stakes.actions or tuple(f"action {a + 1}" for a in range(stakes.table.shape[1]))
     labels = evaluation.classes.tolist()
@@ -128,9 +133,9 @@ def costs(evaluation: Evaluation) -> Section | None:
     found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
     rejected = "" if stakes.reject is None else f"<p>A row may be left undecided at a cost of {stakes.reject:g}.</p>"
     fixed = _blind(evaluation, actions)
-    body = f"<p>Each row was given the action of least expected cost.</p>{rejected}" + table(
-        ("per row", "value", "95 % from", "to"), found
-    )
+    who = "Each row was given the action of least expected cost."
+    who = who if stakes.own is None else "These are the decisions the model takes itself."
+    body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "95 % from", "to"), found)
     return Section(
         "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -160,13 +160,7 @@ class Counted:
         """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal."""
         groups, occupied = self.statistic.occupied()
         classes = groups.reshape(-1, self.folds).any(axis=1)
-        domain = Domain(
-            self.domain.classes.canonical(classes | self._declared_classes),
-            {
-                name: old.canonical(occupied.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
-                for name, old in self.domain.levels.items()
-            },
-        )
+        domain = Domain(self.domain.classes.canonical(classes | self._declared_classes), self._levels_there(occupied))
         for name, levels in domain.levels.items():
             if self.schema[name].kind == "binary" and len(levels) - (MISSING in levels.index) > 2:
                 raise SchemaError(
@@ -174,6 +168,17 @@ class Counted:
                     f"declare it 'nominal'"
                 )
         return self._on(domain)
+
+    def trimmed(self) -> Counted:
+        """Without undeclared levels that carry no weight; the classes stay."""
+        return self._on(Domain(self.domain.classes, self._levels_there(self.statistic.occupied()[1])))
+
+    def _levels_there(self, occupied: Mapping[str, Bool]) -> dict[str, Levels]:
+        """The declared and the occupied levels of each column."""
+        return {
+            name: old.canonical(occupied.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
+            for name, old in self.domain.levels.items()
+        }
 
     @cached_property
     def _declared_classes(self) -> Bool:
@@ -204,7 +209,11 @@ class Counted:
 
     def training(self, fold: int) -> Counted:
         """The rows outside one fold, with classes as groups: the training set of that fold."""
-        return self.pooled(np.arange(self.folds) != fold)
+        return self.trained(np.arange(self.folds) != fold)
+
+    def trained(self, kept: Bool) -> Counted:
+        """Some folds together, as if there were no others: a level that only the others have was never seen."""
+        return self.pooled(kept).trimmed()
 
     def pooled(self, kept: Bool | None = None) -> Counted:
         """Some folds together, all unless marked in ``kept``, with classes and levels as they are."""
