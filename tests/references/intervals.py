@@ -1,4 +1,4 @@
-"""Figures in tests/test_intervals.py: needs statsmodels and uncertainty-calibration (the authors' of Kumar et al. 2019)."""
+"""Figures of tests/test_intervals.py, by statsmodels and by uncertainty-calibration (Kumar, Liang and Ma's own)."""
 
 import calibration
 import numpy as np

@@ -52,7 +52,7 @@ class Algebra:
         return self.classifier._structure(schema)[0].chooses
 
     def foretold(self, split: Split) -> tuple[Float, None]:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
@@ -69,19 +69,19 @@ class Algebra:
         return out, None
 
     def left_out(self) -> tuple[Float, None]:
-        """Posteriors of every row by the model without it: (n, K)."""
+        """Log-posteriors of every row by the model without it: (n, K)."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
         out = np.empty((len(rows), len(rows.classes)))
 
         def step(block: Block, start: int) -> None:
-            model.posterior(_labelled(block, start, rows), own=True, out=out[start : start + block.rows])
+            model.posterior(_labelled(block, start, rows), log=True, own=True, out=out[start : start + block.rows])
 
         _each_block(table, model, step)
         return out, None
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
-        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+        """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
         blocks = _each_block(table, whole, lambda block, start: (block, start))
@@ -91,7 +91,10 @@ class Algebra:
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
             model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
-            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
+            yield (
+                drawn,
+                (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
+            )
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -99,14 +102,14 @@ class Algebra:
 
 
 def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
-    """Posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))
     begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)), log=True)
 
 
 def asked_of(model: Model, block: Block) -> Block:

@@ -30,7 +30,7 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
-# class, probabilities, weight, fold and action (None: the most probable class) of the rows that count
+# class, log-probabilities, weight, fold and action (None: the most probable class) of the rows that count
 Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
@@ -113,7 +113,7 @@ class Stream:
         judged = self.table.engine.map(self.table.rows(False), columns, step)
         return Evaluation(
             pooled.classes,
-            measured(judged, folds, len(pooled.classes), ratio, stakes),
+            measured(judged, folds, len(pooled.classes), ratio, stakes, self._grouped, self.division is None),
             method,
             "algebra",
             type(self.classifier).__name__,
@@ -121,6 +121,10 @@ class Stream:
             X=self.table.source.rows,
             y=self.table.source.roles.label,
         )
+
+    @property
+    def _grouped(self) -> bool:
+        return self.division is not None and self.division.key is not None
 
     def _tested(self, method: Any) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
@@ -138,16 +142,16 @@ class Stream:
             codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1).astype(np.int64)
             given = weights_of(batch, roles)
             weights = np.ones(block.rows) if given is None else given
-            proba = np.zeros((block.rows, len(classes)))
+            logs = np.full((block.rows, len(classes)), np.nan)
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
             if self.division is None:
                 labelled = replace(block, groups=codes.astype(np.int32), weights=weights)
-                whole.posterior(labelled, own=True, out=proba)
+                whole.posterior(labelled, log=True, own=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
-                foretell(block, fold, models, proba)
+                foretell(block, fold, models, logs)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
-            return codes[used], proba[used], weights[used], part[used], None
+            return codes[used], logs[used], weights[used], part[used], None
 
         return step
 
@@ -157,15 +161,23 @@ class Stream:
         return fitted
 
 
-def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, stakes: Stakes | None) -> Measures:
+def measured(
+    judged: Iterable[Judged],
+    folds: int,
+    classes: int,
+    ratio: float,
+    stakes: Stakes | None,
+    grouped: bool = False,
+    left_out: bool = False,
+) -> Measures:
     """The measures of rows that are foretold batch by batch, none of which is kept."""
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = Ranks.empty(folds if apart else 1, classes)
-    for codes, proba, weights, fold, action in judged:
-        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes, action))
-        ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
-    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
+    for codes, logs, weights, fold, action in judged:
+        scores = scores.merge(Scores.of(codes, np.exp(logs), weights, fold, folds, stakes, action))
+        ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
+    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes, grouped=grouped, left_out=left_out)
 
 
 def _division(method: Any, key: Any, seed: int) -> Division | None:

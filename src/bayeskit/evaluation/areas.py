@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.intervals import effective, mean_of_ends, no_interval
 from bayeskit.proportion import LEVEL, Interval
 
+Z = float(ndtri((1 + LEVEL) / 2))
 FEW = 10  # rows of a class below which the variance is that of a model, not of the rows
 
 
@@ -24,15 +25,13 @@ def log_odds(logs: Float) -> Float:
     >>> log_odds(np.array([[-1e-300, -690.0], [0.0, -1000.0]])).tolist()
     [[690.0, -690.0], [1000.0, -1000.0]]
     """
-    if logs.shape[1] == 2:
-        with np.errstate(invalid="ignore"):
-            apart = np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0) + np.where(np.isnan(logs[:, 0]), np.nan, 0.0)
-        return np.stack([apart, -apart], axis=1)
-    out = np.empty_like(logs)
-    for c in range(logs.shape[1]):
-        with np.errstate(invalid="ignore"):
-            out[:, c] = logs[:, c] - np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1)
-    return out
+    with np.errstate(invalid="ignore"):
+        if logs.shape[1] == 2:
+            apart = logs[:, 0] - logs[:, 1]
+            return np.stack([apart, -apart], axis=1)
+        others = [np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
+        out: Float = logs - np.stack(others, axis=1)
+        return out
 
 
 def placements(scores: Float, positive: Bool, weights: Float) -> Float:
@@ -48,65 +47,78 @@ def placements(scores: Float, positive: Bool, weights: Float) -> Float:
 
 @dataclass(frozen=True)
 class Areas:
-    """Of the classes that have an area, with what is needed for an interval of their mean."""
+    """Of each class against the rest, with what an interval of their mean needs; NaN without rows on both sides.
+
+    The variance of an area is that of the placements of either side, with n - 1, by n (DeLong, DeLong and
+    Clarke-Pearson, Biometrics 44, 1988).
+    """
 
     area: Float  # (K,)
-    variance: Float  # (K,) DeLong's
+    spread: Float  # (K, 2) variance of the placements of the class and of the others
     rows: Float  # (K, 2) effective rows of the class and of the others
     correlation: Float  # (K, K) of the areas
 
     @classmethod
     def of(cls, codes: Int, odds: Float, weights: Float) -> Areas:
-        """From the log-odds of each class: (n, K).
-
-        The variance is the sum over both sides of that of the placements, with n - 1, by n (DeLong, DeLong and
-        Clarke-Pearson, Biometrics 44, 1988).
-        """
-        found, rows, shares = [], [], []
-        for k in range(odds.shape[1]):
+        """From the log-odds of each class: (n, K)."""
+        classes = odds.shape[1]
+        area, spread, rows = np.full(classes, np.nan), np.full((classes, 2), np.nan), np.zeros((classes, 2))
+        shares = np.zeros((classes, len(codes)))
+        for k in range(classes):
             positive = codes == k
             if not positive.any() or positive.all():
                 continue
-            placed, share, sizes = placements(odds[:, k], positive, weights), np.empty(len(codes)), []
-            for side in (positive, ~positive):
-                w = weights[side]
-                n = float(effective(w.sum(), w @ w))
-                mean = np.average(placed[side], weights=w)
-                share[side] = w / w.sum() * (placed[side] - mean) * np.sqrt(n / max(n - 1, 1e-12))
-                sizes.append(n)
-            found.append(np.average(placed[positive], weights=weights[positive]))
-            rows.append(sizes)
-            shares.append(share)
-        if not found:
-            return cls(np.empty(0), np.empty(0), np.empty((0, 2)), np.empty((0, 0)))
-        covariance = np.array(shares) @ np.array(shares).T
-        variance = np.diagonal(covariance).copy()
-        scale = np.sqrt(np.outer(variance, variance))
-        correlation = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
-        return cls(np.array(found), variance, np.array(rows), correlation)
+            placed = placements(odds[:, k], positive, weights)
+            area[k] = np.average(placed[positive], weights=weights[positive])
+            for j, side in enumerate((positive, ~positive)):
+                w, apart = weights[side], placed[side] - area[k]
+                rows[k, j] = n = float(effective(w.sum(), w @ w))
+                spread[k, j] = np.average(apart**2, weights=w) * n / max(n - 1, 1e-12)
+                shares[k, side] = w / w.sum() * apart
+        covariance = shares @ shares.T
+        scale = np.sqrt(np.outer(np.diagonal(covariance), np.diagonal(covariance)))
+        return cls(area, spread, rows, np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0))
 
-    def interval(self) -> Interval:
-        """Of the mean over classes: of each on the scale of logits, or Newcombe's where rows are few or all is right."""
-        if not len(self.area):
-            return no_interval("no class with rows on both sides")
-        if self.rows.min() <= 1:
-            return no_interval("a class has one row")
+    @property
+    def variance(self) -> Float:
+        """DeLong's: (K,)."""
+        by_side = np.divide(self.spread, self.rows, out=np.full(self.rows.shape, np.nan), where=self.rows > 0)
+        total: Float = by_side.sum(axis=1)
+        return total
+
+    def interval(self, by_fold: Float | None = None, folds: int = 1) -> Interval:
+        """Of the mean over classes: of each on the scale of logits, or Newcombe's where rows are few or all is right.
+
+        Student's t of the smaller side, not the normal: with few rows of a class the models of the folds are unlike.
+
+        ``by_fold`` are the mean areas within folds, (K,): pairs of rows that met the same model. There are fewer of
+        them, by as many folds, so the part of the variance that is by pairs, A(1 - A) less both spreads, is larger.
+        """
+        centre = self.area if by_fold is None else by_fold
+        there = np.flatnonzero(np.isfinite(self.area) & np.isfinite(centre))
+        if not len(there) or self.rows[there].min() <= 1:
+            return no_interval("too few rows of a class")
         ends, ways = [], set()
-        for area, variance, (mine, rest) in zip(self.area, self.variance, self.rows, strict=True):
-            few = min(mine, rest) < FEW or not variance > 0
-            ends.append(newcombe(area, mine, rest) if few else by_logit(area, np.sqrt(variance)))
+        for k in there.tolist():
+            area, (mine, rest), variance = float(centre[k]), self.rows[k].tolist(), float(self.variance[k])
+            if by_fold is not None:
+                variance += max(area * (1 - area) - self.spread[k].sum(), 0.0) * folds / (mine * rest)
+            few = min(mine, rest) < FEW or not variance > 0 or not 0 < area < 1
+            t = float(stdtrit(min(mine, rest) - 1, (1 + LEVEL) / 2))
+            ends.append(newcombe(area, mine, rest, folds, t) if few else by_logit(area, float(np.sqrt(variance)), t))
             ways.add("Newcombe's method 5" if few else "DeLong, logit")
         low, high = np.array(ends).T
-        return mean_of_ends(self.area, low, high, self.correlation, " and ".join(sorted(ways)))
+        how = " and ".join(sorted(ways)) + ("" if by_fold is None else ", by fold")
+        return mean_of_ends(centre[there], low, high, self.correlation[np.ix_(there, there)], how)
 
 
-def by_logit(area: float, error: float) -> tuple[float, float]:
+def by_logit(area: float, error: float, z: float = Z) -> tuple[float, float]:
     """Ends of logit(A) ± z s / (A (1 - A))."""
-    half = float(ndtri((1 + LEVEL) / 2)) * error / (area * (1 - area))
+    half = z * error / (area * (1 - area))
     return float(expit(logit(area) - half)), float(expit(logit(area) + half))
 
 
-def newcombe(area: float, mine: float, rest: float, folds: int = 1) -> tuple[float, float]:
+def newcombe(area: float, mine: float, rest: float, folds: int = 1, z: float = Z) -> tuple[float, float]:
     """Newcombe's method 5: the areas A with |A - area| = z √V(A), V that of exponential scores.
 
     V(A) = A (1 - A) (F + N (1 - A)/(2 - A) + N A/(1 + A)) / mn, N = (m + n)/2 - F, for the mean of F folds (F = 1:
@@ -115,11 +127,11 @@ def newcombe(area: float, mine: float, rest: float, folds: int = 1) -> tuple[flo
     >>> [round(end, 4) for end in newcombe(1.0, 5, 20)]
     [0.7607, 1.0]
     """
-    return _lower(area, mine, rest, folds), 1 - _lower(1 - area, mine, rest, folds)
+    return _lower(area, mine, rest, folds, z), 1 - _lower(1 - area, mine, rest, folds, z)
 
 
-def _lower(area: float, mine: float, rest: float, folds: int) -> float:
-    z, more = float(ndtri((1 + LEVEL) / 2)), max((mine + rest) / 2 - folds, 0.0)
+def _lower(area: float, mine: float, rest: float, folds: int, z: float) -> float:
+    more = max((mine + rest) / 2 - folds, 0.0)
 
     def apart(a: float) -> float:
         variance = a * (1 - a) * (folds + more * (1 - a) / (2 - a) + more * a / (1 + a)) / (mine * rest)

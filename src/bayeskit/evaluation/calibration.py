@@ -13,8 +13,9 @@ from bayeskit.proportion import LEVEL, Interval
 def debiased_gap(table: Float, scale: float = 1.0) -> float:
     """The mean of |share that came true - mean probability| over cells, less what chance adds to it; at least 0.
 
-    A cell's gap g with variance v = ȳ(1 - ȳ)/n is larger than its true size by E|N(g, v)| - |g| on average (Kumar, Liang
-    and Ma, NeurIPS 2019). ``table`` has weight, probability and truth by cell, (3, cells); times ``scale`` they are rows.
+    A cell's gap g with variance v = ȳ(1 - ȳ)/n is larger than its true size by E|N(g, v)| - |g| on average (Kumar,
+    Liang and Ma, NeurIPS 2019). ``table`` has weight, probability and truth by cell, (3, cells); weight times ``scale``
+    is the number of rows.
 
     >>> round(debiased_gap(np.array([[100.0], [70.0], [72.0]])), 5)
     0.00068
@@ -29,7 +30,7 @@ def debiased_gap(table: Float, scale: float = 1.0) -> float:
 
 
 def debiased_square(table: Float, scale: float = 1.0) -> float:
-    """The mean of the squared gap over cells, less what chance adds: Σ n/N (g² - ȳ(1 - ȳ)/(n - 1)) (Kumar, Liang and Ma).
+    """The mean of the squared gap over cells, less what chance adds: Σ n/N (g² - ȳ(1 - ȳ)/(n - 1)).
 
     It may be negative; its root, 0 then, is the calibration error. Cells of one row say nothing of chance and are left
     out.

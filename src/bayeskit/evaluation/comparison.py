@@ -15,13 +15,12 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
 from bayeskit.evaluation.kept import Kept
-from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.measures import LARGER_IS_BETTER, Measures
 from bayeskit.evaluation.scores import CLIP
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import LEVEL
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
-LARGER_IS_BETTER = ("accuracy", "balanced_accuracy", "mcc", "kappa", "auc", "coverage", "covered_accuracy")
 
 
 @dataclass(frozen=True)

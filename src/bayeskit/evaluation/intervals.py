@@ -1,8 +1,8 @@
 """Intervals: how far a score may be off, and by which reasoning.
 
-Rows are independent given the models of the folds, so an interval says where the mean score of these models on new rows
-lies. Weights are frequencies to a model, but not evidence to an interval: n rows of weight 10 are n rows. Every interval
-takes n = (Σw)² / Σw² for the number of rows (Kish, Survey Sampling, 1965).
+Rows are independent given the models of the folds, so an interval says where the mean score of these models on new
+rows lies. Weights are frequencies to a model, but not evidence to an interval: n rows of weight 10 are n rows. Every
+interval takes n = (Σw)² / Σw² for the number of rows (Kish, Survey Sampling, 1965).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from bayeskit.arrays import Float
 from bayeskit.proportion import LEVEL, Interval, wilson
 
 
-def effective(weight: Float, squared: Float) -> Float:
+def effective(weight: Float | float, squared: Float | float) -> Float:
     """How many rows of equal weight say as much: (Σw)² / Σw², 0 without rows.
 
     >>> effective(np.array([1e6, 3.0]), np.array([1e10, 5.0])).tolist()
     [100.0, 1.8]
     """
-    rows: Float = np.divide(weight * weight, squared, out=np.zeros(np.shape(weight)), where=squared > 0)
+    rows: Float = np.divide(np.square(weight), squared, out=np.zeros(np.shape(weight)), where=np.greater(squared, 0))
     return rows
 
 
@@ -66,7 +66,7 @@ def mean_of_shares(shares: Float, rows: Float) -> Interval:
 def mean_of_ends(values: Float, low: Float, high: Float, correlation: Float, how: str) -> Interval:
     """The mean of measures with intervals of their own, (K,) each, and correlation (K, K), by the same method."""
     below, above, mean = values - low, high - values, float(np.mean(values))
-    down, up = (float(np.sqrt(max(side @ correlation @ side, 0.0))) / len(values) for side in (below, above))
+    down, up = (float(np.sqrt(max(float(s @ correlation @ s), 0.0))) / len(values) for s in (below, above))
     return Interval(mean - down, mean + up, how)
 
 
