@@ -15,9 +15,9 @@ from itertools import product
 import numpy as np
 
 import bayeskit as bk
-from bayeskit.evaluation.agreement import correlation, f1, kappa
+from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa
 from bayeskit.evaluation.calibration import debiased_square
-from bayeskit.evaluation.ranking import CELLS, SPAN
+from bayeskit.evaluation.ranking import CELLS, cells
 from bayeskit.reliability import BINS, gap, tallied, width_bins
 
 COLUMNS, FRESH, APART = 4, 100_000, 1.5
@@ -88,7 +88,7 @@ class Truth:
             "balanced_accuracy": np.mean(np.diagonal(table) / table.sum(axis=1)),
             "mcc": correlation(table),
             "kappa": kappa(table),
-            "f1": f1(table, k - 1),
+            "f1": f1(against_rest(table, k - 1)),
             "log_loss": -np.log(np.maximum(mine, 1e-15)).mean(),
             "brier": (np.einsum("ij,ij->i", p, p) - 2 * mine + 1).mean(),
             "auc": np.mean([self._area(joint, c) for c in range(k if k > 2 else 1)]),
@@ -102,8 +102,8 @@ class Truth:
         """From fine bins of log-odds, which a sort would take longer for."""
         others = np.delete(joint, c, axis=1)
         odds = joint[:, c] - (others[:, 0] if others.shape[1] == 1 else np.logaddexp(others[:, 0], others[:, 1]))
-        cell = ((np.clip(np.arcsinh(odds), -SPAN, SPAN) + SPAN) * ((CELLS - 1) / (2 * SPAN))).astype(np.int64)
-        rest, mine = np.bincount((self.y == c) * CELLS + cell, minlength=2 * CELLS).reshape(2, CELLS)
+        place = (self.y == c) * CELLS + cells(odds)
+        rest, mine = np.bincount(place, minlength=2 * CELLS).reshape(2, CELLS)
         return float(mine @ (np.cumsum(rest) - rest / 2)) / float(mine.sum() * rest.sum())
 
     def mean(self) -> dict[str, float]:

@@ -32,9 +32,15 @@ def kappa(tables: Float) -> Float:
     return out
 
 
-def f1(tables: Float, k: int) -> Float:
-    """Harmonic mean of sensitivity and precision of class k, NaN without a row of it: (..., K, actions) to (...)."""
-    right, both = tables[..., k, k], tables[..., k, :].sum(axis=-1) + tables[..., :, k].sum(axis=-1)
+def against_rest(table: Float, k: int) -> Float:
+    """Class k and the others, by whether it was predicted: (K, actions) to (2, 2), the class first."""
+    mine, rest = table[k], np.delete(table, k, axis=0).sum(axis=0)
+    return np.array([[side[k], np.delete(side, k).sum()] for side in (mine, rest)])
+
+
+def f1(tables: Float) -> Float:
+    """Harmonic mean of sensitivity and precision of the first of two classes, NaN without a row of it."""
+    right, both = tables[..., 0, 0], tables[..., 0, :].sum(axis=-1) + tables[..., :, 0].sum(axis=-1)
     out: Float = np.divide(2 * right, both, out=np.full(np.shape(right), np.nan), where=both > 0)
     return out
 
@@ -47,8 +53,8 @@ def _agreed(tables: Float) -> Float:
 def of_tables(measure: Callable[[Float], Float], value: float, table: Float) -> Interval:
     """Percentiles of a measure over tables that could have given this one, (K, actions) in rows of equal weight.
 
-    Rows of the table and class shares are drawn from Dirichlet(count + 1/cells): Jeffreys' prior of two classes, and
-    one row in all for any number of them, where Jeffreys' K/2 would drown small classes.
+    Rows of the table are drawn from Dirichlet(count + 2/cells of the table), class shares from Dirichlet(count + 1/K):
+    with two classes Jeffreys' prior, with more of them still two rows in all, where Jeffreys' K²/2 would drown them.
     """
     values = np.concatenate([measure(some) for some in _drawn(table)])
     known = values[np.isfinite(values)]
@@ -66,8 +72,8 @@ def _drawn(table: Float) -> Iterator[Float]:
     for start in range(0, draws, at_once):
         some = min(at_once, draws - start)
         shares, rows = (
-            rng.standard_gamma(counts + 1 / counts.shape[-1], (some, *counts.shape))
-            for counts in (table[there].sum(axis=1), table[there])
+            rng.standard_gamma(counts + few, (some, *counts.shape))
+            for counts, few in ((table[there].sum(axis=1), 1 / there.sum()), (table[there], 2 / table[there].size))
         )
         rows /= rows.sum(axis=2, keepdims=True)
         out = np.zeros((some, *table.shape))

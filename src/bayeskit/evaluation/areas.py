@@ -13,6 +13,7 @@ from bayeskit.evaluation.intervals import effective, mean_of_ends, no_interval
 from bayeskit.proportion import LEVEL, Interval
 
 Z = float(ndtri((1 + LEVEL) / 2))
+SURE = -1e-3  # log-probability from which on the others say how sure
 FEW = 10  # rows of a class below which the variance is that of a model, not of the rows
 
 
@@ -25,12 +26,15 @@ def log_odds(logs: Float) -> Float:
     >>> log_odds(np.array([[-1e-300, -690.0], [0.0, -1000.0]])).tolist()
     [[690.0, -690.0], [1000.0, -1000.0]]
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         if logs.shape[1] == 2:
             apart = logs[:, 0] - logs[:, 1]
             return np.stack([apart, -apart], axis=1)
-        others = [np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
-        out: Float = logs - np.stack(others, axis=1)
+        out = logs - np.log1p(-np.exp(logs))  # of P(c) alone, so that rows that tie in it stay tied
+        sure = logs > SURE
+        for c in np.flatnonzero(sure.any(axis=0)).tolist():  # 1 - P(c) has lost its digits, the others have not
+            some = sure[:, c]
+            out[some, c] = logs[some, c] - np.logaddexp.reduce(np.delete(logs[some], c, axis=1), axis=1)
         return out
 
 

@@ -104,6 +104,12 @@ class Bootstrapped:
         blend: Float = weight * new + (1 - weight) * apparent * (new.sum() / apparent.sum())
         return blend
 
+    @property
+    def squared(self) -> Float:
+        """Squared weights of the rows, by what was done by models that have not drawn them: (K, actions)."""
+        table: Float = self.new.aligned(self.apparent)[0].squared[0]
+        return table
+
     def value(self, name: str) -> float:
         """0.368 apparent + 0.632 new; areas and equal-mass calibration of rows not drawn."""
         return self.out.value(name) if name in RANKED else self._blend(name, self.plus)

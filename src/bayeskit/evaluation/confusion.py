@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import correlation, f1, kappa, of_tables
+from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
 from bayeskit.evaluation.intervals import effective, mean_of_shares
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import Interval, wilson
@@ -147,7 +147,7 @@ class Confusion(Shown):
             )
         k, value = self.labels.tolist().index(label), getattr(self, rate)[label]
         if rate == "f1":
-            return of_tables(lambda tables: f1(tables, k), value, self._effective)
+            return of_tables(f1, value, against_rest(self._effective, k))
         mine = np.arange(len(self.labels)) == k
         some = {
             "sensitivity": mine[:, None],

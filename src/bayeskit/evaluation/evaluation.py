@@ -64,7 +64,9 @@ class Evaluation(Shown):
         """
         matrix = self.measures.confusion
         more = len(self.classes) + len(self.others) - matrix.shape[1]
-        return Confusion(np.pad(matrix, ((0, 0), (0, more))), self.classes, self.kind, self.others)
+        tables = (np.pad(table, ((0, 0), (0, more))) for table in (matrix, self.measures.squared))
+        counts, squared = tables
+        return Confusion(counts, self.classes, self.kind, self.others, squared)
 
     @property
     def accuracy(self) -> float:

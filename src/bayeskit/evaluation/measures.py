@@ -78,6 +78,12 @@ class Measures:
         table: Float = self.total.confusion[0]
         return table
 
+    @property
+    def squared(self) -> Float:
+        """Squared weights, likewise."""
+        table: Float = self.total.squared[0]
+        return table
+
     def value(self, name: str) -> float:
         """The measure over all rows; where rows were divided more than once, over all repeats, each by its share."""
         return self._ranked(name) if name in RANKED else float(getattr(self.total, name)[0])
@@ -131,7 +137,7 @@ class Measures:
     def table(self) -> Confusion:
         """The confusion by number of class and action."""
         classes, actions = self.confusion.shape
-        return Confusion(self.confusion, range(classes), others=range(classes, actions), squared=self.total.squared[0])
+        return Confusion(self.confusion, range(classes), others=range(classes, actions), squared=self.squared)
 
     @cached_property
     def _areas(self) -> Areas | None:

@@ -12,13 +12,14 @@ from bayeskit.evaluation.areas import Areas, log_odds
 from bayeskit.reliability import BINS, mass_bins
 
 CELLS = 4096
-SPAN = float(np.arcsinh(1000.0))  # beyond log-odds of 1000 scores share the outer cells
+OUTER = 64  # cells on either side for rows of which a model is surer than it can say by a probability
+NEAR, FAR = 30.0, 1e4  # log-odds up to which cells are of equal width in arsinh, and from there in the logarithm
 
 
 @dataclass(frozen=True)
 class Ranks:
     """Weights by cells of score, for rows that cannot all be kept; cells are of equal width in
-    arsinh(log-odds): fine in the middle, where most pairs are, and reaching far out.
+    arsinh(log-odds): fine in the middle, where most pairs are; a few more reach far out.
 
     Groups first, then for each class the rest and the class, and last the top probability by wrong and right.
     """
@@ -38,7 +39,7 @@ class Ranks:
             last = k == logs.shape[1]
             scores = odds[np.arange(len(top)), top] if last else odds[:, k]
             hit = top == codes if last else codes == k
-            place = groups * wide + hit * CELLS + _cell(scores)
+            place = groups * wide + hit * CELLS + cells(scores)
             table[:, k] += np.bincount(place, weights, minlength=n_groups * wide).reshape(n_groups, 2, CELLS)
         return self
 
@@ -87,13 +88,23 @@ class Ranks:
         return np.stack(fields)
 
 
-def _cell(odds: Float) -> Int:
-    scaled = (np.clip(np.arcsinh(odds), -SPAN, SPAN) + SPAN) * (CELLS / (2 * SPAN))
-    cells: Int = np.minimum(scaled.astype(np.int64), CELLS - 1)
-    return cells
+def cells(odds: Float) -> Int:
+    """The cell of each score: (n,)."""
+    size, inner = np.abs(odds), CELLS // 2 - OUTER
+    with np.errstate(divide="ignore"):
+        outer = inner + np.log(np.maximum(size, NEAR) / NEAR) * (OUTER / np.log(FAR / NEAR))
+    place = np.where(size <= NEAR, np.arcsinh(size) * (inner / np.arcsinh(NEAR)), outer)
+    signed = np.copysign(np.minimum(place, CELLS / 2), odds) + CELLS / 2
+    found: Int = np.minimum(signed.astype(np.int64), CELLS - 1)
+    return found
 
 
 def _centres() -> Float:
-    odds = np.sinh((np.arange(CELLS) + 0.5) * (2 * SPAN / CELLS) - SPAN)
-    centres: Float = expit(odds)
+    """The probability in the middle of each cell: (CELLS,)."""
+    inner = CELLS // 2 - OUTER
+    place = np.arange(CELLS) + 0.5 - CELLS / 2
+    size = np.abs(place)
+    outer = NEAR * np.exp((size - inner) * (np.log(FAR / NEAR) / OUTER))
+    odds = np.where(size <= inner, np.sinh(np.minimum(size, inner) * (np.arcsinh(NEAR) / inner)), outer)
+    centres: Float = expit(np.copysign(odds, place))
     return centres
