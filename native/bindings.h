@@ -92,6 +92,7 @@ void bind_bins(nb::module_ &);
 void bind_mixture(nb::module_ &);
 void bind_functions(nb::module_ &);
 void bind_nearest(nb::module_ &);
+void bind_marginal(nb::module_ &);
 void bind_networks(nb::module_ &);
 void bind_products(nb::module_ &);
 void bind_selection(nb::module_ &);

@@ -74,6 +74,7 @@ NB_MODULE(_core, m) {
     bind_mixture(m);
     bind_functions(m);
     bind_nearest(m);
+    bind_marginal(m);
     bind_networks(m);
     bind_products(m);
     bind_selection(m);

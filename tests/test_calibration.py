@@ -92,17 +92,20 @@ def test_weights_are_repetitions(method):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_overconfident_probabilities_get_better(method, classes):
     X, y = make_classification(3000, 12, n_informative=4, n_redundant=6, n_classes=classes, random_state=classes)
-    raw = bk.NaiveBayes().fit(X[:1500], y[:1500])
-    set_right = raw.calibrated(X[:1500], y[:1500], method)
-    before, after = (log_loss(y[1500:], m.predict_proba(X[1500:])) for m in (raw, set_right))
-    assert after < before - 0.02
-    np.testing.assert_allclose(set_right.predict_proba(X).sum(axis=1), 1)
+    raw = bk.NaiveBayes().fit(X[:1000], y[:1000])
+    for set_right in (
+        raw.calibrated(X[1000:1500], y[1000:1500], method),
+        bk.Calibrated(raw, method).fit(X[:1500], y[:1500]),
+    ):
+        before, after = (log_loss(y[1500:], m.predict_proba(X[1500:])) for m in (raw, set_right))
+        assert after < before - 0.02
+        np.testing.assert_allclose(set_right.predict_proba(X).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_explanations_add_up_to_the_calibrated_posterior(method):
     X, y = load_iris(return_X_y=True)
-    model = bk.NaiveBayes().fit(X, y).calibrated(X, y, method)
+    model = bk.NaiveBayes().fit(X[::2], y[::2]).calibrated(X[1::2], y[1::2], method)
     for prior in (None, [0.2, 0.2, 0.6]):
         explained = model.explain(X, prior=prior)
         posterior = np.exp(log_softmax(explained.prior + explained.terms.sum(axis=1), axis=1))
@@ -111,7 +114,7 @@ def test_explanations_add_up_to_the_calibrated_posterior(method):
 
 def test_a_new_prior_acts_on_the_calibrated_posterior():
     X, y = load_iris(return_X_y=True)
-    model = bk.NaiveBayes().fit(X, y).calibrated(X, y)
+    model = bk.Calibrated(bk.NaiveBayes()).fit(X, y)
     moved = model.predict_proba(X) * np.array([0.2, 0.2, 0.6]) * 3
     np.testing.assert_allclose(model.predict_proba(X, prior=[0.2, 0.2, 0.6]), moved / moved.sum(axis=1, keepdims=True))
 
@@ -120,15 +123,15 @@ def test_the_map_is_fitted_to_posteriors_no_row_helped_to_make():
     """Noise alone: a model judged on its own rows looks right, judged out of sample it must be cooled."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), np.repeat([0, 1], 30)
-    assert bk.NaiveBayes().fit(X, y).calibrated(X, y).calibration_.weight < 0.2
+    assert bk.Calibrated(bk.NaiveBayes()).fit(X, y).calibration_.weight < 0.2
+    with pytest.warns(UserWarning, match=r"learned these very rows.*Calibrated\(model\)\.fit"):
+        bk.NaiveBayes().fit(X, y).calibrated(X, y)
 
 
 def test_it_is_an_estimator_of_its_own():
     X, y = load_iris(return_X_y=True)
     fitted = bk.Calibrated(bk.NaiveBayes(), "sigmoid").fit(X, y)
-    np.testing.assert_allclose(
-        fitted.predict_proba(X), bk.NaiveBayes().fit(X, y).calibrated(X, y, "sigmoid").predict_proba(X)
-    )
+    np.testing.assert_allclose(fitted.estimator_.predict_proba(X), bk.NaiveBayes().fit(X, y).predict_proba(X))
     assert bk.evaluate(fitted, X, y, bk.CrossValidation(3)).computed == "refit"
     np.testing.assert_allclose(fitted.log_evidence(X), bk.NaiveBayes().fit(X, y).log_evidence(X))
 
@@ -148,3 +151,63 @@ def test_bad_input():
         bk.Calibrated(LogisticRegression()).fit(X, y)
     with pytest.raises(BayeskitError, match="classes"):
         bk.NaiveBayes().fit(X, y).calibrated(X[:100], y[:100])
+
+
+def shifted(seed=0):
+    """Rows of two normal classes at a prior of one half, and 3,000 new rows at .05."""
+    rng = np.random.default_rng(seed)
+    old, new = np.arange(1000) % 2, (np.arange(3000) % 20 == 0).astype(int)
+    X = [rng.normal(y[:, None] * 0.7, 1, (len(y), 3)) for y in (old, new)]
+    return X[0], old, X[1], new
+
+
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.TAN(), bk.AutoBayes(fast=True)], ids=lambda m: type(m).__name__)
+def test_the_model_in_hand_is_calibrated_on_new_rows(model):
+    X, y, X_new, y_new = shifted()
+    fitted = model.fit(X, y)
+    assert fitted.predict_proba(X_new)[:, 1].mean() > 0.2
+    for method, off in (("sigmoid", 0.001), ("isotonic", 0.005)):  # blocks of (k + 1/2) of (n + 1) add a little
+        made = fitted.calibrated(X_new, y_new, method)
+        assert made.estimator_ is fitted
+        assert made.predict_proba(X_new)[:, 1].mean() == pytest.approx(0.05, abs=off)
+        explained = made.explain(X_new[:50])
+        posterior = np.exp(log_softmax(explained.prior + explained.terms.sum(axis=1), axis=1))
+        np.testing.assert_allclose(posterior, made.predict_proba(X_new[:50]), atol=1e-9)
+
+
+def test_the_model_in_hand_is_calibrated_as_by_scikit_learn():
+    """Of the log-odds scikit-learn's sigmoid is the same rule; its isotonic map has other values in small blocks."""
+    X, y, X_new, y_new = shifted()
+    fitted = bk.NaiveBayes().fit(X, y)
+    odds = log_odds(fitted.predict_log_proba(X_new))[:, 1:]
+    frozen = peer("sigmoid", odds, y_new)
+    np.testing.assert_allclose(fitted.calibrated(X_new, y_new).predict_proba(X_new), frozen, atol=1e-4)
+    plain = CalibratedClassifierCV(FrozenEstimator(fitted), method="sigmoid").fit(X_new, y_new).predict_proba(X_new)
+    assert plain[:, 1].mean() == pytest.approx(frozen[:, 1].mean(), abs=1e-3)
+    stepped = peer("isotonic", odds, y_new)
+    found = fitted.calibrated(X_new, y_new, "isotonic").predict_proba(X_new)
+    assert np.abs(found - stepped).mean() < 0.003
+
+
+def test_a_prior_replaces_the_shares_of_the_rows_calibrated_on():
+    X, y, X_new, y_new = shifted()
+    made = bk.NaiveBayes().fit(X, y).calibrated(X_new, y_new)
+    np.testing.assert_allclose(made.predict_proba(X_new, prior=[0.95, 0.05]), made.predict_proba(X_new), atol=1e-12)
+    p = made.predict_proba(X_new) * [0.5 / 0.95, 0.5 / 0.05]
+    np.testing.assert_allclose(made.predict_proba(X_new, prior="uniform"), p / p.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_can_be_calibrated(method, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    made = bk.Calibrated(bk.AutoBayes(fast=True), method, folds=3).fit(X[:, 2:], y)
+    np.testing.assert_allclose(made.predict_proba(X[:, 2:]).sum(axis=1), 1)
+    for prior in (None, [0.2, 0.2, 0.6]):
+        explained = made.explain(X[::9, 2:], prior=prior)
+        posterior = np.exp(log_softmax(explained.prior + explained.terms.sum(axis=1), axis=1))
+        np.testing.assert_allclose(posterior, made.predict_proba(X[::9, 2:], prior=prior), atol=1e-9)
+    found = bk.evaluate(made, X[:, 2:], y, bk.AsFitted())
+    assert found.accuracy > 0.9
+    assert bk.report(found, tmp_path / "report.html").stat().st_size > 10_000
+    with pytest.raises(BayeskitError, match="no density of rows"):
+        made.log_evidence(X[:, 2:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -319,3 +321,25 @@ def test_a_network_without_tables_says_so() -> None:
 
     with pytest.raises(NotFittedError, match="no tables yet"):
         bk.Network(EDGES).query("rain")
+
+
+# -- a table shows its states ----------------------------------------------------------------------------
+
+
+def test_a_table_shows_the_states_of_parents_and_node_and_makes_the_same_network_again():
+    given = {(r, s): {"dry": p, "wet": 1 - p} for (r, s), p in zip(product("ny", "ny"), (1, 0.25, 0.1, 0), strict=True)}
+    net = bk.Network(
+        [("rain", "wet"), ("sprinkler", "wet")],
+        {"rain": {"n": 0.8, "y": 0.2}, "sprinkler": {"n": 0.6, "y": 0.4}, "wet": given},
+    )
+    shown = repr(net.table("wet")).splitlines()
+    assert shown[0] == "P(wet | rain, sprinkler)"
+    assert shown[1].split() == ["rain", "sprinkler", "dry", "wet"]
+    assert [line.split() for line in shown[2:]] == [
+        ["n", "n", "1", "0"], ["n", "y", "0.25", "0.75"], ["y", "n", "0.1", "0.9"], ["y", "y", "0", "1"],
+    ]  # fmt: skip
+    assert repr(net.table("rain")) == "P(rain)\n  n    y\n0.8  0.2"
+    assert "<th>dry</th>" in net.table("wet")._repr_html_()
+    frames = {node: net.table(node).frame("pandas") for node in net.nodes}
+    assert list(frames["wet"].columns) == ["rain", "sprinkler", "wet", "probability"]
+    assert bk.Network(net.edges, frames).digest == net.digest

@@ -119,6 +119,12 @@ def test_a_pool_of_one_member_between_two_classes_has_a_nomogram():
     assert read == pytest.approx(pool.predict_proba(X)[:, 1], abs=1e-9)
     assert chart.probability(chart.total([0.2, 0.7])) == pytest.approx([0.2, 0.7])
     assert not np.isfinite(chart.total(1 - 1e-6))  # backed off to the prior, it is never as sure as that
+    later, truth = mixed(seed=1)
+    for method in ("temperature", "sigmoid"):
+        made = pool.calibrated(later, truth, method)
+        chart = made.nomogram("mid")
+        read = chart.probability(chart.points(X).sum(axis=1))
+        assert read == pytest.approx(made.predict_proba(X)[:, 1], abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,12 @@ def test_costs_are_judged(tmp_path):
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (bk.NetworkBayes(), "NetworkBayes cannot"),
+        (bk.AODE(n=2), "AODE cannot"),
         (LogisticRegression(max_iter=1000), "LogisticRegression cannot"),
         (bk.KNNBayes(metric="mahalanobis"), "the distances of KNNBayes depend"),
         (bk.Calibrated(bk.NaiveBayes(), "isotonic"), "calibration by 'isotonic' cannot"),
     ],
-    ids=["network", "stranger", "mahalanobis", "isotonic"],
+    ids=["pairs", "stranger", "mahalanobis", "isotonic"],
 )
 def test_what_cannot_be_written_down_is_said(tmp_path, model, why):
     page, outline = written(tmp_path, model, *load_iris(return_X_y=True))

@@ -254,6 +254,29 @@ def test_page_agrees_with_python(browser, folder, rows, model):
     panel.page.close()
 
 
+@pytest.mark.parametrize(
+    "model",
+    [bk.TAN(toll=None), bk.KDB(toll=None), bk.TAN(toll=None, weights="fitted"), bk.NetworkBayes()],
+    ids=["tree", "two parents", "weights", "network"],
+)
+def test_page_sums_missing_values_out(browser, folder, rows, model):
+    table, labels = rows
+    evaluation = bk.evaluate(model, table, labels, bk.Holdout(0.5))
+    panel = Panel(browser, bk.report(evaluation, folder / "summed.html"))
+    row = {"age": 61.0, "sugar": 131.5, "visits": 4, "smoker": "yes", "region": "south"}
+    settle(panel, row)
+    for name in ("smoker", "age", "sugar", "region"):  # one hole more each time
+        row[name] = None if isinstance(row[name], str) else np.nan
+        if name in ("smoker", "region"):
+            panel.question(name).select_option(label="(missing)")
+        else:
+            panel.missing(name)
+        wanted = evaluation.model.predict_proba(pd.DataFrame([row]))[0]
+        assert panel.posterior() == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert panel.complaints == []
+    panel.page.close()
+
+
 @pytest.fixture(scope="module")
 def pool(rows, folder):
     table, labels = rows

@@ -49,6 +49,8 @@ class Answers:
                 raise SchemaError(
                     f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
                 )
+        if wanted.get("costs") is not None:
+            wanted["costs"] = Costs.of(wanted["costs"], model.classes.tolist())
         made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
         if doubled := set(names) & {f.name for f in made._added}:
             raise SchemaError(

@@ -12,6 +12,14 @@ class InputError(BayeskitError, ValueError):
     """The data or an argument cannot be used as given."""
 
 
+class UsageError(InputError):
+    """A command was given words that mean nothing to it."""
+
+
+class FileError(InputError):
+    """A file is not there, cannot be read, or must not be written."""
+
+
 class SchemaError(InputError):
     """A column is missing, extra, doubled, or of another kind than before."""
 
@@ -30,6 +38,10 @@ class MergeError(InputError):
 
 class ModelFileError(InputError):
     """A ``.bayes`` file is damaged, truncated, hostile or of an unknown version."""
+
+
+class ModelFileUnreadable(ModelFileError, FileError):
+    """A ``.bayes`` file is not there or cannot be opened."""
 
 
 class NetworkError(InputError):

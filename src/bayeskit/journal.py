@@ -1,39 +1,83 @@
-"""Journal: what was done to a model file after it was fitted; beside the model, no part of its identity."""
+"""Journal: what was done to a model file, and with which rows; beside the model, no part of its identity."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from bayeskit.errors import ModelFileError
 
-OPERATIONS = ("update", "forget", "merge")
+OPERATIONS = ("fit", "update", "forget", "merge")
+SHA256 = re.compile(r"([0-9a-f]{64})?")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The files that rows came from: what they are called, their bytes, and a digest of what they hold.
+
+    All is empty where rows came from elsewhere, as from a database.
+    """
+
+    file: str = ""
+    size: int = 0
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line: the operation, the weight of its rows (their number, unless they had weights), and when."""
+    """One line: the operation, the weight of its rows (their number, unless they had weights), when, and from where."""
 
     operation: str
     rows: float
     time: str  # ISO 8601, UTC
+    origin: Origin = Origin()
 
     @classmethod
-    def now(cls, operation: str, rows: float) -> Entry:
-        return cls(operation, float(rows), datetime.now(UTC).isoformat(timespec="seconds"))
+    def now(cls, operation: str, rows: float, origin: Origin = Origin()) -> Entry:
+        return cls(operation, float(rows), datetime.now(UTC).isoformat(timespec="seconds"), origin)
 
     def __str__(self) -> str:
-        return f"{self.time}  {self.operation}  {self.rows:g} rows"
+        return f"{self.time}  {self.operation}  {self.rows:g} rows  {self.origin.file}".rstrip()
 
 
-def entries(saved: Any) -> tuple[Entry, ...]:
+Journal = tuple[Entry, ...]
+
+
+def learned_before(journal: Journal, origin: Origin) -> Entry | None:
+    """The line that says that the same files have been learned, if any does."""
+    same = (entry for entry in journal if origin.sha256 and entry.origin.sha256 == origin.sha256)
+    return next(same, None)
+
+
+def without_origin(journal: Journal, origin: Origin) -> Journal:
+    """The journal without a trace of files whose rows were forgotten."""
+    entry = learned_before(journal, origin)
+    return tuple(replace(e, origin=Origin()) if e is entry else e for e in journal)
+
+
+def as_record(entry: Entry) -> dict[str, Any]:
+    """A line as JSON has it; what is empty is left out."""
+    plain = {name: value for name, value in asdict(entry).items() if name != "origin"}
+    return plain | {name: value for name, value in asdict(entry.origin).items() if value}
+
+
+def entries(saved: Any) -> Journal:
     """The journal of a file, if it is one."""
-    kinds = {f.name: float if f.name == "rows" else str for f in fields(Entry)}
-    for line in saved if isinstance(saved, list) else [None]:
-        if not isinstance(line, Mapping) or {n: type(v) for n, v in line.items()} != kinds:
-            raise ModelFileError("its journal is not as it should be")
-        if line["operation"] not in OPERATIONS or not line["rows"] >= 0:
-            raise ModelFileError(f"its journal has the unknown line {dict(line)}")
-    return tuple(Entry(**line) for line in saved)
+    return tuple(map(_entry, saved if isinstance(saved, list) else [None]))
+
+
+def _entry(line: Any) -> Entry:
+    kinds = {"operation": str, "rows": float, "time": str}
+    more = {f.name: type(f.default) for f in fields(Origin)}
+    if not isinstance(line, Mapping) or not set(kinds) <= set(line) <= set(kinds) | set(more):
+        raise ModelFileError("its journal is not as it should be")
+    if any(type(value) is not (kinds | more)[name] for name, value in line.items()):
+        raise ModelFileError("its journal is not as it should be")
+    origin = Origin(**{name: value for name, value in line.items() if name in more})
+    sound = line["rows"] >= 0 and origin.size >= 0 and SHA256.fullmatch(origin.sha256)
+    if line["operation"] not in OPERATIONS or not sound:
+        raise ModelFileError(f"its journal has the unknown line {dict(line)}")
+    return Entry(line["operation"], line["rows"], line["time"], origin)

@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -110,6 +110,18 @@ class LogDensity(Protocol):
 
     def outside(self, block: Block) -> dict[str, int]:
         """How many values of each column lie outside the support and are taken as missing; only columns with some."""
+
+
+@runtime_checkable
+class Approximates(Protocol):
+    """A density that cannot take every row exactly."""
+
+    @property
+    def bound(self) -> str:
+        """What was done instead, and beyond what."""
+
+    def approximated(self, block: Block) -> int:
+        """In how many rows."""
 
 
 class Bounded:

@@ -19,7 +19,7 @@ from bayeskit.data.encode import Tally
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, UNDETERMINED, Alike, Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.journal import entries
+from bayeskit.journal import as_record, entries
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.naive import Naive
@@ -68,7 +68,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         "unseen": model.unseen,
         "settings": describe(settings),
         "tally": asdict(counted.tally),
-        "journal": [asdict(entry) for entry in model.journal],
+        "journal": [as_record(entry) for entry in model.journal],
         "digest": model.digest,
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
     }

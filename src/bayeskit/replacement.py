@@ -9,7 +9,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from bayeskit.errors import InputError
+from bayeskit.errors import FileError
+
+
+def check_readable(path: str) -> None:
+    """Refuse what is not a regular file that may be read; a pipe or a device is not opened, it would block."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):
+            os.close(os.open(path, os.O_RDONLY))
+            return
+    except OSError as error:
+        raise FileError(
+            f"{path}: {(error.strerror or str(error)).lower()}; check the name and its permissions"
+        ) from error
+    kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+    raise FileError(f"{path}: {kind}; name a file")
 
 
 def replace_file(path: str, parts: Iterable[bytes | memoryview]) -> None:
@@ -67,7 +82,7 @@ def _mode(target: str) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):  # /dev/null must not become a file
-        raise InputError(f"{target}: not a regular file; save to another path")
+        raise FileError(f"{target}: not a regular file; save to another path")
     os.close(os.open(target, os.O_WRONLY))  # a rename would not ask whether the file is protected
     return stat.S_IMODE(mode) & 0o777
 

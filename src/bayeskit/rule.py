@@ -10,12 +10,15 @@ import numpy as np
 
 from bayeskit.errors import InputError
 
+TOLERANCE = 1e-6  # of the sum of priors, as of a model's
+
 
 def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
     """P(h | e) = P(e | h) P(h) / P(e): for one hypothesis with its evidence, or for a table of them.
 
     ``prior`` is a number, or the probabilities of the hypotheses by name or in order, ``likelihood`` likewise. For a
-    table the evidence is the sum of the joint probabilities unless given. Fractions stay exact.
+    table the evidence is the sum of the joint probabilities unless given; the priors must then sum to 1, as those of a
+    model must. Fractions stay exact.
 
     >>> round(bayes_rule(prior=0.00002, likelihood=0.5, evidence=0.05), 7)
     0.0002
@@ -42,6 +45,11 @@ def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
         _check(what, numbers, 1 if what == "prior" else np.inf)
     if sum(priors) > 1 + 1e-9:
         raise InputError(f"the priors sum to {sum(priors)}; probabilities of different hypotheses sum to at most 1")
+    if not single and evidence is None and abs(sum(priors) - 1) > TOLERANCE:
+        raise InputError(
+            f"the priors must be probabilities that sum to one (the sum is {float(sum(priors)):g}); give those of all "
+            f"hypotheses, or evidence=P(e) if some are left out"
+        )
     joint = [p * q for p, q in zip(priors, likelihoods, strict=True)]
     total = sum(joint) if evidence is None else evidence
     _check("evidence", [total], np.inf)

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bayeskit.errors import InputError, ModelFileError
+from bayeskit.errors import InputError, ModelFileError, ModelFileUnreadable
 from bayeskit.replacement import replace_file
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -77,7 +77,7 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error
     except OSError as error:
-        raise ModelFileError(f"{name}: {error.strerror}; check the path and its permissions") from error
+        raise ModelFileUnreadable(f"{name}: {error.strerror}; check the path and its permissions") from error
     except MemoryError as error:
         raise ModelFileError(f"{name}: does not fit in memory; free some, or {_DAMAGED}") from error
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:

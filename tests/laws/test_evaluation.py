@@ -60,7 +60,7 @@ def mixed() -> pa.Table:
     columns = {
         "x": pa.array(np.where(rng.random(n) < 0.1, np.nan, rng.normal(shift, 1)), from_pandas=True),
         "hits": pa.array(rng.poisson(2 + shift)),
-        "town": pa.array([None if i % 9 == 0 else f"town {rng.integers(4)}" if i else "lonely" for i in range(n)]),
+        "town": pa.array([None if i % 9 == 0 else f"town {rng.integers(4)}" if i != 1 else "lonely" for i in range(n)]),
         "flag": pa.array(rng.random(n) < 0.3 + 0.2 * shift),
         "grade": pa.array(rng.choice(ORDER, n)),
         "class": pa.array(y),

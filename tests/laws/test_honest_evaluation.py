@@ -180,6 +180,26 @@ def test_a_level_of_the_tested_rows_alone_is_unseen(model: Any, unseen: str, fol
         assert np.abs(found.proba[folds == f] - less.predict_proba(LEVELS.filter(folds == f))).max() <= 1e-12
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"unseen": "smooth"}, {"smoothing": 0.0}, {"missing": "level"}, {"prior": "uniform"}]
+)
+@pytest.mark.parametrize("kind", [bk.NaiveBayes, bk.FullBayes, bk.KNNBayes])
+def test_a_level_of_one_row_is_unseen_to_the_model_without_it(kind: Any, settings: dict[str, Any]) -> None:
+    """Of levels alone, so that nothing else is held; the towns "w" and "sole" are of one row each."""
+    towns = ["sole" if i == 5 else town for i, town in enumerate(LEVELS["town"].to_pylist())]
+    table = pa.table({"town": towns, "flag": [i % 3 == 0 for i in range(12)]})
+    model = kind(**{name: value for name, value in settings.items() if name in kind().get_params()})
+    model = model.set_params(metric="gower") if kind is bk.KNNBayes else model
+    found = bk.evaluate(model, table, LABELS, bk.LeaveOneOut())
+    every = np.arange(len(LABELS))
+    for i in every:
+        less = clone(model).fit(table.filter(every != i), LABELS[every != i])
+        assert found.proba[i] == pytest.approx(less.predict_proba(table.slice(i, 1))[0], abs=1e-12)
+    assert found.computed == "algebra"
+    with pytest.raises(InputError, match="column 'town' has 'sole'"):
+        bk.evaluate(model.set_params(unseen="error"), table, LABELS, bk.LeaveOneOut())
+
+
 def test_a_level_of_the_tested_rows_alone_is_an_error_where_it_is_to_be_one() -> None:
     with pytest.raises(InputError, match="column 'town' has 'w'"):
         bk.evaluate(bk.NaiveBayes(unseen="error"), LEVELS, LABELS, bk.CrossValidation(PARTS))

@@ -28,10 +28,14 @@ for group in (learning, asking, judging, networks, showing):
 
 def main() -> None:
     """Run a command; an error that we raise on purpose is a line, not a traceback."""
-    from bayeskit.errors import BayeskitError
+    from bayeskit.errors import BayeskitError, FileError, UsageError
 
     try:
         app()
+    except UsageError as error:
+        _leave(str(error), 2)
+    except FileError as error:
+        _leave(str(error), 4)
     except BayeskitError as error:
         hint = "leave them unread with --ignore, or carry them through predict with --keep"
         _leave(f"{error}{hint}" if "unseen at fit time" in str(error) else str(error), 3)

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
+from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Cluster, Rows, opened
-from bayeskit.errors import InputError
+from bayeskit.errors import FileError, InputError, UsageError
 
 Output = Annotated[
     str | None,
@@ -72,18 +73,21 @@ def predict(
     evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
     reasons: Annotated[int, typer.Option(help="Add so many columns that speak most for the prediction.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.")] = -1,
+    force: Force = False,
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
     from bayeskit.engines.spark import saved
     from bayeskit.estimators.frames import predicted_file, predicted_frame
 
+    if cluster.engine == "spark":
+        _check_folder(output)
+    elif output is not None:
+        check_output(output, ANSWERS, [file, rows.place, costs], force, rows.sql)
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
     kept = "all" if listed(keep) == ("all",) else listed(keep)
-    if cluster.engine == "spark":
-        _check_folder(output)
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
@@ -97,9 +101,9 @@ def predict(
 def _check_folder(output: str | None) -> None:
     """Refuse what executors cannot write to, before they are called."""
     if output is None:
-        raise InputError("on Spark the executors write the answers: name a folder for them (--output)")
+        raise UsageError("on Spark the executors write the answers: name a folder for them (--output)")
     if "://" not in output and os.path.lexists(output):
-        raise InputError(f"{output}: it is there already, and Spark writes a folder; remove it, or choose another name")
+        raise FileError(f"{output}: it is there already, and Spark writes a folder; remove it, or choose another name")
 
 
 def explain(

@@ -12,6 +12,7 @@ import typer
 
 import bayeskit as bk
 from bayeskit.cli.commands import command
+from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import (
     OFFERED,
     CostsFile,
@@ -24,9 +25,9 @@ from bayeskit.cli.options import (
     Weight,
     listed,
 )
-from bayeskit.cli.output import Saying, check_place, notes, trying
+from bayeskit.cli.output import Saying, notes, trying
 from bayeskit.cli.places import Rows, at_hand, brought, opened
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, UsageError
 
 METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
 USUAL = ("naive", "full", "tan", "kdb", "aode")
@@ -50,11 +51,11 @@ class Judging:
     def way(self, pooled: bool) -> Any:
         """How to divide the rows."""
         if self.method not in METHODS:
-            raise InputError(f"--method {self.method!r}: choose one of {', '.join(METHODS)}")
+            raise UsageError(f"--method {self.method!r}: choose one of {', '.join(METHODS)}")
         if self.folds is not None and self.method != "cv":
-            raise InputError("--folds belongs to --method cv")
+            raise UsageError("--folds belongs to --method cv")
         if self.test_size is not None and self.method != "holdout":
-            raise InputError("--test-size belongs to --method holdout")
+            raise UsageError("--test-size belongs to --method holdout")
         folds = FEWER if pooled and self.method == "cv" and self.folds is None else self.folds
         given = {n: v for n, v in (("folds", folds), ("test_size", self.test_size)) if v is not None}
         return getattr(bk, METHODS[self.method])(**given)
@@ -112,7 +113,7 @@ def evaluate(
     """Judge a model by rows it has not learned; large files are read in passes, with no row kept."""
     if file is None or not file.endswith(".bayes"):
         if file is not None and rows.place is not None:
-            raise InputError(f"{file} is no model file (.bayes), and {rows.place} is not the only source; name one")
+            raise UsageError(f"{file} is no model file (.bayes), and {rows.place} is not the only source; name one")
         if target is None:
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
@@ -120,7 +121,7 @@ def evaluate(
             found = _evaluated(model or "naive", target, source, judging, settings, say)
     else:
         if model is not None or settings.given or judging.divides:
-            raise InputError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
+            raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as told, opened(rows, say, "reading") as source:
             found = _examined(Path(file), source, target, judging)
     say.answer(found, {**_measures(found), "notes": told})
@@ -141,13 +142,14 @@ def report(
             "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
         ),
     ] = True,
+    force: Force = False,
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.
 
     The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
     there are more (--sample). Models with statistics, as --model naive, read files of any size.
     """
-    check_place(output)
+    check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
 
     def written(found: Any) -> None:
         bk.report(found, output, title, rows=embed)

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
+from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import ModelFile, ModelName, OtherTarget, Sample, Settings, Target, Weight
-from bayeskit.cli.output import Saying, check_place, notes, trying
+from bayeskit.cli.output import Saying, notes, trying
 from bayeskit.cli.places import Cluster, Rows, brought, opened
-from bayeskit.errors import InputError
+from bayeskit.errors import UsageError
 
 MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
 
@@ -39,23 +40,31 @@ def fit(
     model: ModelName = "naive",
     weight: Weight = None,
     sample: Sample = None,
+    force: Force = False,
 ) -> None:
     """Learn a model from a table and save it."""
+    from bayeskit.engines.files import contents_of
+    from bayeskit.estimators.files import core, journaled, warn_of_journal
+    from bayeskit.journal import Origin
+
     classifier, path = settings.classifier(model), output or _beside(rows.place)
-    check_place(path)
+    check_output(path, MODEL, [rows.place], force, rows.sql)
     pooled = model == "auto"  # which looks at rows again and again
     if pooled and cluster.engine == "spark":
-        raise InputError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
+        raise UsageError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
     with notes(say) as told:
         if pooled:
             with opened(rows, say, "reading") as source:
+                origin = Origin(*contents_of(source))
                 table = brought(source, MOST if sample is None else sample)
             with trying(say, 1) as classifier.callback:
                 classifier.fit(table, target, sample_weight=weight)
         else:
             with opened(rows, say, "learning", cluster) as source:
+                origin = Origin(*contents_of(source))
                 classifier.fit(source, target, sample_weight=weight)
-        classifier.save(path)
+        warn_of_journal(path)
+        journaled(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
     _tell(classifier, path, "learned", told, say)
 
 
@@ -91,10 +100,12 @@ def merge(
     files: Annotated[list[Path], typer.Argument(help="Model files of the same kind.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)],
     say: Saying,
+    force: Force = False,
 ) -> None:
     """Write the model that has learned what all of these have."""
     from bayeskit.estimators.files import merge_files
 
+    check_output(output, MODEL, files, force)
     with notes(say) as told:
         classifier = merge_files(files, output)
     _tell(classifier, output, f"merged {len(files)} models", told, say)

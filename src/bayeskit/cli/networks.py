@@ -9,10 +9,11 @@ import typer
 
 import bayeskit as bk
 from bayeskit.cli.commands import command
+from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
 from bayeskit.cli.options import assigned, listed
 from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Rows, opened
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, UsageError
 
 NetworkFile = Annotated[Path, typer.Argument(help="A .bif file, or a network saved as .bayes.", show_default=False)]
 Arcs = Annotated[list[str] | None, typer.Option(help="Arcs as parent>child.")]
@@ -36,9 +37,10 @@ def learn(
     forbidden: Arcs = None,
     max_parents: Annotated[int | None, typer.Option(help="Of a node.", min=0)] = None,
     restarts: Annotated[int, typer.Option(help="Climb again from a changed graph.", min=0)] = 0,
+    force: Force = False,
 ) -> None:
     """Learn a network over the columns of a table: arcs by search, tables by counting."""
-    _check_ending(output, ".bif", ".bif.gz", ".bayes")
+    check_output(output, NETWORK, [rows.place], force, rows.sql)
     arcs = {"required": _arcs(required, "--required"), "forbidden": _arcs(forbidden, "--forbidden")}
     with notes(say) as told, opened(rows, say, "reading") as source:
         network = bk.learn_network(source, score, search, max_parents=max_parents, restarts=restarts, **arcs)
@@ -66,11 +68,12 @@ def draw(
     file: NetworkFile,
     say: Saying,
     output: Annotated[Path, typer.Option("--output", "-o", help="An .svg file.", show_default=False)],
+    force: Force = False,
 ) -> None:
     """Draw a network, parents above their children."""
     from bayeskit.replacement import replace_file
 
-    _check_ending(output, ".svg")
+    check_output(output, PICTURE, [file], force)
     network = _loaded(file)
     replace_file(str(output), [network.svg().encode()])
     say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes})
@@ -83,11 +86,6 @@ def _loaded(file: Path) -> Any:
     if not isinstance(network, bk.Network):
         raise InputError(f"{file}: this is a {type(network).__name__}, not a network")
     return network
-
-
-def _check_ending(path: Path, *endings: str) -> None:
-    if not path.name.endswith(endings):
-        raise InputError(f"{path}: choose a name that ends in {' or '.join(endings)}")
 
 
 def _node(network: Any, name: str) -> str:
@@ -108,5 +106,5 @@ def _arcs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
     found = [tuple(text.split(">")) for text in listed(given)]
     for arc in found:
         if len(arc) != 2 or not all(arc):
-            raise InputError(f"{option} {'>'.join(arc)!r}: write an arc as parent>child")
+            raise UsageError(f"{option} {'>'.join(arc)!r}: write an arc as parent>child")
     return found  # type: ignore[return-value]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit
-from bayeskit.errors import InputError
+from bayeskit.errors import UsageError
 
 MODELS = {  # by the name a user types; those are offered that this version has
     "naive": "NaiveBayes",
@@ -96,7 +96,7 @@ class Settings:
     def classifier(self, name: str) -> Any:
         """The classifier by the name a user types, with those settings that were given."""
         if name not in OFFERED:
-            raise InputError(f"--model {name!r} is not known; choose one of {', '.join(OFFERED)}")
+            raise UsageError(f"--model {name!r} is not known; choose one of {', '.join(OFFERED)}")
         kind = getattr(bayeskit, MODELS[name])
         given = {
             "prior": prior_of(self.prior),
@@ -112,7 +112,7 @@ class Settings:
         for setting in wanted:
             if setting not in taken:
                 known = ", ".join(p for p in taken if p != "n_jobs")
-                raise InputError(
+                raise UsageError(
                     f"--model {name} has no setting {setting!r}; it has: {known}. Other models have others"
                 )
         return kind(**wanted, **({"n_jobs": self.jobs} if "n_jobs" in taken else {}))
@@ -137,9 +137,9 @@ def assigned(given: Sequence[str], option: str) -> dict[str, str]:
     for part in listed(given):
         name, sign, value = part.rpartition("=")
         if not sign or not name:
-            raise InputError(f"{option} {part!r}: write it as name=value")
+            raise UsageError(f"{option} {part!r}: write it as name=value")
         if name.strip() in found:
-            raise InputError(f"{option} names {name.strip()!r} twice")
+            raise UsageError(f"{option} names {name.strip()!r} twice")
         found[name.strip()] = value.strip()
     return found
 
@@ -153,7 +153,7 @@ def exact(text: str, option: str) -> Fraction:
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
-        raise InputError(f"{option}: {text!r} is not a number") from error
+        raise UsageError(f"{option}: {text!r} is not a number") from error
 
 
 def prior_of(given: str | None, classes: Sequence[Any] = ()) -> Any:
@@ -195,9 +195,9 @@ def families_of(given: Sequence[str] | None) -> Any:
         if end < 0 and len(parts) == 1:
             return part
         if not name or not family:
-            raise InputError(f"--families {part!r}: write it as column=family")
+            raise UsageError(f"--families {part!r}: write it as column=family")
         if name in found:
-            raise InputError(f"--families names {name!r} twice")
+            raise UsageError(f"--families names {name!r} twice")
         found[name] = family
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import sys
@@ -10,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -36,12 +34,6 @@ class Saying:
             print(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
         elif not self.quiet:
             print(text)
-
-
-def check_place(path: Path) -> None:
-    """Refuse a file in a folder that is not there, before the work is done."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
 
 
 @contextmanager

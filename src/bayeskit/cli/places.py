@@ -16,7 +16,7 @@ import typer
 
 from bayeskit.cli.options import listed
 from bayeskit.cli.output import Saying, progress
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, UsageError
 
 MAGIC = {
     b"PAR1": ".parquet",
@@ -71,9 +71,9 @@ class Cluster:
 def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Any]:
     """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
     if rows.place is None and rows.sql is None:
-        raise InputError("nothing to read: name a file, or give --sql")
+        raise UsageError("nothing to read: name a file, or give --sql")
     if cluster.engine not in ("auto", "spark"):
-        raise InputError(f"--engine {cluster.engine!r}: choose auto or spark")
+        raise UsageError(f"--engine {cluster.engine!r}: choose auto or spark")
     if cluster.engine == "spark":
         with _on_spark(rows, cluster.master) as frame:
             yield frame

@@ -10,8 +10,10 @@ import typer
 
 import bayeskit as bk
 from bayeskit.cli.commands import command
+from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import ModelFile, assigned, exact
 from bayeskit.cli.output import Saying
+from bayeskit.journal import as_record
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +46,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         "target": model.schema.target,
         **asdict(summary),
         "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
-        "journal": [asdict(entry) for entry in model.journal],
+        "journal": [as_record(entry) for entry in model.journal],
     }
     say.answer(text, data)
 
@@ -66,7 +68,7 @@ def _inspect_pool(pool: Any, say: Saying) -> None:
         "classes": classes,
         "columns": [{n: c[n] for n in ("name", "kind", "why")} for c in known.columns],
         **candidates(pool),
-        "journal": [asdict(entry) for entry in model.journal],
+        "journal": [as_record(entry) for entry in model.journal],
     }
     say.answer(text, data)
 
@@ -97,8 +99,10 @@ def _given(text: str, option: str) -> Any:
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The report to write.")] = Path("report.html"),
+    force: Force = False,
 ) -> None:
     """Learn from the embedded example through DuckDB, judge on rows held out, explain one case, learn and forget."""
     from bayeskit.cli.demo import main
 
+    check_output(output, REPORT, [], force)
     main(report=output)

@@ -173,11 +173,11 @@ class Schema:
         target, weight = self.target or other.target, self.weight or other.weight
         return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
 
-    def check_names(self, names: Sequence[str], kept: Callable[[str], bool]) -> None:
+    def check_names(self, names: Sequence[str], kept: Callable[[str], bool], place: str = "") -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
         known = [n for n in names if n in self._position or not (n in (self.target, self.weight) or kept(n))]
         if set(known) != self._position.keys():
-            raise SchemaError(different_names(self.names, known))
+            raise SchemaError(different_names(self.names, known, place))
 
     def rows(self) -> list[dict[str, Any]]:
         if isinstance(self.columns, Alike):
@@ -222,9 +222,9 @@ def _common(one: str, other: str) -> str:
     return str(np.result_type(np.dtype(one), np.dtype(other)).str)
 
 
-def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:
+def different_names(fitted: Iterable[str], given: Iterable[str], place: str = "") -> str:
     """What a person needs to repair a table whose columns are not those of the fit."""
-    lines = ["The feature names should match those that were passed during fit."]
+    lines = [f"{place}The feature names should match those that were passed during fit."]
     for title, names in (
         ("Feature names unseen at fit time:", sorted(set(given) - set(fitted))),
         ("Feature names seen at fit time, yet now missing:", sorted(set(fitted) - set(given))),
@@ -232,4 +232,6 @@ def different_names(fitted: Iterable[str], given: Iterable[str]) -> str:
         if names:
             shown = names[:5] + (["..."] if len(names) > 5 else [])
             lines += [title, *(f"- {name}" for name in shown)]
+    if set(fitted) - set(given):
+        lines.append("Add what is missing; a column whose values are not known may be empty (None)")
     return "\n".join(lines) + "\n"

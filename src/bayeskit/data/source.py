@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,6 +85,7 @@ def _is_records(X: Any) -> bool:
 
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     """An Arrow table or a matrix, and whether its columns had names of their own."""
+    _check_table(X)
     if _is_frame(X):
         return _pandas(X), True
     if hasattr(X, "tocsr") and hasattr(X, "nnz"):
@@ -97,11 +99,33 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(pa.table(X)), True
     if isinstance(X, Mapping):
-        return _named({name: _one(values, f"column {name!r}") for name, values in X.items()}), True
+        return _named({name: _column(name, values) for name, values in X.items()}), True
     if _is_records(X):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
         return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
     return _array(X), False
+
+
+def _check_table(X: Any) -> None:
+    """Refuse what looks like a table's place or parts, with what to give instead."""
+    kinds = "a frame, an Arrow table, a matrix, a mapping of columns, a path or a DuckDB relation"
+    if X is None:
+        raise InputError(f"None is no table; give {kinds}")
+    if type(X).__name__ == "DuckDBPyConnection":
+        raise InputError(
+            "a DuckDB connection has any number of tables; say which rows: connection.sql('select * from people')"
+        )
+    if isinstance(X, list | tuple) and X and all(isinstance(part, str | os.PathLike) for part in X):
+        raise InputError(
+            f"a list of {len(X)} texts is no table (Expected 2D array, got 1D array instead); if these are files, name "
+            f"them by a pattern ('part-*.csv') or by their folder, or bring them into one frame"
+        )
+
+
+def _column(name: Any, values: Any) -> pa.Array:
+    if values is None or np.isscalar(values):
+        raise InputError(f"column {name!r} is the single value {values!r}; write it as a list, [{values!r}]")
+    return _one(values, f"column {name!r}")
 
 
 def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.levels import key
-from bayeskit.errors import InputError
+from bayeskit.errors import FileError, InputError
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -157,7 +157,7 @@ def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
 
 def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     if not path.is_file():
-        raise InputError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
+        raise FileError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = [line for line in csv.reader(file) if line]
     if len(lines) < 2:

@@ -23,7 +23,9 @@ class ArrowFiles(Streamed):
 
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
-        with _opened(Files.of(reading).all[0]) as (schema, _):
+        files = Files.of(reading)
+        files.check_alike(_names)
+        with _opened(files.all[0]) as (schema, _):
             return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
 
     @contextmanager
@@ -39,6 +41,11 @@ class ArrowFiles(Streamed):
                         f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(schema.names)})"
                     )
                 yield from (batch.select(columns) for batch in batches)
+
+
+def _names(path: str) -> list[str]:
+    with _opened(path) as (schema, _):
+        return list(schema.names)
 
 
 @contextmanager

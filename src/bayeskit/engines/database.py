@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import literal, quoted, subquery, unlike
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError
+from bayeskit.replacement import check_readable
 
 TABLES = {
     "sqlite": "select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite_%'",
@@ -61,8 +61,8 @@ def _connected(reading: Reading) -> Iterator[Any]:
         manager = import_module("adbc_driver_manager")
     except ImportError as error:
         raise InputError(f"{reading.shown}: reading a database needs ADBC; pip install 'bayeskit[sql]'") from error
-    if reading.sort == "sqlite" and not Path(reading.place).is_file():  # it would be made
-        raise InputError(f"{reading.place}: no such file")
+    if reading.sort == "sqlite":
+        check_readable(reading.place)  # it would be made
     place = f"file:{reading.place}?mode=ro" if reading.sort == "sqlite" else reading.place
     try:
         with driver.connect(place) as connection:

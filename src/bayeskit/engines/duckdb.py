@@ -15,6 +15,7 @@ from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import Table, quoted, subquery
 from bayeskit.engines.workers import Streamed, workers
 from bayeskit.errors import InputError
+from bayeskit.replacement import check_readable
 
 ROWS = 1 << 14  # at most in a batch: DuckDB keeps several of them ready, with texts in full
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
@@ -65,6 +66,8 @@ class DuckDB(Streamed):
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             }
+            if reading.sort == "duckdb":
+                check_readable(reading.place)
             where = reading.place if reading.sort == "duckdb" else ":memory:"
             with duckdb.connect(where, read_only=reading.sort == "duckdb", config=config) as connection:
                 connection.execute("set enable_progress_bar = false; set lock_configuration = true")

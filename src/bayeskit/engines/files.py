@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import gzip
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pyarrow.parquet as pq
 from bayeskit.engines.delimited import Delimited
 from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
 from bayeskit.engines.sql import Table, literal, unlike
-from bayeskit.errors import InputError
+from bayeskit.errors import FileError, InputError, SchemaError
+from bayeskit.replacement import check_readable
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Files:
     """The files of a place: one of that very name, all that match it as a pattern, or all in a folder."""
 
     reading: Reading
-    pattern: str
     all: tuple[str, ...]
     ending: str
+    folder: bool = False  # whether they are all that a folder has, so that nobody said that they belong together
 
     @classmethod
     def of(cls, reading: Reading) -> Files:
@@ -39,38 +41,61 @@ class Files:
         pattern = glob.escape(place) if Path(place).exists() else place
         found = tuple(sorted(glob.iglob(pattern, recursive=True)))
         if not found:
-            raise InputError(f"{place}: no such file")
-        if Path(found[0]).is_dir():
-            raise InputError(f"{place}: {found[0]} is a folder; name the folder, or the files in it")
+            raise FileError(f"{place}: no such file")
+        for path in found:
+            check_readable(path)
         if Path(found[0]).stat().st_size == 0:
             raise InputError(f"{found[0]}: the file is empty")
-        return cls(reading, pattern, found, ending)
+        return cls(reading, found, ending)
 
     @classmethod
     def _folder(cls, reading: Reading) -> Files:
-        """Every file in it, and in folders in it, that has a known ending; all must have the same."""
-        found = sorted(p for p in Path(reading.place).rglob("*") if p.is_file() and _ending(p.name) in FILES)
-        endings = sorted({_ending(p.name) for p in found})
+        """Every file in it, and in folders in it, that has a known ending; all must have the same.
+
+        Hidden ones are passed over, and those whose name begins with an underscore, as Spark's do.
+        """
+        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and _ending(p.name) in FILES)
+        endings = sorted({_ending(name) for name in found})
         if len(endings) != 1:
             told = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
             raise InputError(f"{reading.place}: the folder {told}; name them by a pattern, {reading.place}/*.parquet")
-        (last,) = {"".join(p.suffixes[-2:]) if p.suffix in PACKED else p.suffix for p in found} or {""}
-        return cls(reading, f"{glob.escape(reading.place)}/**/*{last}", tuple(map(str, found)), endings[0])
+        for path in found:
+            check_readable(path)
+        return cls(reading, tuple(found), endings[0], folder=True)
+
+    def check_alike(self, names: Callable[[str], Sequence[str]]) -> None:
+        """Refuse a folder of files that have different columns: they are not one table."""
+        first, *others = self.all if self.folder else self.all[:1]
+        known = set(names(first))
+        for path in others:
+            if odd := sorted(known ^ set(names(path))):
+                raise SchemaError(
+                    f"{self.reading.place}: the folder has files with different columns: {odd[0]!r} is in one only of "
+                    f"{first} and {path}; name those that belong together by a pattern, or move the others away"
+                )
 
     def table(self, connection: Any, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
             unlike(self.all[0], pq.read_schema(self.all[0]).names)
-            return Table(f"read_parquet({literal(self.pattern)}, union_by_name=true)")
+            self.check_alike(lambda path: pq.read_schema(path).names)
+            return Table(f"read_parquet({self._list}, union_by_name=true)")
         if self.ending in JSON:
             if self.reading.bad_lines != "error":
                 raise InputError(f"{self.reading.place}: bad lines can be left out of CSV files only; mend the file")
             form = "auto" if self.ending == ".json" else "newline_delimited"
             return Table(
-                f"read_json({literal(self.pattern)}, format='{form}', union_by_name=true, sample_size=-1, "
+                f"read_json({self._list}, format='{form}', union_by_name=true, sample_size=-1, "
                 f"maximum_sample_files={len(self.all)})"
             )
-        return Delimited.of(self.all, self.reading).typed(connection, known)
+        delimited = Delimited.of(self.all, self.reading)
+        self.check_alike(lambda path: delimited.headers[path][1])
+        return delimited.typed(connection, known)
+
+    @property
+    def _list(self) -> str:
+        """The files by their names for DuckDB, which would take some signs in them for a pattern."""
+        return f"[{', '.join(literal(glob.escape(path)) for path in self.all)}]"
 
 
 def rows_of(source: Any) -> int | None:
@@ -88,6 +113,22 @@ def bytes_of(source: Any) -> int:
     return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
 
 
+def contents_of(source: Any) -> tuple[str, int, str]:
+    """What the files of a place are called, how many bytes they have, and a SHA-256 of all that they hold.
+
+    Nothing where the rows do not come from files: a database may change while it is read.
+    """
+    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+        return "", 0, ""
+    place, paths = Reading.of(source).place, Files.of(Reading.of(source)).all
+    digests = []
+    for path in paths:
+        with open(path, "rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
+    return Path(place).name or place, bytes_of(source), whole
+
+
 def malformed(paths: Sequence[str]) -> str:
     """Where the first line that is no JSON stands; DuckDB's own count is one off."""
     for path in paths:
@@ -98,6 +139,15 @@ def malformed(paths: Sequence[str]) -> str:
                 except ValueError as error:
                     return f"line {number} of {path} is not JSON: {error}"
     return "a line is not JSON"
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """What lies in a folder and in those within it, but nothing hidden."""
+    for path in folder.iterdir():
+        if not path.name.startswith((".", "_")):
+            yield path
+            if path.is_dir() and not path.is_symlink():
+                yield from _below(path)
 
 
 def _ending(place: str) -> str:

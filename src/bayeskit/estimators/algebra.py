@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample
+from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
 
@@ -72,13 +73,48 @@ class Algebra:
         """Log-posteriors of every row by the model without it: (n, K)."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
-        out = np.empty((len(rows), len(rows.classes)))
+        out, single = np.empty((len(rows), len(rows.classes))), self._single(table, model)
+        apart: list[int] = []
 
         def step(block: Block, start: int) -> None:
-            model.posterior(_labelled(block, start, rows), log=True, own=True, out=out[start : start + block.rows])
+            asked = _labelled(block, start, rows)
+            if (alone := _alone(asked, single)).any():
+                if model.unseen == "error":
+                    raise unseen_level(block, *np.argwhere(alone)[0].tolist())
+                if not model.density.additive:
+                    apart.extend((start + np.flatnonzero(alone.any(axis=0))).tolist())
+                elif model.unseen == "missing":  # "smooth" gives what the level has once the row is gone
+                    asked = replace(asked, codes=np.where(alone, np.int32(-2), asked.codes))
+            model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
 
         _each_block(table, model, step)
+        for row in apart:
+            out[row] = self._refitted(row)
         return out, None
+
+    def _refitted(self, row: int) -> Float:
+        """The log-posterior of a row by a classifier fitted to the others: (K,)."""
+        rows = self.sample.rows
+        others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
+        X, y, weight = self.sample.take(others)
+        less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
+        found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
+        return found
+
+    def _single(self, table: Intake, model: Model) -> list[Bool]:
+        """Of each coded column the levels that one counted row has, and no other."""
+        rows = self.sample.rows
+        sizes = [len(model.counted.domain.levels[name]) for name in model.schema.coded]
+        often = [np.zeros(size, dtype=np.int64) for size in sizes]
+
+        def step(block: Block, start: int) -> None:
+            counted = rows.counted[start : start + block.rows]
+            for codes, times in zip(block.codes, often, strict=True):
+                times += np.bincount(codes[counted & (codes >= 0)], minlength=len(times))
+
+        if sizes:
+            _each_block(table, model, step)
+        return [times == 1 for times in often]
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
@@ -116,14 +152,18 @@ def asked_of(model: Model, block: Block) -> Block:
     """Rows in the codes of a model that may not have seen all their levels; that may be an error."""
     asked = block.recoded(model.counted.domain.levels)
     if model.unseen == "error" and (asked.codes == -2).any():
-        j, i = np.argwhere(asked.codes == -2)[0]
-        name, code = asked.schema.coded[j], int(block.codes[j, i])
-        level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
-        raise InputError(
-            f"column {name!r} has {level}, which no row that a fold's model learned has; "
-            f'evaluate with unseen="missing" or "smooth", or declare the levels'
-        )
+        raise unseen_level(block, *np.argwhere(asked.codes == -2)[0].tolist())
     return asked
+
+
+def unseen_level(block: Block, column: int, row: int) -> InputError:
+    """The refusal of a level that no other row has."""
+    name, code = block.schema.coded[column], int(block.codes[column, row])
+    level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
+    return InputError(
+        f"column {name!r} has {level}, which no row has that the model of others learned; "
+        f'evaluate with unseen="missing" or "smooth", or declare the levels'
+    )
 
 
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
@@ -131,6 +171,17 @@ def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) 
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
     return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
+
+
+def _alone(block: Block, single: list[Bool]) -> Bool:
+    """Where a counted row has a level that no other has: (coded columns, n)."""
+    out = np.zeros(block.codes.shape, dtype=bool)
+    own = block.own()[0]
+    for j, once in enumerate(single):
+        if once.any():
+            codes = block.codes[j, own]
+            out[j, own] = (codes >= 0) & once[codes]
+    return out
 
 
 def _labelled(block: Block, start: int, rows: Rows) -> Block:

@@ -57,7 +57,8 @@ class TAN(Dependent):
     (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
     where it finds no cut). The cuts are then part of the model. P(x | parent, c) leans on P(x | c) and P(x | parent)
     (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out finds best.
-    A missing parent is summed out with P(parent | c).
+    Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights`` multiply what
+    a column adds to those given before it in the order of the arcs.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
@@ -102,7 +103,9 @@ class KDB(Dependent):
 
     Parents are those that tell most of the column given the class, as many as pay for themselves. The other settings
     are those of ``TAN``. Two parents and more take a further pass over the rows; the arcs found are then kept, so rows
-    learned later change the tables and not the arcs.
+    learned later change the tables and not the arcs. Missing values are summed out exactly while this takes no table of
+    more than a million cells; beyond that a column with missing parents says P(x | class), and a warning tells in how
+    many rows.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(9)]

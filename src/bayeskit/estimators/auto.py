@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -313,6 +313,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return replace(
             plain, link=link, explain=lambda rows: member.classifier.explain(Shown.of(self.encoder_, rows).X)
         )
+
+    def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
+        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's."""
+        from bayeskit.estimators.calibrated import Calibrated
+
+        check_is_fitted(self, "encoder_")
+        return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
     @property
     def _weights(self) -> Float:

@@ -107,7 +107,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._check(schema)
         empty = Counted.empty(schema, self._statistic(schema), roles)
         counted: Counted = table.engine.reduce(table.rows(False), [*schema.names, *roles.names], empty)
-        check_rows(counted)
+        check_rows(counted, table.place)
         return counted.canonical()
 
     @staticmethod

@@ -1,7 +1,8 @@
-"""Calibrated: a bayeskit classifier whose probabilities have been set right on rows it had not learned."""
+"""Calibrated: a bayeskit classifier whose probabilities have been set right on rows it has not learned."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,28 +14,34 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, Float
 from bayeskit.decision.calibration import METHODS, Sigmoid, Temperature, calibration
 from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.evaluate import evaluate
 from bayeskit.estimators.sample import Sample
-from bayeskit.evaluation.methods import CrossValidation
+from bayeskit.evaluation.methods import CrossValidation, Rows
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, most_probable
-from bayeskit.explain.nomogram import Link, Nomogram
+from bayeskit.explain.nomogram import Nomogram
 
 PART = "calibration"
 
 
 class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """The posterior of a classifier through a map fitted to out-of-sample posteriors of cross-validation.
+    """The posterior of a classifier through a map fitted to posteriors of rows it has not learned.
 
-    ``method`` is "temperature" (all evidence weighs t times as much), "sigmoid" (Platt) or "isotonic". A prior given to
-    a call acts on the calibrated posterior. ``explain`` still adds up: a temperature multiplies prior and terms, the
-    other maps add one part "calibration".
+    ``fit(X, y)`` learns the classifier from the rows and the map from what cross-validation says of the same rows:
+    for a classifier that is to be trained. ``model.calibrated(X_new, y_new)`` calibrates a fitted classifier as it is
+    on rows that are new to it.
+
+    ``method`` is "temperature" (all evidence weighs t times as much, the shares of the classes stay as learned),
+    "sigmoid" (Platt) or "isotonic", which follow the shares of the classes in the rows they are fitted to. A prior
+    given to a call replaces those shares in the calibrated posterior. ``explain`` still adds up: a temperature
+    multiplies prior and terms, the other maps add one part "calibration".
 
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = bk.NaiveBayes().fit(X, y).calibrated(X, y)
+    >>> model = bk.Calibrated(bk.NaiveBayes()).fit(X, y)
     >>> model.predict_proba(X[70:71]).round(2)
     array([[0.  , 0.27, 0.73]])
     """
@@ -48,33 +55,38 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map by cross-validation, and the classifier to all rows."""
         self._check_settings()
-        self._calibrate(X, y, sample_weight)
-        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight)
-        return self._noted()
-
-    def around(self, fitted: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map only, for a classifier that stays as it is."""
-        self._check_settings()
-        self._calibrate(X, y, sample_weight)
-        if fitted.classes_.tolist() != self._classes:
-            raise InputError(
-                f"the rows to calibrate on have the classes {self._classes}, the model {fitted.classes_.tolist()}"
-            )
-        self.estimator_ = fitted
-        return self._noted()
-
-    def _calibrate(self, X: Any, y: Any, weight: Any) -> None:
         tested = evaluate(
-            self.estimator, X, y, CrossValidation(self.folds), sample_weight=weight, random_state=self.random_state
-        )
-        rows, proba = Sample.of(X, y, weight).rows, np.asarray(tested.proba)
-        known = rows.counted & np.isfinite(proba).all(axis=1)
+            self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight,
+            random_state=self.random_state,
+        )  # fmt: skip
         with np.errstate(divide="ignore"):
-            log_posterior = np.log(proba[known])
-        self._classes = tested.classes.tolist()
-        self.calibration_ = calibration(self.method, log_posterior, rows.codes[known], rows.weights[known])
+            log_posterior = np.log(np.asarray(tested.proba))
+        fitted = clone(self.estimator).fit(X, y, sample_weight)
+        return self._calibrated(fitted, log_posterior, Sample.of(X, y, sample_weight).rows)
 
-    def _noted(self) -> Self:
+    def around(self, fitted: BayesClassifier | AutoBayes, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
+        self._check_settings()
+        check_is_fitted(fitted)
+        sample = Sample.of(X, y, sample_weight)
+        known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
+        if known != theirs:
+            raise InputError(f"the rows to calibrate on have the classes {theirs}, the model {known}")
+        if _learned_from(fitted, X, y, sample_weight):
+            warnings.warn(
+                "the model has learned these very rows, of which it is too sure; calibrate it on other rows, or by "
+                "cross-validation with Calibrated(model).fit(X, y)",
+                stacklevel=3,
+            )
+        return self._calibrated(fitted, fitted.predict_log_proba(sample.features), sample.rows)
+
+    def _calibrated(self, fitted: BayesClassifier | AutoBayes, log_posterior: Float, rows: Rows) -> Self:
+        """Take the classifier, and the map that suits what was said of the rows."""
+        known = rows.counted & ~np.isnan(log_posterior).any(axis=1)
+        label, weights = rows.codes[known], rows.weights[known]
+        self.calibration_ = calibration(self.method, log_posterior[known], label, weights)
+        self.shares_ = np.bincount(label, weights, minlength=len(rows.classes)) / weights.sum()
+        self.estimator_ = fitted
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -83,7 +95,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         if self.method not in METHODS:
             raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
-        if not isinstance(self.estimator, BayesClassifier):
+        if not isinstance(self.estimator, BayesClassifier | AutoBayes):
             raise KindError(
                 f"{type(self.estimator).__name__} is no bayeskit classifier; "
                 f"use sklearn.calibration.CalibratedClassifierCV for it"
@@ -116,18 +128,37 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         out: Float = moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
         return out
 
+    @property
+    def log_base(self) -> Float:
+        """log of the shares of the classes that the calibrated posterior stands for: (K,).
+
+        A temperature leaves those of the classifier; the other maps follow the rows they were fitted to.
+        """
+        if isinstance(self.calibration_, Temperature):
+            return self._log_prior(None)
+        with np.errstate(divide="ignore"):
+            logs: Float = np.log(self.shares_)
+        return logs
+
+    def _log_prior(self, prior: Any) -> Float:
+        """log P(class) as the classifier reads a prior, its own for None: (K,)."""
+        if isinstance(self.estimator_, AutoBayes):
+            return self.estimator_._log_prior(prior)
+        logs: Float = self.estimator_.model_.log_prior(prior)
+        return logs
+
     def _moved(self, prior: Any) -> Float:
-        """log of a new prior over the model's own: (K,)."""
-        model = self.estimator_.model_
-        own = model.log_prior()
+        """log of a new prior over the shares the calibrated posterior stands for: (K,)."""
+        own = self.log_base
         if not np.isfinite(own).all():
             raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
-        moved: Float = model.log_prior(prior) - own
-        return moved
+        return self._log_prior(prior) - own
 
     def log_evidence(self, X: Any) -> Float:
         """log p(row) of the classifier, (n,)."""
         check_is_fitted(self, "estimator_")
+        if isinstance(self.estimator_, AutoBayes):
+            raise KindError("AutoBayes pools what models say of the classes and has no density of rows; ask a member")
         evidence: Float = self.estimator_.log_evidence(X)
         return evidence
 
@@ -168,9 +199,11 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
-            return replace(plain, link=Link.line(self.calibration_.weight, moved))
+            return replace(plain, link=plain.link.scaled(self.calibration_.weight, moved))
         if isinstance(self.calibration_, Sigmoid) and len(self.classes_) == 2:
-            return replace(plain, link=Link.line(self.calibration_.slope[a], self.calibration_.shift[a] + moved))
+            return replace(
+                plain, link=plain.link.scaled(self.calibration_.slope[a], self.calibration_.shift[a] + moved)
+            )
         why = "between more than two classes" if isinstance(self.calibration_, Sigmoid) else "in steps"
         raise InputError(
             f"calibration by {self.method!r} moves the odds {why}, so they no longer add up column by column; "
@@ -184,3 +217,12 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:
+    """Whether these are the rows a classifier has learned: they give the same counts."""
+    inner = fitted.encoder_ if isinstance(fitted, AutoBayes) else fitted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again: BayesClassifier = clone(inner)
+        return again._learned(X, y, weight, ()).digest == replace(inner.model_, tuning=None).digest

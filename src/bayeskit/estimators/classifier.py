@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -129,18 +129,16 @@ class BayesClassifier(ClassifierMixin, Learner):
             check_is_fitted(self, "model_")
         return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
-    def calibrated(
-        self, X: Any, y: Any, method: str = "temperature", sample_weight: Any = None, random_state: Any = 0
-    ) -> Any:
-        """This classifier with its probabilities set right by "temperature", "sigmoid" or "isotonic".
+    def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
+        """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
-        The map is fitted to posteriors of these rows by cross-validation, so that no row is judged by itself.
+        The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
+        rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
         """
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self, "model_")
-        like = type(self)(**self.get_params(deep=False))
-        return Calibrated(like, method, random_state=random_state).around(self, X, y, sample_weight)
+        return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
     def adapt_prior(self, X: Any) -> Self:
         """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""

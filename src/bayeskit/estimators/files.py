@@ -11,12 +11,13 @@ from functools import reduce
 from typing import Any
 
 from bayeskit import network_record, record, store
-from bayeskit.errors import InputError, MergeError, ModelFileError
+from bayeskit.engines.files import contents_of
+from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.bundling import revived
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
-from bayeskit.journal import Entry
+from bayeskit.journal import Entry, Journal, Origin, learned_before, without_origin
 from bayeskit.replacement import alone
 
 Learner = BayesClassifier | AutoBayes
@@ -57,9 +58,44 @@ def merge_files(paths: Iterable[Any], target: Any) -> Learner:
     first, *others = [_learner(path) for path in paths]
     whole: Learner = merge([first, *others])
     for model in others:
-        _note(whole, Entry.now("merge", core(model).model_.counted.weight))
+        _add(whole, Entry.now("merge", core(model).model_.counted.weight))
     whole.save(target)
     return whole
+
+
+def journaled(model: Learner, operation: str, rows: float, origin: Origin) -> Learner:
+    """The model with a line in its journal that says what was done to it, and with which files.
+
+    Of files that are forgotten no trace is kept.
+    """
+    journal = core(model).model_.journal
+    if operation == "forget":
+        _keep(model, without_origin(journal, origin))
+        origin = Origin()
+    elif before := learned_before(journal, origin):
+        warnings.warn(
+            f"{origin.file} was learned before ({before.operation} of {before.time}, {before.rows:g} rows); its rows "
+            f"count twice now; if that was not meant, make the model forget them once (bayeskit forget)",
+            stacklevel=3,
+        )
+    _add(model, Entry.now(operation, rows, origin))
+    return model
+
+
+def warn_of_journal(path: Any) -> None:
+    """Say that a model file which is to be replaced has been updated since it was fitted, which is lost."""
+    if not os.path.lexists(path):
+        return
+    try:
+        old = core(_learner(path)).model_.journal
+    except InputError:  # no model, or none of this version
+        return
+    if done := [entry for entry in old if entry.operation != "fit"]:
+        warnings.warn(
+            f"{path} is replaced; it had been changed {len(done)} times since it was fitted (last: {done[-1]}), and "
+            f"neither those rows nor its journal are kept",
+            stacklevel=3,
+        )
 
 
 def core(model: Learner) -> BayesClassifier:
@@ -82,8 +118,8 @@ def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> L
         change(X, _target(core(model), y), sample_weight=weight)
         if new := [str(label) for label in model.classes_.tolist() if label not in known]:
             warnings.warn(f"the model has learned classes that are new to it: {', '.join(new)}", stacklevel=3)
-        _note(model, Entry.now(operation, abs(core(model).model_.counted.weight - before)))
-        model.save(path)
+        rows = abs(core(model).model_.counted.weight - before)
+        journaled(model, operation, rows, Origin(*contents_of(X))).save(path)
     return model
 
 
@@ -91,7 +127,7 @@ def _alone(path: Any) -> AbstractContextManager[None]:
     try:
         os.stat(path)
     except OSError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error.strerror}; check the path and its permissions") from error
+        raise ModelFileUnreadable(f"{os.fspath(path)}: {error.strerror}; check the path and its permissions") from error
     return alone(os.fspath(path))
 
 
@@ -102,6 +138,10 @@ def _target(model: BayesClassifier, y: str | None) -> str:
     return target
 
 
-def _note(model: Learner, entry: Entry) -> None:
+def _add(model: Learner, entry: Entry) -> None:
+    _keep(model, (*core(model).model_.journal, entry))
+
+
+def _keep(model: Learner, journal: Journal) -> None:
     known = core(model)
-    known._adopt(replace(known.model_, journal=(*known.model_.journal, entry)))
+    known._adopt(replace(known.model_, journal=journal))

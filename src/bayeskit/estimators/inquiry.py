@@ -55,24 +55,33 @@ class Inquiry:
     def steps(
         self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None
     ) -> Iterator[Any]:
-        """A step over all rows in blocks, so that memory does not grow with them; at the end one warning about values
-        that no family of their column can have. The step refuses infinite numbers in the ``guarded`` columns itself."""
+        """A step over all rows in blocks, so that memory does not grow with them.
+
+        At the end one warning about values that no family of their column can have, and one about rows that were
+        approximated. The step refuses infinite numbers in the ``guarded`` columns itself.
+        """
         model = self.model
         known, names = model.log_base(prior), columns or model.schema.names
 
-        def one(batch: Any, start: int) -> tuple[Any, dict[str, int]]:
+        def one(batch: Any, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
             block = model.block(batch, guarded)
-            return step(model, block, known, batch, start), model.density.outside(block)
+            found = step(model, block, known, batch, start)
+            return found, model.density.outside(block), model.density.approximated(block)
 
         outside: Counter[str] = Counter()
+        approximated: Counter[str] = Counter()
         empty = True
-        for result, strange in self.table.engine.map(self.table.rows(model.structure.sparse), names, one):
+        for result, strange, some in self.table.engine.map(self.table.rows(model.structure.sparse), names, one):
             empty = False
             outside.update(strange)
+            approximated.update(some)
             yield result
         if empty:
-            raise no_rows(model.schema)
+            raise no_rows(model.schema, self.table.place)
         if outside:
             schema = model.described
             found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
             warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
+        for what, rows in sorted(approximated.items()):
+            if rows:
+                warnings.warn(f"in {rows:,} rows {what}", stacklevel=4)

@@ -16,6 +16,7 @@ from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import Source, label_of, source
 from bayeskit.engines.engine import KEY, Engine, engine_for
+from bayeskit.engines.reading import place_of
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.statistics.counted import Counted
 
@@ -63,8 +64,13 @@ class Intake:
         there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names
         if lacking := [n for n in given.roles.names if n not in there]:
             shown = ", ".join(opened.fields.names[:12])
-            raise SchemaError(f"no column is named {lacking[0]!r} (there are: {shown})")
+            raise SchemaError(f"{opened.place}no column is named {lacking[0]!r} (there are: {shown})")
         return opened
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, as an error begins; nothing where they are in memory."""
+        return place_of(self.source.rows)
 
     @property
     def names(self) -> Sequence[str]:
@@ -90,7 +96,7 @@ class Intake:
             return self
         if schema.named and self.source.named:
             filled = self._filled(schema)
-            schema.check_names(filled.names, filled._keeps)
+            schema.check_names(filled.names, filled._keeps, self.place)
             return filled
         if len(self.names) != len(schema.names):
             raise SchemaError(
@@ -144,19 +150,22 @@ class Intake:
         )
 
 
-def no_rows(schema: Schema) -> InputError:
+def no_rows(schema: Schema, place: str) -> InputError:
     """The refusal of a table without rows."""
     shape = f"(0, {len(schema.names)})"
-    return InputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: it has no rows")
+    return InputError(
+        f"{place}Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: it has columns "
+        f"({', '.join(schema.names[:5])}) but no rows; give a table with rows"
+    )
 
 
-def check_rows(counted: Counted) -> None:
+def check_rows(counted: Counted, place: str) -> None:
     """Refuse a table without a usable row; say what was left out or rounded."""
     tally = counted.tally
     if not tally.rows:
-        raise no_rows(counted.schema)
+        raise no_rows(counted.schema, place)
     if tally.unlabelled == tally.rows:
-        raise InputError("Input y contains NaN only: no row has a label")
+        raise InputError(f"{place}Input y contains NaN only: no row has a label; name the column that has the labels")
     if not counted.weight > 0:
         raise InputError("all sample weights are zero: nothing was learned")
     if not np.isfinite(counted.weight):

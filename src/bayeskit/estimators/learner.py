@@ -144,7 +144,7 @@ class Learner(BaseEstimator):
             structure = further
             empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
             counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-            check_rows(counted)
+            check_rows(counted, table.place)
             model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
             further = model.further()
         return model

@@ -114,8 +114,17 @@ class Network(Questions):
         return self.fitted.learned
 
     def table(self, node: str) -> Table:
-        """P(node | parents)."""
-        return self.network_.tables[self.graph.check(node)]
+        """P(node | parents) with the states; ``frame()`` has a row for each cell.
+
+        >>> Network([("rain", "wet")], {"rain": {"no": 0.8, "yes": 0.2},
+        ...         "wet": {"no": {"no": 0.9, "yes": 0.1}, "yes": {"no": 0.05, "yes": 0.95}}}).table("wet")
+        P(wet | rain)
+        rain    no   yes
+        no     0.9   0.1
+        yes   0.05  0.95
+        """
+        found = self.network_.tables[self.graph.check(node)]
+        return replace(found, states=tuple(self.states(n) for n in (*found.parents, node)))
 
     def to_networkx(self) -> Any:
         return self.network_.to_networkx()
@@ -130,14 +139,15 @@ class Network(Questions):
         ess: float = 1.0,
         sample_weight: Any = None,
         restarts: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         tolerance: float = 1e-8,
         iterations: int = 1000,
     ) -> Self:
         """Learn the tables: "counts" from rows whose family is complete, "em" and "gradient" from all rows.
 
         ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
-        column are hidden: declare how many ``states`` they have and take "em" or "gradient".
+        column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
+        always the same unless ``random_state`` is another number, or None.
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None

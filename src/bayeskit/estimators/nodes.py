@@ -72,7 +72,7 @@ class NodeTable:
         )
         schema = replace(self.schema, columns=columns)
         found = self._reduced(schema, False)
-        check_rows(found)
+        check_rows(found, self.intake.place)
         if not families:
             return found.canonical()
         if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:

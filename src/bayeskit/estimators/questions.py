@@ -39,12 +39,12 @@ class Questions:
         evidence: Mapping[str, Any] | None = None,
         approximate: str | None = None,
         samples: int = 10_000,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> Answer:
         """P(target | evidence) by state; a list of targets gives their joint distribution, by tuples of states.
 
         Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
-        instead, with a standard error.
+        instead, with a standard error; ``random_state`` seeds the draws.
         """
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
@@ -57,7 +57,7 @@ class Questions:
         return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
 
     def predict_proba(
-        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = None
+        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = 0
     ) -> Float:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 

@@ -43,7 +43,9 @@ class Sample:
         if isinstance(groups, str):
             column = groups
             groups, X = _column(X, column), without(X, (column,))
-        given = Intake.of(X, y, weight, None).source
+        values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
+        X = X if values is None else values
+        given = Intake.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
         n = given.rows.num_rows
         roles = given.roles
         batch = Matrix(np.empty((n, 0)), {name: _held(given.rows, name) for name in roles.names})
@@ -89,6 +91,17 @@ class Sample:
         plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
         every = len(rows) == len(self.rows.codes) and bool((np.diff(rows) > 0).all())
         return self.features if every else taken(self.features, rows), plain[self.rows.codes[rows]], weights
+
+
+def values_of(X: Any) -> Any:
+    """A list, array or series of values, of which a pipeline may make columns (texts into words); None for a table."""
+    if isinstance(X, pa.Array | pa.ChunkedArray):
+        return X.to_pylist()
+    if isinstance(X, list | tuple):
+        return X if len(X) and isinstance(X[0], str) else None
+    if not (isinstance(X, np.ndarray) or kind_of(X) in ("pandas", "polars")) or len(X.shape) != 1:
+        return None
+    return X.to_list() if kind_of(X) == "polars" else X
 
 
 def taken(X: Any, rows: Int) -> Any:

@@ -92,7 +92,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
 
         empty = Counted.empty(schema, statistic, table.source.roles)
         counted = table.engine.reduce(table.rows(False), table.columns(schema), empty).canonical()
-        check_rows(counted)
+        check_rows(counted, table.place)
         bins, tables = counted.statistic["numbers"], counted.statistic["levels"]
         assert isinstance(bins, Bins)
         assert isinstance(tables, Tables)

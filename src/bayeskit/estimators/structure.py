@@ -78,6 +78,10 @@ def learn_network(
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
     codes = np.concatenate([codes for codes, _ in parts], axis=1)
     weights = None if parts[0][1] is None else np.concatenate([w for _, w in parts])
+    listed = names
+    if search != "k2":  # ties go by name, not by the order of the columns
+        names = tuple(sorted(listed))
+        codes = np.ascontiguousarray(codes[[listed.index(name) for name in names]])
     limits = Limits(
         _matrix(required, names, "required"),
         _matrix(forbidden, names, "forbidden"),
@@ -96,7 +100,7 @@ def learn_network(
         scores = Scores(codes, sizes, rule, weights)
         arcs, path = exploration.found(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
-    network = Network(edges, nodes=names, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
+    network = Network(edges, nodes=listed, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
     reached = graph_score(scores, arcs)
     told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
     network.search_ = Found(reached, told, len(scores.known))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
 from bayeskit.plots.heat import ConfusionDisplay
@@ -59,8 +60,12 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
     return FoldDisplay.from_values({evaluation.name or "model": evaluation.measures.by_fold(measure)}, measure)
 
 
-def _cost(evaluation: Evaluation, costs: Any, label: Any = None) -> CostDisplay:
-    kept = evaluation._must_keep("a cost curve")
+def _cost(evaluation: Evaluation, costs: Any = None, label: Any = None) -> CostDisplay:
+    """By the costs given, else by those of the evaluation, else by one for every mistake."""
+    kept, stakes = evaluation._must_keep("a cost curve"), evaluation.stakes
+    if costs is None and stakes is not None:
+        costs = Costs(stakes.table, evaluation.classes.tolist(), stakes.actions)
+    costs = Costs.of(costs, evaluation.classes.tolist())
     known = kept.rows.counted
     labels = np.array(evaluation.classes.tolist(), dtype=object)[kept.rows.codes[known]]
     weights = kept.rows.weights[known]

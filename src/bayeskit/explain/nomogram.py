@@ -39,12 +39,11 @@ class Link:
     odds: Callable[[Float], Float] = lambda summed: summed
     summed: Callable[[Float], Float] = lambda odds: odds
 
-    @classmethod
-    def line(cls, slope: float, shift: float) -> Link:
-        """odds = slope * summed + shift."""
+    def scaled(self, slope: float, shift: float) -> Link:
+        """The same, then slope * odds + shift."""
         if not slope > 0:
             raise InputError(f"the odds are multiplied by {slope:.3g}, so that nothing tells the classes apart")
-        return cls(lambda summed: slope * summed + shift, lambda odds: (odds - shift) / slope)
+        return Link(lambda summed: slope * self.odds(summed) + shift, lambda odds: self.summed((odds - shift) / slope))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

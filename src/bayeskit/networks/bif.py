@@ -20,7 +20,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import MOST_STATES, Table, cells_of
 from bayeskit.networks.tokens import Tokens
-from bayeskit.replacement import replace_file
+from bayeskit.replacement import check_readable, replace_file
 
 MOST_BYTES = 1 << 26
 MOST_TOTAL = 1 << 26  # cells of all tables together
@@ -31,6 +31,7 @@ _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
 def read_bif(path: Any) -> Network:
     """The network of a BIF file, gzipped or not; all states are texts."""
     name = os.fspath(path)
+    check_readable(name)
     try:
         with open(name, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"

@@ -35,7 +35,7 @@ class Recipe:
     smoothing: Any = 1.0
     ess: float = 1.0
     restarts: int | None = None
-    random_state: Any = None
+    random_state: Any = 0
     tolerance: float = 1e-8
     iterations: int = 1000
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -12,25 +13,31 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
+from bayeskit.frame import aligned, frame, html_table, shortened
 
 MOST_STATES = 10_000
 MOST_CELLS = 1 << 26
 MOST_PARENTS = 48
 ROUNDING = 1e-4  # how far from one the sum of a row of rounded probabilities may lie
 PROBABILITY = "probability"
+SHOWN = 64  # configurations of the parents that are shown
 
 
 @dataclass(frozen=True)
 class Table:
     """P(child | parents).
 
-    >>> Table("b", ("a",), np.array([[0.8, 0.2], [0.1, 0.9]])).probabilities.shape
-    (2, 2)
+    >>> Table("b", ("a",), np.array([[0.8, 0.2], [0.1, 0.9]]), (("no", "yes"), ("low", "high")))
+    P(b | a)
+    a    low  high
+    no   0.8   0.2
+    yes  0.1   0.9
     """
 
     child: str
     parents: tuple[str, ...]
     probabilities: Float  # (states of the first parent, ..., states of the child)
+    states: tuple[tuple[Any, ...], ...] | None = None  # of each parent and the child, where they are to be shown
 
     def __post_init__(self) -> None:
         values = np.array(self.probabilities, dtype=np.float64, order="C")
@@ -60,6 +67,39 @@ class Table:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _named(self) -> tuple[tuple[Any, ...], ...]:
+        return self.states or tuple(tuple(range(size)) for size in self.probabilities.shape)
+
+    @property
+    def _lines(self) -> list[list[str]]:
+        """A line for each configuration of the parents, below the names of these and the child's states."""
+        *given, own = self._named
+        configurations = list(product(*given))
+        rows = self.probabilities.reshape(-1, len(own))
+        lines = [[*self.parents, *map(shortened, own)]]
+        for labels, row in zip(configurations[:SHOWN], rows.tolist(), strict=False):
+            lines.append([*map(shortened, labels), *(f"{p:.6g}" for p in row)])
+        if len(rows) > SHOWN:
+            lines.append(["…"] * len(lines[0]))
+        return lines
+
+    @property
+    def _title(self) -> str:
+        return f"P({self.child}{' | ' + ', '.join(self.parents) if self.parents else ''})"
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{aligned(self._lines, len(self.parents))}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._lines, len(self.parents), self._title)
+
+    def frame(self, kind: str = "pyarrow") -> Any:
+        """A row for each cell: the states of parents and child, and their probability, as ``tables=`` takes it."""
+        cells = list(zip(*product(*self._named), strict=True))
+        columns = {name: _alike(labels) for name, labels in zip((*self.parents, self.child), cells, strict=True)}
+        return frame({**columns, PROBABILITY: self.probabilities.ravel()}, kind)
 
 
 def cells_of(node: str, sizes: Mapping[str, int], family: tuple[str, ...]) -> tuple[int, ...]:
@@ -153,6 +193,11 @@ def table_of(spec: Any, child: str, parents: tuple[str, ...], states: Mapping[st
             f"the table of {child!r} says nothing on {dict(zip(family, labels, strict=True))}; give it a probability"
         )
     return Table(child, parents, out)
+
+
+def _alike(labels: Sequence[Any]) -> list[Any]:
+    """States as a column; of several types, as texts."""
+    return list(labels) if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
 
 
 def _column(frame: Any, name: str) -> list[Any]:

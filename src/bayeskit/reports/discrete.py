@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +13,48 @@ from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, PRESENT, key
 from bayeskit.model import Model
 from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
+from bayeskit.reports.packed import Store
 from bayeskit.reports.question import Question
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.conditional import strides
 from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.hidden import NetworkedDensity
 
 BELOW = -1.7e308  # below any number of a table
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A voice that multiplies the tables of a network, what is missing summed out."""
+
+    codings: tuple[Coding, ...]  # of each question
+    of: tuple[int, ...]  # the question of each column
+    density: NetworkedDensity
+
+    note: ClassVar[str] = ""
+
+    def log(self, read: Sequence[Float]) -> Float:
+        """(n, K)."""
+        codes = [self.codings[q].of(read[q]) for q in self.of]
+        return self.density.of_codes(np.array(codes, dtype=np.int32).reshape(len(codes), -1))
+
+    def json(self, store: Store) -> dict[str, Any]:
+        density, tables = self.density, self.density.tables
+        return {
+            "kind": "network",
+            "codings": [c.json() for c in self.codings],
+            "of": [*self.of, *([None] if density.class_parents else [])],
+            "size": tables.sizes,
+            "parents": tables.arcs,
+            "order": density.order,
+            "rank": density.rank.tolist(),
+            "limit": density.most_cells,
+            "smooth": density.smooth_unseen,
+            "tables": [store.close(tables.table[a:b]) for a, b in pairwise(tables.offset.tolist())],
+            "weights": None if density.weight is None else density.weight.tolist(),
+            "logClass": density.log_class.tolist(),
+        }
 
 
 @dataclass(frozen=True)
@@ -27,12 +64,14 @@ class Discrete:
     model: Model
     questions: Sequence[Question]  # of all columns
 
-    def factors(self, density: FactorDensity | AveragedDensity) -> Factors:
+    def factors(self, density: FactorDensity | AveragedDensity | NetworkedDensity) -> Factors | Summed:
         place = {q.name: j for j, q in enumerate(self.questions)}
         of = [place[name] for name in density.parts]
         codings = tuple(sliced(self.model, q, density.slices) for q in self.questions)
         if isinstance(density, AveragedDensity):
             return _averaged(codings, of, density)
+        if isinstance(density, NetworkedDensity):
+            return Summed(codings, tuple(of), density)
         factors = []
         for t, members in enumerate(density.members):
             steps = tuple(strides([density.sizes[i] for i in members]).tolist())

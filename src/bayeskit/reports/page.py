@@ -19,6 +19,7 @@ from bayeskit.errors import KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, network, overview, panel, performance, portrait
 from bayeskit.reports.markup import Section, table, text
 from bayeskit.reports.profile import Table
@@ -57,12 +58,12 @@ def report(
         page = _page(
             _sections(evaluation, rows),
             title or f"{evaluation.name}: evaluation",
-            ("elements.js", "arithmetic.js", "voices.js", "model.js", "panel.js"),
+            ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js"),
         )
     else:
         raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
     target = Path(path)
-    target.write_text(page, encoding="utf-8")
+    replace_file(os.fspath(target), [page.encode()])
     return target
 
 
@@ -74,6 +75,7 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="bayeskit {text(bayeskit.__version__)}">\n'
         f'<meta name="color-scheme" content="light dark">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'

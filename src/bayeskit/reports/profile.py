@@ -16,7 +16,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.sample import Sample, taken, values_of
 from bayeskit.evaluation.evaluation import Evaluation
 
 COMMON = 200  # levels of a column that are told apart
@@ -122,6 +122,9 @@ class Table:
         return {name: Profile.of(name, values) for name, values in self._columns()}
 
     def _columns(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        if (values := values_of(self.sample.features)) is not None:
+            yield "value", pa.chunked_array([pa.array(list(values))])
+            return
         given = Intake.of(self.sample.features, None, None, None)
         rows = given.source.rows
         if isinstance(rows, Matrix):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +11,14 @@ import numpy as np
 from scipy.special import log_softmax
 
 from bayeskit.arrays import Float
+from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.question import ABSENT, Question
+
+Says = Factors | Normal | Near | Summed
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Voice:
     name: str
     weight: float
     base: Float  # (K,) log prior
-    says: Factors | Normal | Near
+    says: Says
 
     def log_posterior(self, read: Sequence[Float]) -> Float:
         """(n, K)."""
@@ -59,6 +62,11 @@ class Program:
         """Of a single classifier."""
         nothing = np.zeros(len(classes))
         return cls(classes, questions, (voice,), nothing, nothing, 0.0, prior)
+
+    def scaled(self, times: float, more: Float, prior: Float) -> Program:
+        """With every score multiplied and added to, and another prior as its own: (K,) each."""
+        voices = tuple(replace(voice, weight=times * voice.weight) for voice in self.voices)
+        return replace(self, voices=voices, base=times * self.base + more, prior=prior)
 
     def proba(self, values: Sequence[Sequence[Any]]) -> Float:
         """P(c | row) of rows with a value for each question, NaN where a row has a level that was left out: (n, K)."""

@@ -102,6 +102,16 @@ function voicesOf(program, unpacked, values) {
     return out;
   }
 
+  // -- networks ---------------------------------------------------------------------------------
+
+  const sums = new Map(); // by voice
+
+  function network(voice) {
+    if (!sums.has(voice)) sums.set(voice, summing(voice, voice.tables.map((t) => unpacked[t]), K));
+    const asked = (q) => (q === null ? 0 : Math.max(code(voice.codings[q], q), voice.smooth ? -2 : -1));
+    return revealed(() => sums.get(voice)(voice.of.map(asked)));
+  }
+
   // -- numbers ----------------------------------------------------------------------------------
 
   const facets = {
@@ -228,7 +238,8 @@ function voicesOf(program, unpacked, values) {
   // What a voice begins with, what each column adds, and what it says of the row as a whole.
   function heard(voice) {
     const start = voice.base.map((b) => (b === null ? -Infinity : b));
-    const told = voice.kind === "normal" ? normal(voice) : voice.kind === "factors" ? factors(voice) : questions.map(zeros);
+    const kinds = { normal, factors, network };
+    const told = voice.kind in kinds ? kinds[voice.kind](voice) : questions.map(zeros);
     return { start, told, together: voice.kind === "near" ? near(voice) : zeros() };
   }
 

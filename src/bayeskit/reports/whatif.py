@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,17 @@ from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.model import Model
 from bayeskit.reports.additive import Additive
 from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.factors import Factors
 from bayeskit.reports.lens import Lens, Plain
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Cells, Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import Program, Voice
+from bayeskit.reports.program import Program, Says, Voice
 from bayeskit.reports.question import Question, questions
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.full import FullDensity
+from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.neighbours import NeighbourDensity
 
 AGREES = 1e-6  # what a panel may differ from Python
@@ -77,26 +77,25 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
         if not estimator.members_:
             raise Unwritten("nothing foretells the class better than its prior, whatever the values")
         return _pooled(estimator, profiles)
-    plain, weight, base = _plain(estimator)
-    model = plain.model_
-    asked = _asked(model, profiles)
-    voice = Voice(type(plain).__name__, weight, model.log_base(), _says(model, asked, type(plain).__name__))
-    alone = Program.alone(tuple(map(str, model.classes.tolist())), asked, voice, np.exp(model.log_prior()))
-    return replace(alone, base=alone.base + base)
-
-
-def _plain(estimator: Any) -> tuple[BayesClassifier, float, Float | float]:
-    """The classifier whose terms can be written down, what they are multiplied with, and what is added."""
     if isinstance(estimator, Calibrated):
-        plain, found = estimator.estimator_, estimator.calibration_
-        if isinstance(found, Temperature):
-            return plain, found.weight, 0.0
-        if isinstance(found, Sigmoid) and len(estimator.classes_) == 2:
-            return plain, float(found.slope[0]), np.array([0.0, found.shift[1]])
-        raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
-    if isinstance(estimator, BayesClassifier):
-        return estimator, 1.0, 0.0
-    raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
+        times, more = _calibrated(estimator)
+        return _program(estimator.estimator_, profiles).scaled(times, more, np.exp(estimator.log_base))
+    if not isinstance(estimator, BayesClassifier):
+        raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
+    model, name = estimator.model_, type(estimator).__name__
+    asked = _asked(model, profiles)
+    voice = Voice(name, 1.0, model.log_base(), _says(model, asked, name))
+    return Program.alone(tuple(map(str, model.classes.tolist())), asked, voice, np.exp(model.log_prior()))
+
+
+def _calibrated(estimator: Calibrated) -> tuple[float, Float]:
+    """What the scores of the classifier are multiplied with, and what is added: (K,)."""
+    found = estimator.calibration_
+    if isinstance(found, Temperature):
+        return found.weight, np.zeros(len(estimator.classes_))
+    if isinstance(found, Sigmoid) and len(estimator.classes_) == 2:
+        return float(found.slope[0]), np.array([0.0, found.shift[1]])
+    raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
 
 
 def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[Question, ...]:
@@ -126,14 +125,13 @@ def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
     )
 
 
-def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Factors | Normal | Near:
+def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Says:
     """What the density of a model says, its columns being questions, or facets of a lens."""
     density = model.density
     first = density.densities[0] if len(density.densities) == 1 else None
     place = {q.name: j for j, q in enumerate(asked)}
-    if isinstance(first, FactorDensity | AveragedDensity):
-        tables = (first.table,) if isinstance(first, FactorDensity) else first.tables
-        _check_numbers(name, sum(table.size for table in tables))
+    if isinstance(first, FactorDensity | AveragedDensity | NetworkedDensity):
+        _check_numbers(name, first.numbers)
         return Discrete(model, asked).factors(first)
     if isinstance(first, FullDensity):
         columns, coded = first.normals.numbers.columns, first.joint.columns

@@ -17,6 +17,7 @@ from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Ma
 from bayeskit.structures.dependence import Dependence
 from bayeskit.structures.discrete import Smoothed, positive
 from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.hidden import NetworkedDensity
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 
@@ -80,17 +81,18 @@ class Augmented(Smoothed):
         sizes = [statistic["levels"].sizes[name] + FRONT for name in statistic.slices.columns]
         return dependence.order(self.k, sizes, CELLS // max(statistic.groups, 1))
 
-    def fit(self, statistic: Sliced, context: Context) -> FactorDensity:
+    def fit(self, statistic: Sliced, context: Context) -> NetworkedDensity:
         levels = statistic["levels"]
         every = Margin.each(levels, self.smoothing, context)
         asked = list(self._counts(statistic))
         chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
         arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
-        logs = Conditional.logs(chosen, every, [[every[p] for p in parents] for parents in arcs])
+        logs = Conditional.logs(chosen, every)
         members = [(*parents, j) for j, parents in enumerate(arcs)]
         sizes = [margin.counts.shape[1] for margin in every]
         strengths = [found.strength for found in chosen]
-        return FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths)
+        tables = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths)
+        return NetworkedDensity(tables, (True,) * len(members), context.unseen == "smooth")
 
     def _counts(self, statistic: Sliced) -> Iterator[tuple[tuple[int, ...], Float]]:
         """The parents of each column, and the counts (K, parents..., m)."""

@@ -21,7 +21,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT, Margin
-from bayeskit.structures.dependence import relevance
+from bayeskit.structures.dependence import ranked, relevance
 from bayeskit.structures.discrete import Smoothed, positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
@@ -59,8 +59,9 @@ class Averaged(Smoothed):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def best(self, levels: Tables) -> tuple[int, ...]:
-        """The columns that are parents, from the table of each."""
-        return tuple(np.sort(np.argsort(-relevance(levels), kind="stable")[: self.parents]).tolist())
+        """The columns that are parents, from the table of each; in a tie the first names."""
+        rank = ranked([name for (name,) in levels.tables])
+        return tuple(np.sort(np.lexsort((rank, -relevance(levels)))[: self.parents]).tolist())
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]
@@ -117,6 +118,11 @@ class AveragedDensity(Bounded):
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, m in zip(self.parts, self.margins, strict=True) if m.counts.shape[1] < 2)
+
+    @property
+    def numbers(self) -> int:
+        """How many its tables have."""
+        return sum(table.size for table in self.tables)
 
     @cached_property
     def _naive(self) -> tuple[Int, Float]:

@@ -152,14 +152,12 @@ class Conditional:
         return self.share.ndim - 2
 
     @staticmethod
-    def logs(
-        found: Sequence[Conditional], children: Sequence[Margin], parents: Sequence[Sequence[Margin]]
-    ) -> list[Float]:
+    def logs(found: Sequence[Conditional], children: Sequence[Margin]) -> list[Float]:
         """log P(x | parents, c) of each, with a place in front of each axis for holes: (parents + 2 ..., m + 2, K).
 
-        A missing parent is summed out with P(parent | c). A missing x says nothing. A level never seen acts as
-        missing; where it is smoothed, it is one without a row: as a parent it leaves P(x | c), as x it has what the
-        pseudo-rows give it.
+        A missing x says nothing, and is 1. Where a parent is missing, P(x | c) stands; what is to be summed out is not
+        read there. A level never seen acts as missing; where it is smoothed, it is one without a row: as a parent it
+        leaves P(x | c), as x it has what the pseudo-rows give it.
         """
         out: dict[int, Float] = {}
         smooth = [child.unseen is not None for child in children]
@@ -167,19 +165,16 @@ class Conditional:
             share, within = (np.stack([getattr(found[t], what) for t in some]) for what in ("share", "within"))
             axes, child = share.ndim, [children[t] for t in some]
             front = np.ones((*share.shape[:-1], FRONT))
+            alone = _across(np.stack([c.fronted for c in child]), axes)
             if smooth[some[0]]:
                 s = _down(np.array([found[t].strength for t in some]), axes)
                 lean = 1 / (within / s + 1)  # s / (within + s), also where s is inf
-                front[..., :1] = lean * _across(np.stack([c.fronted[:, :1] for c in child]), axes)
+                front[..., :1] = lean * alone[..., :1]
             table = np.concatenate([front, share], axis=-1)
             for axis in range(2, axes - 1):
-                weight = np.stack([parents[t][axis - 2].share for t in some])
-                weight = weight / weight.sum(axis=-1, keepdims=True)
-                summed = np.einsum("tka...,tka->tk...", np.moveaxis(table, axis, 2), weight)
-                summed = alone = np.expand_dims(summed, axis)
-                if smooth[some[0]]:
-                    alone = np.broadcast_to(_across(np.stack([c.fronted for c in child]), axes), summed.shape)
-                table = np.concatenate([alone, summed, table], axis=axis)
+                shape = list(table.shape)
+                shape[axis] = FRONT
+                table = np.concatenate([np.broadcast_to(alone, shape), table], axis=axis)
             table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
             if not smooth[some[0]]:
                 table[..., 0] = 1.0

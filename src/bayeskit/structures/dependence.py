@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.statistics.tables import Tables
 
 NOTHING = 1e-12  # nats of a row that are only rounding
@@ -17,11 +17,13 @@ NOTHING = 1e-12  # nats of a row that are only rounding
 class Dependence:
     """Conditional mutual information I(a; b | c) of all pairs of columns, and I(a; c), in nats.
 
-    All is read from counts, so it is the same in any order of rows.
+    All is read from counts, so it is the same in any order of rows; and pair by pair in the order of names, so it is
+    the same in any order of columns.
     """
 
     relevance: Float  # (d,) n I(a; c)
     gain: Float  # (d, d) n I(a; b | c), n the weight of the rows in which both are present
+    rank: Int  # (d,) of the columns by name: who is first in a tie
 
     @classmethod
     def of(cls, levels: Tables, pairs: Tables) -> Dependence:
@@ -31,22 +33,23 @@ class Dependence:
         known = np.array([place[name] for name in pairs.layout.members.columns], dtype=np.int64)
         gain = np.zeros((d, d))
         a, b = known[pairs.layout.members.used].reshape(-1, 2).T
+        rank = ranked([name for (name,) in levels.tables])
         with np.errstate(over="ignore"):
-            gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs), axis=0)
-        return cls(relevance(levels), gain)
+            gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs, rank[a] > rank[b]), axis=0)
+        return cls(relevance(levels), gain, rank)
 
     def tree(self) -> list[tuple[int, ...]]:
-        """Parents in the tree of largest gain (Chow and Liu) from the first column on, without arcs of no gain."""
-        d = len(self.relevance)
+        """Parents in the tree of largest gain (Chow and Liu) from the first name on, without arcs of no gain."""
+        d, order = len(self.relevance), np.argsort(self.rank)
         parents: list[tuple[int, ...]] = [()] * d
         reach = np.zeros(d)  # the gain of the best arc from the tree so far, by column
         source, outside = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
         for _ in range(d):
             new = int(np.where(outside, reach, -1.0).argmax())
             if reach[new] > 0:
-                parents[new] = (int(source[new]),)
+                parents[int(order[new])] = (int(order[source[new]]),)
             outside[new] = False
-            gain = self.gain[new]
+            gain = self.gain[order[new]][order]
             source[gain > reach] = new  # also of columns inside, which have their parents
             np.maximum(reach, gain, out=reach)
         return parents
@@ -57,12 +60,12 @@ class Dependence:
         A parent is left out where the table of the column would have more than ``most`` cells; ``cells`` are those
         each column multiplies it by.
         """
-        ranked = np.argsort(-self.relevance, kind="stable")
-        parents: list[tuple[int, ...]] = [()] * len(ranked)
-        for rank, child in enumerate(ranked.tolist()):
+        order = np.lexsort((self.rank, -self.relevance)).tolist()
+        parents: list[tuple[int, ...]] = [()] * len(order)
+        for place, child in enumerate(order):
             size = cells[child]
             chosen: list[int] = []
-            for other in sorted(ranked[:rank].tolist(), key=lambda p: (-self.gain[child, p], p)):
+            for other in sorted(order[:place], key=lambda p: (-self.gain[child, p], self.rank[p])):
                 if len(chosen) < k and self.gain[child, other] > 0 and size * cells[other] <= most:
                     chosen.append(other)
                     size *= cells[other]
@@ -70,12 +73,27 @@ class Dependence:
         return parents
 
 
-def conditional_information(pairs: Tables) -> tuple[Float, Float]:
+def ranked(names: Sequence[str]) -> Int:
+    """The place of each among the names in their order.
+
+    >>> ranked(["b", "c", "a"]).tolist()
+    [1, 2, 0]
+    """
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return rank
+
+
+def conditional_information(pairs: Tables, turned: Bool) -> tuple[Float, Float]:
     """I(a; b | c) of each pair in nats, and the weight of the rows it comes from: (pairs,) both.
+
+    Sums run over the second column of a pair first, or over the first one where it is ``turned``.
 
     n I = sum of n_abc log n_abc - n_ac log n_ac - n_bc log n_bc + n_c log n_c over all cells.
     """
-    height, width = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
+    first, second = pairs.layout.levels.astype(np.int64)[pairs.layout.members.padded].reshape(-1, 2).T
+    height, width = np.where(turned, second, first), np.where(turned, first, second)
+    down, across = np.where(turned, 1, second), np.where(turned, second, 1)  # from cell to cell
     counts, begin = pairs.cells.rounded(), pairs.layout.offset[:-1]
     largest = max(float(counts.max(initial=0.0)), 5e-324)  # weights may be near the largest double
     told, weight = np.zeros(len(begin)), np.zeros(len(begin))
@@ -83,7 +101,8 @@ def conditional_information(pairs: Tables) -> tuple[Float, Float]:
     for shape in range(len(shapes)):  # those of equal shape together, side by side
         some = np.flatnonzero(which == shape)
         h, w = int(height[some[0]]), int(width[some[0]])
-        place = begin[some] + np.arange(h * w)[:, None]
+        row, column = np.divmod(np.arange(h * w)[:, None], w)
+        place = begin[some] + row * down[some] + column * across[some]
         for mass in counts:
             share = mass[place].reshape(h, w, len(some)) / largest
             rows, columns = share.sum(axis=1), share.sum(axis=0)

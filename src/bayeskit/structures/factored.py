@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -28,10 +28,10 @@ class FactorDensity(Bounded):
     offset: Int  # (tables + 1,)
     table: Float  # (cells, K)
     strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it leans on nothing
-    normalised: bool = True
-    by_set: bool = False  # whether weights belong to tables, however many; else every column has a table, the one
-    # whose last member it is, and its weight
     scale: float = 1.0  # how much every table counts while it has no weight of its own
+
+    normalised: ClassVar[bool] = False  # sets of columns overlap
+    by_set: ClassVar[bool] = True  # weights belong to tables, however many
     additive: ClassVar[bool] = False
 
     @classmethod
@@ -57,7 +57,12 @@ class FactorDensity(Bounded):
     @property
     def pieces(self) -> tuple[str, ...]:
         """What weights belong to."""
-        return tuple(" x ".join(self.parts[j] for j in m) for m in self.members) if self.by_set else self.parts
+        return tuple(" x ".join(self.parts[j] for j in m) for m in self.members)
+
+    @property
+    def numbers(self) -> int:
+        """How many its tables have."""
+        return self.table.size
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -67,6 +72,11 @@ class FactorDensity(Bounded):
     def arcs(self) -> tuple[tuple[int, ...], ...]:
         """The parents in each table: all its columns but the last."""
         return tuple(columns[:-1] for columns in self.members)
+
+    @property
+    def parents(self) -> Code:
+        """The arcs filled up with -1: (tables, most parents)."""
+        return self._places[1]
 
     @cached_property
     def _places(self) -> tuple[Code, Code, Code]:
@@ -101,12 +111,16 @@ class FactorDensity(Bounded):
     def factors(self, block: Block) -> Float:
         """What each table says by itself, before any weight: (n, tables, K)."""
         codes = self.slices.codes(block)
-        return np.stack([self._factor(codes, t, self.table) for t in range(len(self.members))], axis=1)
+        return np.stack([self.factor(codes, t) for t in range(len(self.members))], axis=1)
+
+    def factor(self, codes: Code, t: int) -> Float:
+        """What one table says by itself: (n, K)."""
+        return self._factor(codes, t, self.table)
 
     def weighted(self, weight: Float) -> FactorDensity:
         """The same with the logarithms of each table multiplied: (tables,)."""
         each = np.repeat(weight, np.diff(self.offset))
-        return replace(self, table=self.table * each[:, None], normalised=False, scale=1.0)
+        return replace(self, table=self.table * each[:, None], scale=1.0)
 
     def _factor(self, codes: Code, t: int, table: Float) -> Float:
         found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
@@ -125,11 +139,6 @@ class FactorDensity(Bounded):
                 out[:, i] += after - before
                 before = after
         return out
-
-    def named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each column that a table foretells, and its parents there."""
-        for *parents, last in () if self.by_set else self.members:
-            yield self.parts[last], tuple(self.parts[p] for p in parents)
 
 
 def refuse(own: bool) -> None:

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Code, Float, Int
+from bayeskit import _core
+from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.data.levels import Levels
-from bayeskit.likelihood import Bounded, revealed
-from bayeskit.networks.graph import Graph
-from bayeskit.networks.inference import Inference, distinct
-from bayeskit.networks.network import Network
-from bayeskit.networks.table import Table
-from bayeskit.structures.conditional import FRONT
+from bayeskit.likelihood import Bounded
+from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity, refuse
 
 LEAST = -1e300  # a logarithm that is still a number
-KEPT = 64  # networks with plans, one for each set of columns with levels never seen
-
-
-@dataclass(frozen=True, eq=False)
-class Factored(Network):
-    """A network whose observed nodes may have a state more than those that share a probability of one."""
-
-    factors: dict[str, Float] = field(default_factory=dict)
-
-    @cached_property
-    def potentials(self) -> dict[str, Float]:
-        return self.factors
+CELLS = 1_000_000  # of a table made to sum a missing value out, classes included
 
 
 @dataclass(frozen=True)
@@ -40,27 +26,53 @@ class NetworkedDensity(Bounded):
     """log P(x, c) - log P(c), so that it is a density whether or not the class has parents.
 
     Rows in which every value has its parents beside it are a sum of table entries: a missing value that nothing
-    present depends on drops out. In the others the missing values are summed out by variable elimination.
+    present depends on drops out. In the others the missing values are summed out of the product of the tables,
+
+        p(given | c) = sum over missing values of the product over columns of P(x_j | parents of j, c),
+
+    column by column. Where this takes a table of more than a million cells (more than the largest table of the model),
+    columns with missing parents, those with the most such cells first, say P(x | c) instead; ``approximated`` counts
+    these rows.
+
+    ``weight``, once fitted, multiplies what a column adds to those before it in the order of the arcs: weight_j
+    log p(x_j | those of them that are given, c), which is log P(x_j | parents, c) where these are given.
     """
 
     tables: FactorDensity  # of every column, and last, if it has parents, of the class
     of_class: tuple[bool, ...]  # whether the class is a parent, by column
     smooth_unseen: bool
-    kept: dict[tuple[int, ...], Inference] = field(default_factory=dict, repr=False, compare=False)
+    weight: Float | None = None  # (columns,)
 
-    normalised: ClassVar[bool] = True
     additive: ClassVar[bool] = False
 
     @property
+    def slices(self) -> Slices:
+        return self.tables.slices
+
+    @property
     def parts(self) -> tuple[str, ...]:
-        return self.tables.slices.columns
+        return self.slices.columns
+
+    @property
+    def normalised(self) -> bool:
+        return self.weight is None
+
+    @property
+    def strengths(self) -> tuple[float, ...]:
+        """Pseudo-rows of each table, inf where it leans on nothing."""
+        return self.tables.strengths
+
+    @property
+    def numbers(self) -> int:
+        """How many its tables have."""
+        return self.tables.numbers
 
     @property
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, size in zip(self.parts, self.tables.sizes, strict=False) if size < 2)
 
     @property
-    def _classes(self) -> int:
+    def classes(self) -> int:
         return int(self.tables.table.shape[1])
 
     @property
@@ -76,9 +88,15 @@ class NetworkedDensity(Bounded):
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         refuse(own)
-        codes = self.tables.slices.codes(block)
-        if not self.smooth_unseen:
-            codes = np.maximum(codes, np.int32(-1))
+        self._add(self._codes(block), out)
+
+    def of_codes(self, codes: Code) -> Float:
+        """log p(x | c) of codes (columns, rows): (rows, K)."""
+        out = np.zeros((codes.shape[1], self.classes))
+        self._add(self._known(codes), out)
+        return out
+
+    def _add(self, codes: Code, out: Float) -> None:
         hidden = self._hidden(codes)
         if not hidden.any():
             self._look_up(codes, out)
@@ -87,91 +105,157 @@ class NetworkedDensity(Bounded):
         some = out[plain]
         self._look_up(np.ascontiguousarray(codes[:, plain]), some)
         out[plain] = some
-        out[rest] += self._summed(codes[:, rest])
+        out[rest] += self._summed(np.ascontiguousarray(codes[:, rest]))
+
+    def _codes(self, block: Block) -> Code:
+        return self._known(self.slices.codes(block))
+
+    def _known(self, codes: Code) -> Code:
+        """Level codes (tables, rows): -1 missing, -2 never seen and smoothed."""
+        if not self.smooth_unseen:
+            codes = np.maximum(codes, np.int32(-1))
+        if not self.class_parents:
+            return codes
+        return np.vstack([codes, np.zeros((1, codes.shape[1]), dtype=np.int32)])  # the class is as it is
 
     def _look_up(self, codes: Code, out: Float) -> None:
-        if not self.class_parents:
-            self.tables.look_up(codes, out)
-            return
-        itself = np.zeros((1, codes.shape[1]), dtype=np.int32)
-        self.tables.look_up(np.vstack([codes, itself]), out)
-        out -= self._log_class
+        self._weighted.look_up(codes, out)
+        if self.class_parents:
+            out -= self.log_class
+
+    @cached_property
+    def _weighted(self) -> FactorDensity:
+        return self.tables if self.weight is None else self.tables.weighted(self.weight)
 
     def _hidden(self, codes: Code) -> Bool:
         """Whether a value, or the class, depends on one that is missing: (rows,)."""
-        missing, found = codes == -1, np.zeros(codes.shape[1], dtype=bool)
-        for j, parents in enumerate(self.tables.arcs):
-            for p in parents:
-                found |= missing[p] if j == len(codes) else missing[p] & ~missing[j]
+        found = np.zeros(codes.shape[1], dtype=bool)
+        if codes.min(initial=0) < 0:
+            missing = codes == -1
+            for j, parents in enumerate(self.tables.arcs):
+                for p in parents:
+                    found |= missing[p] & ~missing[j]
         return found
 
     def _summed(self, codes: Code) -> Float:
-        """log p(what is there | c): (rows, K)."""
-        out = np.empty((codes.shape[1], self._classes))
-        for places, new in _apart(codes == -2):
-            sizes = np.array(self.tables.sizes[: len(codes)], dtype=np.int32)[:, None]
-            mine = np.where(codes[:, places] == -2, sizes, codes[:, places])
-            out[places] = self._logs(mine, new)
-        return np.maximum(out - self._log_class, LEAST)
-
-    def _logs(self, codes: Code, new: tuple[int, ...]) -> Float:
-        """log P(what is there, c), each class observed in turn: (rows, K)."""
-        rows, classes = codes.shape[1], self._classes
-        asked = np.vstack([np.tile(codes, classes), np.repeat(np.arange(classes, dtype=np.int32), rows)])
-        _, logs = self._inference(new).joint(np.ascontiguousarray(asked, dtype=np.int32))
-        return logs.reshape(classes, rows).T
+        """log p(what is given | c): (rows, K)."""
+        if self.weight is not None:
+            out: Float = np.einsum("j,njk->nk", self.weight, self._pieces(codes))
+            return out
+        found, _ = self._marginal(codes)
+        return np.maximum(found - self.log_class, LEAST)
 
     @cached_property
-    def _log_class(self) -> Float:
-        """log P(c) of the network: (K,)."""
-        found: Float = self._logs(np.full((len(self.parts), 1), -1, dtype=np.int32), ())[0]
+    def log_class(self) -> Float:
+        """log P(c) of the network, 0 where the class has no parents: (K,)."""
+        if not self.class_parents:
+            return np.zeros(self.classes)
+        nothing = np.full((len(self.tables.sizes), 1), -1, dtype=np.int32)
+        nothing[-1] = 0
+        found: Float = self._marginal(nothing)[0][0]
         return found
 
-    def _inference(self, new: tuple[int, ...]) -> Inference:
-        """For rows with levels never seen in some columns, which have a state more for them."""
-        if new not in self.kept:
-            if len(self.kept) >= KEPT:
-                self.kept.clear()
-            self.kept[new] = Inference(self._network(set(new)))
-        return self.kept[new]
-
-    def _network(self, new: set[int]) -> Network:
-        tables, sizes = self.tables, self.tables.sizes
-        states = [_places(size, j in new) for j, size in enumerate(sizes[: len(self.parts)])]
-        label = str(len(self.parts))
-        factors, parents = {}, {}
-        for j, (arcs, of_class) in enumerate(zip(tables.arcs, self.of_class, strict=False)):
-            table = self._table(j)[np.ix_(*(states[i] for i in (*arcs, j)), range(self._classes))]
-            factors[str(j)] = np.ascontiguousarray(np.moveaxis(table, -1, 0) if of_class else table[..., 0])
-            parents[str(j)] = (*((label,) if of_class else ()), *map(str, arcs))
-        if self.class_parents:
-            places = (*(states[i] for i in self.class_parents), [FRONT], range(self._classes))
-            factors[label] = np.ascontiguousarray(self._table(len(self.parts))[np.ix_(*places)][..., 0, :])
-        else:
-            factors[label] = np.full(self._classes, 1 / self._classes)
-        parents[label] = tuple(map(str, self.class_parents))
-        levels = {node: Levels.of(range(factor.shape[-1])) for node, factor in factors.items()}
-        shares = {n: Table(n, parents[n], f / f.sum(axis=-1, keepdims=True)) for n, f in factors.items()}
-        return Factored(Graph(parents), levels, shares, factors)
-
-    def _table(self, j: int) -> Float:
-        """Probabilities of a table with its places in front: (parents + 2 ..., states + 2, K)."""
+    def _marginal(self, codes: Code) -> tuple[Float, Array]:
+        """log of the sum over missing values of the product of the tables, (rows, K), and whether a product was too
+        large: (rows,)."""
+        out, partly = np.zeros((codes.shape[1], self.classes)), np.zeros(codes.shape[1], dtype=np.uint8)
         tables = self.tables
-        shape = [tables.sizes[i] + FRONT for i in (*tables.arcs[j], j)]
-        return np.exp(tables.table[tables.offset[j] : tables.offset[j + 1]]).reshape(*shape, self._classes)
+        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly)
+        return out, partly
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Tables with parents before their children."""
+        arcs, left = self.tables.arcs, set(range(len(self.tables.arcs)))
+        found: list[int] = []
+        while left:
+            ready = [j for j in sorted(left) if not left.intersection(arcs[j])]
+            found += ready
+            left.difference_update(ready)
+        return found
+
+    @cached_property
+    def rank(self) -> Code:
+        """The place of each table among the names of their columns."""
+        names = sorted(range(len(self.parts)), key=self.parts.__getitem__)
+        rank = np.full(len(self.tables.sizes), len(names), dtype=np.int32)
+        rank[names] = np.arange(len(names))
+        return rank
+
+    @cached_property
+    def _layout(self) -> tuple[Code, Code, Code, Code]:
+        """Of each table the parents, filled up with -1, and its levels; the order; and ranks by name."""
+        sizes, order = np.array(self.tables.sizes, dtype=np.int32), np.array(self.order, dtype=np.int32)
+        return self.tables.parents, sizes, order, self.rank
+
+    @cached_property
+    def _shares(self) -> tuple[Float, Float]:
+        """Probabilities, (cells, K), and log2 of the smallest one of each table."""
+        tables = self.tables
+        return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / np.log(2.0)
+
+    @property
+    def most_cells(self) -> int:
+        return max(CELLS, int(np.diff(self.tables.offset).max(initial=0)) * self.classes)
+
+    @cached_property
+    def _wide(self) -> bool:
+        """Whether some pattern of missing values may be beyond the limit: all of them, children first."""
+        scopes = [{*parents, j} for j, parents in enumerate(self.tables.arcs)]
+        for v in reversed(self.order):
+            together = set().union(*(scope for scope in scopes if v in scope))
+            if prod(self.tables.sizes[u] for u in together) * self.classes > self.most_cells:
+                return True
+            scopes = [scope for scope in scopes if v not in scope] + [together - {v}]
+        return False
+
+    @property
+    def bound(self) -> str:
+        return (
+            f"the missing values that a column depends on take tables of more than {self.most_cells:,} cells to sum "
+            f"out; such columns said P(x | class) there"
+        )
+
+    def approximated(self, block: Block) -> int:
+        """Rows in which some columns said P(x | c), too large a table being needed to sum their missing parents out."""
+        if not self._wide:
+            return 0
+        codes = self._codes(block)
+        rest = np.flatnonzero(self._hidden(codes))
+        return int(self._marginal(np.ascontiguousarray(codes[:, rest]))[1].sum())
+
+    def factors(self, block: Block) -> Float:
+        """What each column adds to those before it in the order of the arcs: (n, columns, K)."""
+        return self._pieces(self._codes(block))
+
+    def weighted(self, weight: Float) -> NetworkedDensity:
+        """The same with what each column adds multiplied: (columns,)."""
+        return replace(self, weight=weight)
+
+    def _pieces(self, codes: Code) -> Float:
+        assert not self.class_parents, "weights belong to columns, and the class has a table too"
+        out = np.stack([self.tables.factor(codes, j) for j in range(len(codes))], axis=1)
+        missing, seen = codes == -1, np.full_like(codes, -1)
+        for j in self.order:
+            parents = list(self.tables.arcs[j])
+            rows = np.flatnonzero(missing[parents].any(axis=0) & ~missing[j])
+            before = np.ascontiguousarray(seen[:, rows])
+            seen[j] = codes[j]
+            if len(rows):
+                out[rows, j] = self._marginal(np.ascontiguousarray(seen[:, rows]))[0] - self._marginal(before)[0]
+        return out
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, self._classes, own)[:, [place[name] for name in self.parts]]
-
-
-def _places(size: int, new: bool) -> list[int]:
-    """Where the states of a column stand on an axis of its tables; the one never seen is the last."""
-    return [*range(FRONT, FRONT + size), *([0] if new else [])] or [1]
-
-
-def _apart(new: Bool) -> Iterator[tuple[Int, tuple[int, ...]]]:
-    """The rows of each different set of columns."""
-    labels, first = distinct(np.packbits(new, axis=0))
-    for i, row in enumerate(first.tolist()):
-        yield np.flatnonzero(labels == i), tuple(np.flatnonzero(new[:, row]).tolist())
+        """What each column adds when revealed, in schema order: (n, columns, K)."""
+        refuse(own)
+        codes = self._codes(block)
+        seen = np.full_like(codes, -1)
+        seen[len(self.parts) :] = codes[len(self.parts) :]
+        before, out = np.zeros((block.rows, self.classes)), np.empty((block.rows, len(self.parts), self.classes))
+        for j in range(len(self.parts)):
+            seen[j] = codes[j]
+            after = np.zeros_like(before)
+            self._add(seen, after)
+            out[:, j] = after - before
+            before = after
+        return out

@@ -101,7 +101,7 @@ class Joined(Discrete):
         sizes = [statistic["levels"].sizes[name] for name in names]
         density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
         copies = sum(map(len, kept)) / max(len({name for some in kept for name in some}), 1)
-        return replace(density, normalised=False, by_set=True, scale=1 / max(copies, 1.0))
+        return replace(density, scale=1 / max(copies, 1.0))
 
 
 def _within(some: Set) -> Sequence[Set]:

@@ -14,7 +14,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity
 from bayeskit.statistics.product import Product
 from bayeskit.structures.weighted import weighted
 
@@ -279,3 +279,7 @@ class NaiveDensity:
 
     def outside(self, block: Block) -> dict[str, int]:
         return {name: count for density in self.densities for name, count in density.outside(block).items()}
+
+    def approximated(self, block: Block) -> dict[str, int]:
+        """In how many rows something was approximated, by what was done."""
+        return {d.bound: d.approximated(block) for d in self.densities if isinstance(d, Approximates)}

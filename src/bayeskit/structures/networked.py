@@ -107,11 +107,16 @@ class Networked(Smoothed):
         return None
 
     def _searched(self, rows: Rows) -> Families:
-        """The arcs of a high score; the class stands before the columns."""
+        """The arcs of a high score; the class stands before the columns, which stand in the order of their names unless
+        the search goes by the order of the table."""
         slices = Slices.of(rows.columns, dict(self.grid or ()))
         known = {**rows.sizes, **slices.sizes}
-        sizes = np.array([rows.groups, *(known[name] for name in slices.columns)], dtype=np.int32)
-        codes = np.vstack([rows.rows.group.astype(np.int32), slices.codes(rows.block())])
+        order = list(range(len(slices.columns)))
+        if self.search != "k2":
+            order.sort(key=slices.columns.__getitem__)
+        columns = [slices.columns[j] for j in order]
+        sizes = np.array([rows.groups, *(known[name] for name in columns)], dtype=np.int32)
+        codes = np.vstack([rows.rows.group.astype(np.int32), slices.codes(rows.block())[order]])
         holes = codes < 0
         states = np.maximum(sizes + holes.any(axis=1), 1)
         weights = rows.rows.weight.rounded()
@@ -126,7 +131,7 @@ class Networked(Smoothed):
         required = none.copy()
         required[1:, 0] = self.augmented
         arcs, _ = self._exploration.found(scores, Limits(required, none, most))
-        nodes = (None, *slices.columns)
+        nodes = (None, *columns)
         return tuple(
             (node, tuple(nodes[p] for p in np.flatnonzero(row).tolist()))
             for node, row in zip(nodes, arcs, strict=True)
@@ -160,7 +165,7 @@ class Networked(Smoothed):
             if not counts.size and parents:  # a column whose levels have all been forgotten
                 counts, parents = every[j].counts, ()
             found = self._conditional(counts if with_class else _pooled(counts), margins[j], with_class)
-            (table,) = Conditional.logs([found], [margins[j]], [[margins[p] for p in parents]])
+            (table,) = Conditional.logs([found], [margins[j]])
             tables.append(np.broadcast_to(table, (*table.shape[:-1], len(weights))))
             arcs.append(parents)
             strengths.append(found.strength)
@@ -170,7 +175,7 @@ class Networked(Smoothed):
             parents = tuple(place[p] for p in self._members(None, names))
             (own,) = Margin.counted([weights[None]], self.smoothing, False)
             found = self._conditional(np.moveaxis(of_class, 0, -1)[None], own, False)
-            (table,) = Conditional.logs([found], [own], [[pooled[p] for p in parents]])
+            (table,) = Conditional.logs([found], [own])
             said = np.expand_dims(table[..., FRONT:, 0], -2)  # the one level of "the class is as it is"
             tables.append(np.concatenate([np.zeros((*said.shape[:-2], FRONT, len(weights))), said], axis=-2))
             arcs.append(parents)
