@@ -4,13 +4,31 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-all lint sanitize bench clean
 
 demo: $(READY)
 	$(BIN)/bayeskit demo
 
 test: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+
+# Adds what takes long: simulations, long runs of the fuzzers, the core under sanitizers.
+test-all: lint
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m "slow or not slow"
+	$(MAKE) sanitize
+
+# The core built with checks of addresses and undefined behaviour, and under its tests and laws; then threads.
+sanitize: $(READY)
+	$(MAKE) sanitized CHECKS=address,undefined RUNTIME=libasan.so TESTS="tests/core tests/laws"
+	$(MAKE) sanitized CHECKS=thread RUNTIME=libtsan.so TESTS="tests/core tests/laws/test_same_bits.py"
+
+sanitized:
+	$(PYTHON) -m venv --clear $(VENV)-$(CHECKS)
+	$(VENV)-$(CHECKS)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-$(CHECKS)/bin/python -m pip install --quiet --editable ".[test]" --config-settings=cmake.define.SANITIZE=$(CHECKS)
+	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=$(RUNTIME)) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  $(VENV)-$(CHECKS)/bin/python -m pytest -q -p no:cacheprovider -m "not spark and not slow" $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,4 +47,4 @@ $(READY): pyproject.toml $(wildcard native/*)
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(VENV)-* build dist

@@ -20,6 +20,9 @@ inline double double_of(uint64_t b) {
     return x;
 }
 
+// a + b modulo 2^64: limbs that callers made too large give a wrong sum, but nothing undefined.
+inline int64_t wrapped(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+
 // A finite double is (negative ? -1 : 1) * mantissa * 2^exponent, subnormals included.
 struct Parts {
     uint64_t mantissa;
@@ -42,13 +45,13 @@ inline bool add(Sums s, int64_t cell, uint64_t magnitude, bool negative, int64_t
     int64_t piece[3] = {int64_t(low & MASK32), int64_t(low >> 32), int64_t(top)};
     int64_t *limb = s.limb + cell * s.length;
     if (k >= 0 && k + 2 < s.length) {
-        for (int i = 0; i < 3; ++i) limb[k + i] += (piece[i] ^ sign) - sign;
+        for (int i = 0; i < 3; ++i) limb[k + i] = wrapped(limb[k + i], (piece[i] ^ sign) - sign);
         return true;
     }
     for (int i = 0; i < 3; ++i)
         if (piece[i]) {
             if (k + i < 0 || k + i >= s.length) return false;
-            limb[k + i] += (piece[i] ^ sign) - sign;
+            limb[k + i] = wrapped(limb[k + i], (piece[i] ^ sign) - sign);
         }
     return true;
 }
@@ -75,7 +78,7 @@ inline bool add_words(Sums s, int64_t cell, const uint32_t *word, int n, bool ne
         carry = v >> 32;
         if (!piece) continue;
         if (k + i < 0 || k + i >= s.length) return false;
-        limb[k + i] += (piece ^ sign) - sign;
+        limb[k + i] = wrapped(limb[k + i], (piece ^ sign) - sign);
     }
     return true;
 }
@@ -107,12 +110,12 @@ inline bool add_product(Sums s, int64_t cell, double x, double w, bool negative)
 // Carries a cell: limbs 0 .. n-2 into [0, 2^32), the top limb signed.
 inline void carry_cell(int64_t *limb, int64_t n) {
     int64_t carry = 0;
-    for (int64_t i = 0; i + 1 < n; ++i) {
-        int64_t v = limb[i] + carry;
-        limb[i] = int64_t(uint64_t(v) & MASK32);
-        carry = v >> 32;
+    for (int64_t i = 0; i + 1 < n; ++i) {  // halves of a limb are added apart, so that no limb is too large
+        int64_t low = (limb[i] & int64_t(MASK32)) + carry;
+        carry = (limb[i] >> 32) + (low >> 32);
+        limb[i] = low & int64_t(MASK32);
     }
-    limb[n - 1] += carry;
+    limb[n - 1] = wrapped(limb[n - 1], carry);
 }
 
 }  // namespace

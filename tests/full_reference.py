@@ -17,7 +17,7 @@ def oas(scaled, weight):
     trace, square = np.trace(scaled), np.trace(scaled @ scaled)
     above = (1 - 2 / p) * square + trace**2
     below = (weight + 1 - 2 / p) * (square - trace**2 / p)
-    return 1.0 if weight < 2 or below == 0 else min(1.0, above / below)
+    return 1.0 if weight < 2 or below <= above else above / below  # also where both are 0
 
 
 def log_normal(x, mean, covariance):
@@ -36,7 +36,10 @@ def shaped(matrix, shape):
 
 
 class FullReference:
-    """Means, covariances and cells of every class; ``held`` keeps shares and target of another one."""
+    """Means, covariances and cells of every class; ``held`` keeps the target of another one.
+
+    S_c' = (1 - rho) S_c + rho mu D, m = tr(D^-1/2 S_c D^-1/2) / d, mu = (W m + 5) / (max(W - 1, 0) + 5).
+    """
 
     def __init__(self, x, cells, y, w, sizes=(), shape="full", shrinkage="auto", alpha=1.0, held=None):
         self.classes, self.alpha, self.total = sorted(set(y)) if held is None else held.classes, alpha, prod(sizes)
@@ -56,26 +59,31 @@ class FullReference:
                 away = xs[inside] - means[cell]
                 scatter[c] += (away * ws[inside, None]).T @ away
             self.mean[c] = means
-        pooled = sum(scatter.values()) / sum(self.weight.values())
-        spread = np.cov(x.T, aweights=w, ddof=0).reshape(pooled.shape)
-        if held is None:
-            self.target = np.maximum(np.diag(pooled), FLOOR * np.diag(spread))
-            if shape == "spherical":
-                self.target = np.full_like(self.target, self.target.mean())
-        else:
-            self.target = held.target
-        self.share, self.covariance = {}, {}
-        size = np.sqrt(np.outer(self.target, self.target))
+        whole = sum(self.weight.values())
+        pooled = sum(scatter.values()) / whole
+        least = FLOOR * np.diag(np.cov(x.T, aweights=w, ddof=0).reshape(pooled.shape))
+        self.target = np.maximum(np.diag(pooled), least) if held is None else held.target
+        if shape == "spherical" and held is None:
+            self.target = np.full_like(self.target, self.target.mean())
+        self.share, self.scale, self.covariance = {}, {}, {}
+        size, d = np.sqrt(np.outer(self.target, self.target)), x.shape[1]
         for c in self.classes:
-            own = shaped(pooled if shape == "tied" else scatter[c] / self.weight[c], shape)
-            rows = sum(self.weight.values()) if shape == "tied" else self.weight[c]
-            if held is not None:
-                self.share[c] = held.share[c]
-            elif shrinkage == "auto":
-                self.share[c] = 1 / (rows + 1) if shape == "spherical" else oas(own / size, rows)
-            else:
+            own, rows, oas_rows = shaped(scatter[c] / self.weight[c], shape), self.weight[c], self.weight[c]
+            if shape == "tied":
+                own, rows, oas_rows = pooled, whole, whole
+            if shrinkage == "pooled":
+                own = (rows * own + (d + 2) * shaped(pooled, shape)) / (rows + d + 2)
+                oas_rows = whole
+            mean = np.trace(own / size) / d
+            self.scale[c] = (rows * mean + 5) / (max(rows - 1, 0) + 5)
+            if shrinkage not in ("auto", "pooled"):
                 self.share[c] = shrinkage or 0.0
-            self.covariance[c] = (1 - self.share[c]) * own + self.share[c] * np.diag(self.target)
+            else:
+                self.share[c] = 0.0 if shape == "diagonal" else oas(own / size, oas_rows)
+            made = (1 - self.share[c]) * own + self.share[c] * self.scale[c] * np.diag(self.target)
+            low = np.diag(made) < least
+            made[low, low] = np.maximum(self.target / (self.weight[c] + 1), least)[low]
+            self.covariance[c] = made
 
     def log(self, x, cell=()):
         """log p(x, cell | c) of every class."""

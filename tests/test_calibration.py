@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 import bayeskit as bk
 from bayeskit.decision.calibration import calibration, log_odds
 from bayeskit.errors import BayeskitError
+from bayeskit.families import Histogram
 
 METHODS = ["temperature", "sigmoid", "isotonic"]
 
@@ -151,6 +152,21 @@ def test_bad_input():
         bk.Calibrated(LogisticRegression()).fit(X, y)
     with pytest.raises(BayeskitError, match="classes"):
         bk.NaiveBayes().fit(X, y).calibrated(X[:100], y[:100])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classifier", [bk.KNNBayes(), bk.FullBayes(), bk.NaiveBayes(families=Histogram(smoothing=0))])
+def test_terms_add_up_where_a_class_is_impossible_or_nearly(classifier, method):
+    """Neighbours that are all of one class, and odds beyond 700 nats, which no calibration tells from certainty."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[::3, :12], y[::3]
+    X[:2] *= 30.0
+    model = bk.Calibrated(classifier, method).fit(X, y)
+    for top in (None, 3):
+        explained = model.explain(X, top)
+        assert np.isfinite(explained.terms).all()
+        posterior = np.exp(log_softmax(explained.prior + explained.terms.sum(axis=1), axis=1))
+        assert posterior == pytest.approx(model.predict_proba(X), abs=1e-12)
 
 
 def shifted(seed=0):

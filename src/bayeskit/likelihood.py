@@ -113,6 +113,20 @@ class LogDensity(Protocol):
 
 
 @runtime_checkable
+class Holding(Protocol):
+    """A density that, with a row left out, still has something of it: what a refit would find anew."""
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What that is, in words; nothing if empty."""
+
+
+def held_by(density: Any) -> tuple[str, ...]:
+    """What a density holds where a row is left out."""
+    return density.held if isinstance(density, Holding) else ()
+
+
+@runtime_checkable
 class Approximates(Protocol):
     """A density that cannot take every row exactly."""
 

@@ -71,9 +71,21 @@ class Model:
         return Context(self.weights, self.unseen, self._exact_weights, self.classes)
 
     @cached_property
+    def class_density(self) -> NaiveDensity:
+        """log p(x | c) of each factor, before any weight."""
+        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+
+    @cached_property
     def density(self) -> NaiveDensity:
-        plain = self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
-        return plain if self.tuning is None else plain.weighted(self.tuning.weight)
+        """What the posterior adds up: the log-densities, multiplied by the weights where some were fitted."""
+        return self.class_density if self.tuning is None else self.class_density.weighted(self.tuning.weight)
+
+    @property
+    def factor_weights(self) -> dict[Any, float]:
+        """How much each factor counts: a column, or a set of columns; 1 unless weights were fitted."""
+        factors = self.class_density.pieces
+        weights = np.ones(len(factors)) if self.tuning is None else self.tuning.weight
+        return dict(zip(factors, weights.tolist(), strict=True))
 
     def further(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""

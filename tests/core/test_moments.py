@@ -215,3 +215,15 @@ def test_rounded_at_the_edges() -> None:
                 found = core.rounded(np.array([limb], np.int64), 0, shift)[0]
                 assert found == nearest(Fraction(sign * bits) * Fraction(2) ** shift)
     assert core.rounded(np.zeros((0, 2), np.int64), 0).shape == (0,)
+
+
+def test_carrying_limbs_of_any_size_keeps_the_sum():
+    """Limbs at both ends of 64 bits, as crafted or very long sums might hold; the sum in Python's integers."""
+    ends = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1]
+    rng = np.random.default_rng(3)
+    limbs = np.array([[*rng.choice(ends, 4), rng.integers(-9, 9)] for _ in range(200)], dtype=np.int64)
+    sums = [sum(int(limb) << (32 * i) for i, limb in enumerate(row)) for row in limbs.tolist()]
+    core.carry(limbs)
+    assert [sum(int(limb) << (32 * i) for i, limb in enumerate(row)) for row in limbs.tolist()] == sums
+    assert (limbs[:, :-1] >= 0).all()
+    assert (limbs[:, :-1] < 2**32).all()

@@ -200,6 +200,18 @@ def test_a_level_of_one_row_is_unseen_to_the_model_without_it(kind: Any, setting
         bk.evaluate(model.set_params(unseen="error"), table, LABELS, bk.LeaveOneOut())
 
 
+def test_a_level_of_one_row_of_a_stream_is_unseen_to_the_model_without_it(tmp_path: Any) -> None:
+    table = LEVELS.append_column("class", pa.array(LABELS))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    found = bk.evaluate(bk.NaiveBayes(), str(tmp_path / "rows.parquet"), "class", bk.LeaveOneOut())
+    proba, told = by_hand(bk.NaiveBayes(), LEVELS, LABELS, np.arange(12))
+    true = proba[np.arange(12), [CLASSES.index(label) for label in LABELS]]
+    assert found.log_loss == pytest.approx(-np.mean(np.log(true)), abs=1e-12)
+    assert found.accuracy == pytest.approx(np.mean(told == LABELS), abs=1e-12)
+    with pytest.raises(InputError, match=r"FullBayes\(\) must be refitted .* \(row 10\)"):
+        bk.evaluate(bk.FullBayes(), str(tmp_path / "rows.parquet"), "class", bk.LeaveOneOut())
+
+
 def test_a_level_of_the_tested_rows_alone_is_an_error_where_it_is_to_be_one() -> None:
     with pytest.raises(InputError, match="column 'town' has 'w'"):
         bk.evaluate(bk.NaiveBayes(unseen="error"), LEVELS, LABELS, bk.CrossValidation(PARTS))

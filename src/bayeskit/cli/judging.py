@@ -255,6 +255,7 @@ def _measures(found: Any) -> dict[str, Any]:
     return {
         "model": found.name,
         "computed": found.computed,
+        "held": list(found.held),
         "measures": found.frame("pyarrow").to_pylist(),
         "confusion": confusion,
     }

@@ -17,6 +17,7 @@ from bayeskit.data.kinds import is_level
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
 from bayeskit.engines.engine import is_outside
+from bayeskit.engines.sound import damage_told, sound
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -93,17 +94,27 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
         wide = X.dtype.kind == "f" and X.dtype.itemsize > 8
         return Matrix(Sparse.of(X.tocsr().astype(np.float64) if wide else X.tocsr()), {}), False
     if isinstance(X, pa.Table):
-        return _unique(X), True
+        return _unique(sound(X, "the table")), True
     if isinstance(X, pa.RecordBatch):
-        return _unique(pa.Table.from_batches([X])), True
+        return _unique(sound(pa.Table.from_batches([X]), "the batch")), True
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
-        return _unique(pa.table(X)), True
+        return _unique(_imported(X)), True
     if isinstance(X, Mapping):
         return _named({name: _column(name, values) for name, values in X.items()}), True
     if _is_records(X):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
         return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
     return _array(X), False
+
+
+def _imported(X: Any) -> pa.Table:
+    """A table from whoever speaks Arrow's interface; what Polars makes is sound by its own making."""
+    if type(X).__module__.split(".")[0] == "polars":
+        return pa.table(X)
+    what = f"the {type(X).__name__}"
+    with damage_told(what):
+        reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
+        return pa.Table.from_batches([sound(batch, what) for batch in reader], reader.schema)
 
 
 def _check_table(X: Any) -> None:

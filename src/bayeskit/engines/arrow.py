@@ -1,4 +1,4 @@
-"""Arrow: files in Arrow's own format, mapped into memory and read as they are."""
+"""Arrow: files in Arrow's own format, mapped into memory, checked and read as they are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
+from bayeskit.engines.sound import damage_told, sound
 from bayeskit.engines.workers import Streamed
-from bayeskit.errors import InputError, SchemaError
+from bayeskit.errors import SchemaError
 
 
 class ArrowFiles(Streamed):
@@ -24,9 +25,9 @@ class ArrowFiles(Streamed):
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         files = Files.of(reading)
-        files.check_alike(_names)
-        with _opened(files.all[0]) as (schema, _):
-            return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
+        files.check_alike(lambda path: _schema(path).names)
+        schema = _schema(files.all[0])
+        return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -35,30 +36,46 @@ class ArrowFiles(Streamed):
     @staticmethod
     def _read(paths: Sequence[str], columns: list[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
-            with _opened(path) as (schema, batches):
-                if lacking := [name for name in columns if name not in schema.names]:
-                    raise SchemaError(
-                        f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(schema.names)})"
-                    )
-                yield from (batch.select(columns) for batch in batches)
+            names = _schema(path).names
+            if lacking := [name for name in columns if name not in names]:
+                raise SchemaError(f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(names)})")
+            with _opened(path) as reader:
+                yield from (sound(batch.select(columns), path) for batch in _each(reader, path))
 
 
-def _names(path: str) -> list[str]:
-    with _opened(path) as (schema, _):
-        return list(schema.names)
+def _schema(path: str) -> pa.Schema:
+    """The columns of a file, whose names are texts that occur once."""
+    with _opened(path) as reader, damage_told(path):
+        schema = reader.schema
+        if twice := [name for name in schema.names if schema.names.count(name) > 1]:
+            raise SchemaError(f"{path}: column name {twice[0]!r} occurs twice; rename one of them")
+        return schema
+
+
+def _each(reader: Any, path: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a file, or of a stream that was saved as one."""
+    if isinstance(reader, pa.ipc.RecordBatchStreamReader):
+        while True:
+            with damage_told(path):
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+            yield batch
+    for number in range(reader.num_record_batches):
+        with damage_told(path):
+            batch = reader.get_batch(number)
+        yield batch
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-    """The schema and the batches of a file, or of a stream that was saved as one."""
-    try:
-        with pa.memory_map(path) as file:
-            if file.read(6) == b"ARROW1":
-                whole = pa.ipc.open_file(file)
-                yield whole.schema, map(whole.get_batch, range(whole.num_record_batches))
-            else:
-                file.seek(0)
-                stream = pa.ipc.open_stream(file)
-                yield stream.schema, iter(stream)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: {error}") from error
+def _opened(path: str) -> Iterator[Any]:
+    """A reader of the file or stream."""
+    with damage_told(path):
+        file = pa.memory_map(path)
+    with file:
+        with damage_told(path):
+            whole = file.read(6) == b"ARROW1"
+            file.seek(0)
+            reader = pa.ipc.open_file(file) if whole else pa.ipc.open_stream(file)
+        yield reader

@@ -209,5 +209,8 @@ def _header(path: str, encoding: str) -> tuple[str, tuple[str, ...]]:
         raise InputError(f"{path}: {error}") from error
     bare = "".join(head.split('"')[::2])  # what stands outside of quotes
     delimiter = "\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count)
-    names = next(csv.reader([head.strip("\r\n")], delimiter=delimiter), [])
+    try:
+        names = next(csv.reader([head.strip("\r\n")], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise InputError(f"{path}: the first line does not name columns ({error}); mend it") from error
     return delimiter, tuple(name.strip() for name in names)

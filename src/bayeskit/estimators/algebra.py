@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Bool, Float
+from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
-from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
 
@@ -69,28 +69,26 @@ class Algebra:
         _each_block(table, whole, step)
         return out, None
 
-    def left_out(self) -> tuple[Float, None]:
-        """Log-posteriors of every row by the model without it: (n, K)."""
+    def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
+        """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
-        out, single = np.empty((len(rows), len(rows.classes))), self._single(table, model)
-        apart: list[int] = []
+        out, apart = np.empty((len(rows), len(rows.classes))), []
+
+        def count(block: Block, start: int) -> list[Int]:
+            return Singles.count(_labelled(block, start, rows))
+
+        singles = Singles.of(_each_block(table, model, count) if model.schema.coded else (), model)
 
         def step(block: Block, start: int) -> None:
-            asked = _labelled(block, start, rows)
-            if (alone := _alone(asked, single)).any():
-                if model.unseen == "error":
-                    raise unseen_level(block, *np.argwhere(alone)[0].tolist())
-                if not model.density.additive:
-                    apart.extend((start + np.flatnonzero(alone.any(axis=0))).tolist())
-                elif model.unseen == "missing":  # "smooth" gives what the level has once the row is gone
-                    asked = replace(asked, codes=np.where(alone, np.int32(-2), asked.codes))
+            asked, refitted = singles.asked(model, _labelled(block, start, rows))
             model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
+            apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
         for row in apart:
             out[row] = self._refitted(row)
-        return out, None
+        return out, None, model.density.held
 
     def _refitted(self, row: int) -> Float:
         """The log-posterior of a row by a classifier fitted to the others: (K,)."""
@@ -100,21 +98,6 @@ class Algebra:
         less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
         found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
         return found
-
-    def _single(self, table: Intake, model: Model) -> list[Bool]:
-        """Of each coded column the levels that one counted row has, and no other."""
-        rows = self.sample.rows
-        sizes = [len(model.counted.domain.levels[name]) for name in model.schema.coded]
-        often = [np.zeros(size, dtype=np.int64) for size in sizes]
-
-        def step(block: Block, start: int) -> None:
-            counted = rows.counted[start : start + block.rows]
-            for codes, times in zip(block.codes, often, strict=True):
-                times += np.bincount(codes[counted & (codes >= 0)], minlength=len(times))
-
-        if sizes:
-            _each_block(table, model, step)
-        return [times == 1 for times in often]
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
@@ -156,32 +139,11 @@ def asked_of(model: Model, block: Block) -> Block:
     return asked
 
 
-def unseen_level(block: Block, column: int, row: int) -> InputError:
-    """The refusal of a level that no other row has."""
-    name, code = block.schema.coded[column], int(block.codes[column, row])
-    level = repr(block.levels[name].values[code]) if code >= 0 else "a level"
-    return InputError(
-        f"column {name!r} has {level}, which no row has that the model of others learned; "
-        f'evaluate with unseen="missing" or "smooth", or declare the levels'
-    )
-
-
 def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
     return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
-
-
-def _alone(block: Block, single: list[Bool]) -> Bool:
-    """Where a counted row has a level that no other has: (coded columns, n)."""
-    out = np.zeros(block.codes.shape, dtype=bool)
-    own = block.own()[0]
-    for j, once in enumerate(single):
-        if once.any():
-            codes = block.codes[j, own]
-            out[j, own] = (codes >= 0) & once[codes]
-    return out
 
 
 def _labelled(block: Block, start: int, rows: Rows) -> Block:

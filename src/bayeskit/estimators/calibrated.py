@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float
-from bayeskit.decision.calibration import METHODS, Sigmoid, Temperature, calibration
+from bayeskit.arrays import Array, Bool, Float
+from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
@@ -167,20 +167,19 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         raw: Explanation = self.estimator_.explain(X, top)
         moved = 0.0 if prior is None else self._moved(prior)
-        proba = self.predict_proba(X, prior)
-        if isinstance(self.calibration_, Temperature):
-            t = self.calibration_.weight
-            return replace(raw, prior=t * raw.prior + moved, terms=t * raw.terms, proba=proba)
         before = self.estimator_.predict_log_proba(X)
-        change = (self.calibration_(before) - np.maximum(before, -1e300))[:, None]
+        heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
+        changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
+        scaled, rest = _settled(raw, heat, self.calibration_(before), changed)
+        found = replace(scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior))
+        if not rest.any() and isinstance(self.calibration_, Temperature):
+            return found
         return replace(
-            raw,
-            prior=raw.prior + moved,
+            found,
             parts=(*raw.parts, PART),
-            terms=np.concatenate([raw.terms, change], axis=1),
+            terms=np.concatenate([found.terms, rest[:, None]], axis=1),
             values=tuple((*row, "") for row in raw.values),
             unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
-            proba=proba,
         )
 
     def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
@@ -217,6 +216,22 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tuple[Explanation, Float]:
+    """Terms times a temperature, and what they lack, (n, K), of the log posteriors wanted where these are changed.
+
+    Where a term makes a class impossible but its calibrated probability is not 0, the term is what the others lack.
+    """
+    never = np.isneginf(raw.terms)
+    terms = heat * np.where(never, 0.0, raw.terms)
+    prior = heat * np.where(np.isneginf(raw.prior), 0.0, raw.prior)
+    have, best = prior + terms.sum(axis=1), np.argmax(wanted, axis=1)[:, None]
+    start = np.take_along_axis(have - wanted, best, axis=1)  # posteriors are known up to a constant of the row
+    lack = np.where(changed, wanted + start - have, 0.0)
+    times = never.sum(axis=1)
+    terms += never * (lack / np.maximum(times, 1))[:, None]
+    return replace(raw, prior=prior, terms=terms), np.where(times > 0, 0.0, lack)
 
 
 def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:

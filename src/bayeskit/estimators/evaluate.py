@@ -141,9 +141,10 @@ class Plan:
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
         at_stake = own_stakes(model, self.at_stake, rows.classes)
         actions = actions_of(model, rows.classes)
+        held: tuple[str, ...] = ()
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
-            logs, done = way.left_out()
+            logs, done, held = way.left_out()
             action, actions = _coded(actions, logs, done)
             measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), at_stake, action, left_out=True)
         elif isinstance(self.method, Bootstrap632):
@@ -161,6 +162,7 @@ class Plan:
             self.sample.X,
             self.sample.y,
             others=actions.others,
+            held=held,
         )
 
 
@@ -168,7 +170,7 @@ def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     if by_algebra(model):
         algebra = Algebra(model, sample)
-        if not (isinstance(method, LeaveOneOut) and algebra.chooses):
+        if not (isinstance(method, LeaveOneOut) and (method.exact or algebra.chooses)):
             return algebra
     return Refit(model, sample, n_jobs)
 

@@ -18,8 +18,10 @@ class FullBayes(BayesClassifier):
 
     P(c | x) is proportional to P(c) p(cell | c) N(numbers; mean of the cell in c, covariance of c).
 
-    ``covariance`` is "full", "tied" (one for all classes: linear discriminant analysis), "diagonal" or "spherical";
-    ``shrinkage`` draws it toward the pooled diagonal: "auto", a number between 0 and 1, or None. ``smoothing`` is the
+    ``covariance`` is "full", "tied" (one for all classes: linear discriminant analysis), "diagonal" (naive Bayes) or
+    "spherical"; ``shrinkage`` draws it toward the diagonal of the pooled covariance, at the scale of the class: "auto",
+    a number between 0 and 1, or None; with "pooled" it is drawn toward the pooled covariance first. A diagonal is drawn
+    by a number alone. ``smoothing`` is the
     pseudo-count of every cell of categories; "auto", and 1 where there are more cells than rows or than 10,000, is half
     of what the columns say one by one: 1 + n pseudo-rows for the n of a class, spread by the product of the margins.
     A hole is integrated or summed out in predicting, and in fitting means and

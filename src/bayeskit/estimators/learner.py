@@ -191,6 +191,13 @@ class Learner(BaseEstimator):
         return self.model_.classes
 
     @property
+    def weights_(self) -> dict[Any, float]:
+        """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
+        if not self._fitted or self.model_.tuning is None:
+            raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
+        return self.model_.factor_weights
+
+    @property
     def schema_(self) -> Schema:
         """Each column with its kind, its family and why."""
         if not self._fitted:

@@ -55,10 +55,10 @@ class Refit:
             logs[test], label[test] = some, done
         return logs, label
 
-    def left_out(self) -> Foretold:
-        """Every row by the model without it."""
+    def left_out(self) -> tuple[Float, Array, tuple[str, ...]]:
+        """Every row by the model without it; nothing is held."""
         n = len(self.sample.rows)
-        return self.foretold(Split(np.arange(n), n, tuple(range(n))))
+        return *self.foretold(Split(np.arange(n), n, tuple(range(n)))), ()
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Foretold]]:
         """How often each row was drawn, (n,), and all rows by the model of those drawn."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
@@ -20,6 +21,7 @@ from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.algebra import by_algebra, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
+from bayeskit.estimators.singles import Singles
 from bayeskit.evaluation.division import Division
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
@@ -101,13 +103,13 @@ class Stream:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if self.division is None and whole.structure.chooses:
+        if isinstance(method, LeaveOneOut) and (method.exact or whole.structure.chooses):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         stakes = at_stake(pooled.classes)
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
-        step = self._step(pooled, models)
+        step = self._step(pooled, models, None if self.division is not None else self._singles(pooled))
         columns = self.table.columns(whole.schema)
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
         judged = self.table.engine.map(self.table.rows(False), columns, step)
@@ -120,6 +122,7 @@ class Stream:
             fit=lambda: self._fitted(pooled),
             X=self.table.source.rows,
             y=self.table.source.roles.label,
+            held=pooled.density.held if isinstance(method, LeaveOneOut) else (),
         )
 
     @property
@@ -132,21 +135,47 @@ class Stream:
             return ()
         return (0,) if isinstance(method, Holdout) else range(self.division.folds)
 
-    def _step(self, whole: Model, models: Mapping[int, Model]) -> Callable[[pa.RecordBatch, int], Judged]:
+    def _singles(self, whole: Model) -> Singles:
+        """Levels of one row, found in a pass of their own where a column has levels."""
+        if not whole.schema.coded:
+            return Singles(())
+        read, columns = self._labelled(whole), self.table.columns(whole.schema)
+        counts = self.table.engine.map(self.table.rows(False), columns, lambda batch, _: Singles.count(read(batch)))
+        return Singles.of(counts, whole)
+
+    def _labelled(self, whole: Model) -> Callable[[pa.RecordBatch], Block]:
+        """How to read a batch, with classes and weights of its rows."""
         roles, classes = self.table.source.roles, whole.counted.domain.classes
         label = str(roles.label)
         column = Column(label, "nominal", "", "target")
 
-        def step(batch: pa.RecordBatch, start: int) -> Judged:
+        def read(batch: pa.RecordBatch) -> Block:
             block = whole.counted.block(batch)
-            codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1).astype(np.int64)
+            codes = np.maximum(codes_of(batch.column(label), classes, False, column)[0], -1)
             given = weights_of(batch, roles)
             weights = np.ones(block.rows) if given is None else given
-            logs = np.full((block.rows, len(classes)), np.nan)
+            return replace(block, groups=codes.astype(np.int32), weights=weights)
+
+        return read
+
+    def _step(
+        self, whole: Model, models: Mapping[int, Model], singles: Singles | None
+    ) -> Callable[[pa.RecordBatch, int], Judged]:
+        read = self._labelled(whole)
+
+        def step(batch: pa.RecordBatch, start: int) -> Judged:
+            block = read(batch)
+            codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
+            logs = np.full((block.rows, len(whole.classes)), np.nan)
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
-            if self.division is None:
-                labelled = replace(block, groups=codes.astype(np.int32), weights=weights)
-                whole.posterior(labelled, log=True, own=True, out=logs)
+            if singles is not None:
+                asked, apart = singles.asked(whole, block)
+                if len(apart):
+                    raise InputError(
+                        f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
+                        f"does not allow (row {start + int(apart[0])}); use CrossValidation"
+                    )
+                whole.posterior(asked, log=True, own=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
                 foretell(block, fold, models, logs)

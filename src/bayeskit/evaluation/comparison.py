@@ -104,6 +104,7 @@ class Comparison(Shown):
             "rank": np.arange(1, len(found) + 1),
             "model": list(self.ranking),
             "computed": [e.computed for e in found],
+            "held": ["; ".join(e.held) for e in found],
         }
         for name in dict.fromkeys((self.by, *SHOWN)):
             ends = [e.measures.interval(name) for e in found]

@@ -28,7 +28,9 @@ class Evaluation(Shown):
     """Out-of-sample posteriors, and every measure of them with an interval.
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
-    "refit". ``proba`` is NaN for rows never tested, and None for sources that were streamed.
+    "refit". ``held`` says what leave-one-out by algebra has of all rows, which a refit would find anew; nothing else
+    differs from refits, and ``LeaveOneOut(exact=True)`` holds nothing. ``proba`` is NaN for rows never tested, and None
+    for sources that were streamed.
     """
 
     classes: Array  # (K,)
@@ -41,6 +43,7 @@ class Evaluation(Shown):
     X: Any = None  # the rows evaluated
     y: Any = None
     random_state: Any = None  # that divided the rows
+    held: tuple[str, ...] = ()  # what the models of the rows left out have of all rows
     others: tuple[Any, ...] = ()  # what the model did beside naming a class
 
     @cached_property
@@ -195,6 +198,7 @@ class Evaluation(Shown):
             "low": [interval.low for interval in found],
             "high": [interval.high for interval in found],
             "interval": [interval.how for interval in found],
+            "held": ["; ".join(self.held)] * len(names),
         }
 
     def _classes(self) -> dict[str, Any]:
@@ -267,7 +271,8 @@ class Evaluation(Shown):
 
     def _title(self) -> str:
         weight = f"{self.measures.total.weight[0]:.10g}"
-        return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}"
+        held = f"; held from all rows: {', '.join(self.held)}" if self.held else ""
+        return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}{held}"
 
     def _lines(self) -> list[list[str]]:
         decided = (n for n in self.measures.names if "cost" in n or "cover" in n)

@@ -181,10 +181,20 @@ class CrossValidation:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Every row is foretold by the model of all others."""
+    """Every row is foretold by the model of all others.
+
+    By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
+    target of shrinkage). ``exact=True`` refits the model without each row, and holds nothing.
+    """
+
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.exact, bool):
+            raise InputError(f"exact={self.exact!r}: give True to refit without each row, or False")
 
     def __str__(self) -> str:
-        return "leave-one-out"
+        return "exact leave-one-out" if self.exact else "leave-one-out"
 
 
 @dataclass(frozen=True)

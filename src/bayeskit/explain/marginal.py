@@ -42,6 +42,7 @@ class Marginal(Shown):
     weights: Float  # (m,) how wide a piece of the axis a value stands for; 1 for a level
     log_density: Float  # (m, K)
     numeric: bool
+    weight: float = 1.0  # how often the column counts in the posterior, where weights were fitted
 
     @property
     def continuous(self) -> bool:
@@ -110,7 +111,8 @@ class Marginal(Shown):
         return shown + (", ..." if len(self.values) > most else "")
 
     def _title(self) -> str:
-        return f"column {self.name}: tells {self.information:.3g} bits of the class"
+        counts = "" if self.weight == 1.0 else f"; counts {self.weight:.3g} times"
+        return f"column {self.name}: tells {self.information:.3g} bits of the class{counts}"
 
     def _lines(self) -> list[list[str]]:
         return [["class", ""], *([str(c), self.described(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
@@ -122,13 +124,30 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
     columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
     prior_of = np.exp(model.log_prior(prior))
     found: dict[str, Marginal] = {}
-    width = len(model.weights) if model.density.additive else len(model.schema.names)
+    width = len(model.weights) if model.class_density.additive else len(model.schema.names)
+    counts = model.factor_weights
+    sets = model.class_density.pieces != model.class_density.parts
     for some in _batches(columns, width):
         logs = _asked(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
             numeric = model.schema[column.name].kind not in CODED
-            found[column.name] = Marginal(column.name, model.classes, prior_of, values, weights, log, numeric)
+            if sets:  # what a set says is P(c | x) / P(c)
+                log = log + np.log(_shares(model, column.name, values))[:, None]
+            weight = counts.get(column.name, 1.0)
+            found[column.name] = Marginal(column.name, model.classes, prior_of, values, weights, log, numeric, weight)
     return found
+
+
+def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
+    """P(value) among all rows, of the levels of a column: (m,)."""
+    (whole,) = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
+    levels = whole["levels"]
+    (counts,) = levels.counts([levels.tables.index((name,))])
+    counted = counts.sum(axis=0)
+    place = model.counted.domain.levels[name].values
+    found = np.array([counted[place.index(value)] for value in values])
+    share: Float = found / found.sum()
+    return share
 
 
 def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
@@ -148,7 +167,7 @@ Asked = tuple[Column, Sequence[Any], Float]
 def _followed(model: Model, name: str) -> Asked | None:
     """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
     listed = model.schema[name].kind in CODED
-    axis = None if listed else model.density.axes.get(name)
+    axis = None if listed else model.class_density.axes.get(name)
     if not listed and (axis is None or (axis.whole and np.ptp(axis.points) > WHOLE)):
         return None
     column = column_of(model, name)
@@ -183,7 +202,8 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
     Where columns do not depend on each other a row may know all of them, else each row knows one.
     """
     counts = [len(values) for _, values in asked]
-    apart = not model.density.additive
+    density = model.class_density
+    apart = not density.additive
     start = np.cumsum([0, *counts[:-1]]) * apart
     rows = sum(counts) if apart else max(counts)
     arrays, mine = {}, {}
@@ -200,9 +220,9 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
     block = replace(block, codes=codes)
     if apart:
         out = np.zeros((rows, len(model.weights)))
-        model.density.add(block, out)
+        density.add(block, out)
         return [out[some] for some in mine.values()]
-    place = {name: j for j, name in enumerate(model.density.parts)}
-    terms = model.density.some(block, np.array([place[name] for name in mine]))
+    place = {name: j for j, name in enumerate(density.parts)}
+    terms = density.some(block, np.array([place[name] for name in mine]))
     whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
     return [whole[some, j] for j, some in enumerate(mine.values())]

@@ -84,7 +84,7 @@ class Nomogram(Shown):
                 "class allows (NaiveBayes); explain the rows of this one instead"
             )
         alone = _followed(model)
-        weights = {name: m.log_density[:, a] - m.log_density[:, b] for name, m in alone.items()}
+        weights = {name: m.weight * (m.log_density[:, a] - m.log_density[:, b]) for name, m in alone.items()}
         for name, weight in weights.items():
             if not np.isfinite(weight).all():
                 raise InputError(

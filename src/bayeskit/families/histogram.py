@@ -78,7 +78,8 @@ class Histogram:
             made: list[Cells | None] = [Cells.of(cuts, statistic.column(j), self.smoothing, shift) for j in every]
         else:
             made = [self._cells(statistic.column(j)) for j in every]
-        return HistogramDensity(statistic.columns, tuple(made), statistic.groups, self.leave_one_out)
+        held = () if isinstance(statistic, Cuts) else ("cells of Histogram",)
+        return HistogramDensity(statistic.columns, tuple(made), statistic.groups, self.leave_one_out, held)
 
     @property
     def recipe(self) -> Recipe | None:
@@ -223,6 +224,7 @@ class HistogramDensity:
     cells: tuple[Cells | None, ...]  # None: the column says nothing
     groups: int
     leave_one_out: bool = True
+    held: tuple[str, ...] = ()  # what leave-one-out has of all rows
 
     normalised: ClassVar[bool] = True
 

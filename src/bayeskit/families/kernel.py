@@ -225,6 +225,7 @@ class KernelDensity:
     groups: int
 
     normalised: ClassVar[bool] = True
+    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel",)
 
     @property
     def constant(self) -> tuple[str, ...]:

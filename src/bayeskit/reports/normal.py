@@ -96,7 +96,7 @@ class Normal:
     @classmethod
     def of(cls, density: FullDensity, lens: Lens, cells: Cells | None = None) -> Normal:
         """With a lens that has a facet for each of its columns of numbers."""
-        numbers, matrix = density.normals.numbers, density.normals.covariance.matrix
+        numbers, matrix = density.normals.numbers, density.normals.covariance.dense
         shared = len(matrix) > 1 and bool((matrix == matrix[0]).all())
         return cls(
             lens, numbers.origin, np.ldexp(1.0, numbers.shift), numbers.mean, matrix[:1] if shared else matrix, cells

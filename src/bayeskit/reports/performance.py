@@ -38,9 +38,10 @@ def measures(evaluation: Evaluation) -> Section:
             f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
             f'<dd class="ends">95 %: {ends}</dd><dd class="fine">{meaning}</dd></div>'
         )
+    held = f", but for what is held from all rows: {', '.join(evaluation.held)}" if evaluation.held else ""
     head = (
         f"<p>Judged by {text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
-        f"Every figure is of rows the model had not learned.</p>"
+        f"Every figure is of rows the model had not learned{text(held)}.</p>"
     )
     every = evaluation.frame("pyarrow").to_pylist()
     rows = [(m["measure"].replace("_", " "), *(number(m[k], 4) for k in ("value", "low", "high")), m["interval"])

@@ -136,7 +136,7 @@ def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None 
     if isinstance(first, FullDensity):
         columns, coded = first.normals.numbers.columns, first.joint.columns
         facets = [Plain(place[n]) if lens is None else lens.facets[model.schema.names.index(n)] for n in columns]
-        _check_numbers(name, first.normals.covariance.matrix.size + sum(c.offset.size for c in first.normals.cells))
+        _check_numbers(name, first.classes * len(columns) ** 2 + sum(c.offset.size for c in first.normals.cells))
         codings = [coding(model, asked[place[n]]) for n in coded]
         cells = Cells.of_joint(first.joint, first, [place[n] for n in coded], codings) if coded else None
         return Normal.of(first, Lens(tuple(facets)), cells)

@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity, held_by
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ class Wrapped:
     @property
     def constant(self) -> tuple[str, ...]:
         return getattr(self.density, "constant", ())
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        return held_by(self.density)
 
     @property
     def axes(self) -> dict[str, Axis]:

@@ -1,4 +1,4 @@
-"""Covariance: the shape of class covariances, and shrinkage toward the pooled diagonal."""
+"""Covariance: the shape of class covariances, and shrinkage toward the pooled diagonal at the scale of the class."""
 
 from __future__ import annotations
 
@@ -12,104 +12,164 @@ from bayeskit.errors import InputError
 from bayeskit.sums import FLOOR
 
 SHAPES = ("full", "tied", "diagonal", "spherical")
+FLAT = ("diagonal", "spherical")  # variances alone: (K, d) instead of (K, d, d)
 SINGULAR = 1e-12
+PRIOR_ROWS = 5.0  # rows at the scale of all classes that the scale of one is drawn toward
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """S_c' = (1 - rho_c) S_c + rho_c D, D the diagonal of the pooled within-class variance (Chen et al. 2010: OAS)."""
+    """S_c' = (1 - rho_c) S_c + rho_c mu_c D, D the diagonal of the pooled within-class variance P.
+
+    mu_c = (W m + 5) / (max(W - 1, 0) + 5), m = tr(D^-1/2 S_c D^-1/2) / d, is the scale of the class, so that classes
+    that differ in scale alone stay apart. rho_c is the share of the oracle approximating shrinkage (``oas``), unless
+    given; "diagonal" has none. With "pooled", S_c is first drawn toward the pooled covariance by d + 2 rows. Then a
+    variance below 1e-9 of the column's total variance T becomes max(P/(W + 1), 1e-9 T), as in naive Bayes.
+    """
 
     shape: str
-    weight: Float  # (K,)
-    raw: Float  # (K, d, d) S_c before its shape is imposed
+    shrinkage: float | str | None
+    weight: Float  # (K,), or (K, d) of the values of each column where variances stand alone
+    raw: Float  # (K, d, d) or (K, d) S_c before its shape is imposed
     target: Float  # (d,) D
+    least: Float  # (d,) 1e-9 T
     share: Float  # (K,) rho
-    matrix: Float  # (K, d, d)
+    scale: Float  # (K,) mu
+    matrix: Float  # (K, d, d) or (K, d)
 
     @classmethod
     def of(cls, shape: str, shrinkage: float | str | None, weight: Float, raw: Float, total: Float) -> Covariance:
         """From class covariances (ddof 0) and the variance of each column over all rows."""
-        pooled = _pooled(weight, raw)
-        target = np.maximum(np.diag(pooled), FLOOR * total)
-        if shape == "spherical":
+        least = FLOOR * total
+        target = np.maximum(variances(_pooled(weight, raw))[0], least)
+        if shape == "spherical" and len(target):
             target = np.full_like(target, target.mean())
-        shaped = shaped_like(shape, np.broadcast_to(pooled, raw.shape) if shape == "tied" else raw)
-        rows = np.full_like(weight, weight.sum()) if shape == "tied" else weight
-        if shrinkage == "pooled":  # d + 2 pseudo-rows of all classes together, whose own share of the target is tiny
-            pseudo = len(target) + 2.0
-            shaped = (rows[:, None, None] * shaped + pseudo * shaped_like(shape, pooled)) / (rows + pseudo)[
-                :, None, None
-            ]
-            rows = np.full_like(weight, weight.sum())
-        if shrinkage in ("auto", "pooled"):
-            size = np.sqrt(np.outer(target, target))
-            share = np.array([_oas(s / size, w, shape) for s, w in zip(shaped, rows, strict=True)])
-        else:
-            share = np.where(rows > 0, 0.0 if shrinkage is None else float(shrinkage), 1.0)
-        return cls(shape, weight, raw, target, share, _shrunk(shaped, share, target))
+        nothing = np.zeros(len(raw))
+        plain = cls(shape, shrinkage, weight, raw, target, least, nothing, nothing, raw)
+        return plain.again(weight, raw) if len(target) else plain
 
-    def held(self, weight: Float, raw: Float, share: Float) -> Covariance:
-        """Of other class covariances with this target and given shares: what leave-one-out holds."""
-        new = replace(self, weight=weight, raw=raw, share=share)
-        shaped = new.pooled if self.shape == "tied" else shaped_like(self.shape, raw)
-        return replace(new, matrix=_shrunk(shaped, share, self.target))
+    def again(self, weight: Float, raw: Float) -> Covariance:
+        """Of other class covariances; target and floor are held."""
+        own, rows = self._shaped(weight, raw), weight if weight.ndim == 1 else weight.max(axis=1, initial=0.0)
+        every = np.full_like(rows, rows.sum())
+        if self.shape == "tied":
+            rows = every
+        if self.shrinkage == "pooled":  # d + 2 pseudo-rows of all classes together
+            pseudo = len(self.target) + 2.0
+            part = (rows / (rows + pseudo)).reshape(-1, *(1,) * (raw.ndim - 1))
+            together = np.broadcast_to(_pooled(weight, raw), raw.shape)
+            own = part * own + (1 - part) * self._shaped(weight, together)
+        trace, square = self._traces(own)
+        scale = class_scale(trace, rows, len(self.target))
+        if self.shape == "diagonal" and self.shrinkage in ("auto", "pooled", None):
+            share = np.zeros_like(scale)
+        elif self.shrinkage in ("auto", "pooled"):
+            share = oas(trace, square, every if self.shrinkage == "pooled" else rows, len(self.target))
+        else:
+            share = np.where(rows > 0, float(self.shrinkage or 0.0), 1.0)
+        new = replace(self, weight=weight, raw=raw, share=share, scale=scale)
+        return replace(new, matrix=new._shrunk(own))
+
+    def _shaped(self, weight: Float, raw: Float) -> Float:
+        """The covariances with the shape imposed."""
+        if self.shape == "tied":
+            return np.broadcast_to(_pooled(weight, raw), raw.shape)
+        if self.shape == "spherical":
+            every = np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+            return np.broadcast_to((weight * raw).sum(axis=1, keepdims=True) / every, raw.shape)
+        return raw
+
+    def _traces(self, own: Float) -> tuple[Float, Float]:
+        """tr and tr^2 of D^-1/2 S D^-1/2: (K,) both."""
+        trace = (variances(own) / self.target).sum(axis=1)
+        scaled = own / (self.target if own.ndim == 2 else np.sqrt(np.outer(self.target, self.target)))
+        return trace, (scaled * scaled).sum(axis=tuple(range(1, own.ndim)))
+
+    def _shrunk(self, own: Float) -> Float:
+        share, goal = self.share[:, None], (self.share * self.scale)[:, None] * self.target
+        rows = self.weight if self.weight.ndim == 2 else self.weight[:, None]
+        flat = (1 - share) * variances(own) + goal
+        flat = np.where(flat < self.least, np.maximum(self.target / (rows + 1), self.least), flat)
+        if own.ndim == 2:
+            return flat
+        out: Float = (1 - share)[..., None] * own
+        at = np.arange(out.shape[1])
+        out[:, at, at] = flat
+        return out
 
     @property
     def pooled(self) -> Float:
         """The pooled covariance, for every class: (K, d, d)."""
         return np.broadcast_to(_pooled(self.weight, self.raw), self.raw.shape)
 
+    @property
+    def dense(self) -> Float:
+        """The covariances as matrices: (K, d, d)."""
+        return self.matrix if self.matrix.ndim == 3 else self.matrix[..., None] * np.eye(self.matrix.shape[1])
+
     def singular(self, total: Float) -> list[tuple[int, ...]]:
         """The columns of each class that its own covariance alone does not tell apart."""
-        own = self.pooled if self.shape == "tied" else shaped_like(self.shape, self.raw)
-        return [_dependent(m, total) for m in own]
+        return [_dependent(m, total) for m in self._shaped(self.weight, self.raw)]
+
+    def overlap(self, mean: Float) -> Float:
+        """log of the integral of sqrt(p_a p_b) for each pair of classes: (K, K).
+
+        With S = (S_a + S_b)/2 it is -(m_a - m_b)' S^-1 (m_a - m_b)/8 - log(|S| / sqrt(|S_a| |S_b|))/2.
+        """
+        middle, apart = (self.matrix[:, None] + self.matrix[None]) / 2, mean[:, None] - mean[None]
+        if self.matrix.ndim == 2:
+            size, between = np.log(self.matrix).sum(axis=1), np.log(middle).sum(axis=2)
+            far = (apart**2 / middle).sum(axis=2)
+        else:
+            size, between = np.linalg.slogdet(self.matrix)[1], np.linalg.slogdet(middle)[1]
+            far = (apart * np.linalg.solve(middle, apart[..., None])[..., 0]).sum(axis=2)
+        whole: Float = -far / 8 - (between - (size[:, None] + size[None]) / 2) / 2
+        return whole
+
+    def coloured(self, group: int, white: Float) -> Float:
+        """Independent standard normal rows (n, d) as rows with the covariance of a class."""
+        own = self.matrix[group]
+        out: Float = white * np.sqrt(own) if own.ndim == 1 else white @ np.linalg.cholesky(own).T
+        return out
 
 
-def shaped_like(shape: str, raw: Float) -> Float:
-    """Covariances, (..., d, d), with a shape imposed."""
-    if shape in ("full", "tied"):
-        return raw
-    d = raw.shape[-1]
-    variance = np.diagonal(raw, axis1=-2, axis2=-1)
-    if shape == "spherical":
-        variance = np.broadcast_to(variance.mean(axis=-1, keepdims=True), variance.shape)
-    out: Float = variance[..., None] * np.eye(d)
+def variances(matrix: Float) -> Float:
+    """The diagonals of covariances, (K, d, d), or variances as they are, (K, d)."""
+    return matrix if matrix.ndim == 2 else np.diagonal(matrix, axis1=1, axis2=2)
+
+
+def oas(trace: Float, square: Float, weight: Float, d: int) -> Float:
+    """Shares ((1 - 2/d) tr S^2 + tr^2 S) / ((n + 1 - 2/d) (tr S^2 - tr^2 S / d)) of at most 1 (Chen et al. 2010).
+
+    1 also for fewer than two rows, and where the formula is 0/0: of one column, or equal variances alone.
+    """
+    above = (1 - 2 / d) * square + trace**2
+    below = (weight + 1 - 2 / d) * (square - trace**2 / d)
+    known = (weight >= 2) & (below > above)
+    out: Float = np.where(known, above / np.where(known, below, 1.0), 1.0)
     return out
 
 
-def _shrunk(shaped: Float, share: Float, target: Float) -> Float:
-    out: Float = (1 - share)[:, None, None] * shaped + share[:, None, None] * np.diag(target)
+def class_scale(trace: Float, weight: Float, d: int) -> Float:
+    """mu = (W m + 5) / (max(W - 1, 0) + 5), m = tr(D^-1/2 S D^-1/2) / d."""
+    out: Float = (weight * (trace / d) + PRIOR_ROWS) / (np.maximum(weight - 1, 0.0) + PRIOR_ROWS)
     return out
 
 
 def _pooled(weight: Float, raw: Float) -> Float:
-    part = weight / max(float(weight.max(initial=0.0)), 1e-300)
-    out: Float = np.tensordot(part, raw, axes=1) / max(float(part.sum()), 1e-300)
+    """(1, d, d), or (1, d)."""
+    part = weight / np.maximum(weight.max(axis=0, initial=0.0), 1e-300)
+    part = part.reshape(*part.shape, *(1,) * (raw.ndim - part.ndim))
+    out: Float = (part * raw).sum(axis=0, keepdims=True) / np.maximum(part.sum(axis=0, keepdims=True), 1e-300)
     return out
-
-
-def _oas(scaled: Float, weight: float, shape: str) -> float:
-    """((1 - 2/p) tr S^2 + tr^2 S) / ((n + 1 - 2/p) (tr S^2 - tr^2 S / p)), at most 1; 1 for fewer than two rows.
-
-    One variance alone (one column, or spherical) leaves the formula 0/0: then the target counts as one row more.
-    """
-    p = len(scaled)
-    trace, square = float(np.trace(scaled)), float((scaled * scaled).sum())
-    if weight < 2 or square == 0:
-        return 1.0
-    if p == 1 or shape == "spherical":
-        return 1 / (weight + 1)
-    above = (1 - 2 / p) * square + trace**2
-    below = (weight + 1 - 2 / p) * (square - trace**2 / p)
-    return 1.0 if below <= above else above / below
 
 
 def _dependent(covariance: Float, total: Float) -> tuple[int, ...]:
     """Columns without variance, and those of combinations without variance."""
-    variance = np.diag(covariance)
+    variance = covariance if covariance.ndim == 1 else np.diag(covariance)
     still = variance < FLOOR * total
     moving = np.flatnonzero(~still)
-    if len(moving):
+    if len(moving) and covariance.ndim == 2:
         size = np.sqrt(variance[moving])
         values, vectors = np.linalg.eigh(covariance[np.ix_(moving, moving)] / np.outer(size, size))
         mixed = np.abs(vectors[:, values < SINGULAR * len(size)]) > 1e-3

@@ -19,10 +19,13 @@ from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.scatter import Scatter
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.covariance import SHAPES, refuse_singular
+from bayeskit.structures.cells import Cells
+from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
+from bayeskit.structures.downdate import left_out
+from bayeskit.structures.factor import LOG_2, LOG_2PI, factor_of
 from bayeskit.structures.joint import Joint, Own
 from bayeskit.structures.mixed import mixed
-from bayeskit.structures.normals import LOG_2, LOG_2PI, Cells, Factor, Normals
+from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Numbers, Points
 
 TINY = 2.0**-900
@@ -63,13 +66,15 @@ class Full:
     @property
     def leave_one_out(self) -> bool:
         """Whether a density can take a row out; what is available of every two columns has to be refitted."""
-        return not self.available and self.shrinkage != "pooled"
+        return self.shrinkage != "pooled" and (not self.available or self.covariance in FLAT)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
         means = Product({"rows": Tables.empty([()], 0), "means": Moments.empty(numeric, 0)}, 0)
-        numbers: Keyed | Scatter = Scatter.empty(numeric, n_groups, available=True)
-        if not self.available:
+        numbers: Keyed | Scatter | Moments = Scatter.empty(numeric, n_groups, available=True)
+        if self.covariance in FLAT:
+            numbers = Moments.empty(numeric, n_groups)
+        elif not self.available:
             numbers = Keyed.empty(numeric, Scatter.empty(numeric, 0), n_groups, patterns=True)
         return Product({"cells": Keyed.empty(coded, means, n_groups), "numbers": numbers}, n_groups)
 
@@ -116,6 +121,13 @@ class FullDensity:
     additive: ClassVar[bool] = False
 
     @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows; a diagonal has no target, and no shrinkage needs none."""
+        covariance = self.normals.covariance
+        shrunk = len(covariance.target) and covariance.shape != "diagonal" and covariance.shrinkage
+        return ("pooled variances that covariances are drawn toward, which saw the label of the row",) if shrunk else ()
+
+    @property
     def constant(self) -> tuple[str, ...]:
         """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
@@ -125,25 +137,16 @@ class FullDensity:
         """Where each number column has its values: around the mean of every class, as wide as its cells lie apart."""
         normals, shift = self.normals, self.normals.numbers.shift
         apart = np.array([np.abs(cells.offset).max(axis=0, initial=0.0) for cells in normals.cells])
-        wide = np.hypot(np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2)), np.ldexp(apart, -shift))
+        wide = np.hypot(normals.deviations, np.ldexp(apart, -shift))
         columns = enumerate(normals.numbers.columns)
         return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
     @property
     def overlap(self) -> Float:
-        """log of the integral of sqrt(p_a p_b) for each pair of classes, of numbers alone: (K, K).
-
-        With S = (S_a + S_b)/2 it is -(m_a - m_b)' S^-1 (m_a - m_b)/8 - log(|S| / sqrt(|S_a| |S_b|))/2.
-        """
+        """log of the integral of sqrt(p_a p_b) for each pair of classes, of numbers alone: (K, K)."""
         if self.joint.columns:
             raise AttributeError("categories have no overlap of normal densities")
-        z, matrix = self.normals.numbers.mean, self.normals.covariance.matrix
-        size = np.linalg.slogdet(matrix)[1]
-        middle = (matrix[:, None] + matrix[None]) / 2  # (K, K, d, d)
-        apart = z[:, None] - z[None]
-        far = (apart * np.linalg.solve(middle, apart[..., None])[..., 0]).sum(axis=2)
-        whole: Float = -far / 8 - (np.linalg.slogdet(middle)[1] - (size[:, None] + size[None]) / 2) / 2
-        return whole
+        return self.normals.covariance.overlap(self.normals.numbers.mean)
 
     def draw(self, group: int, rows: int, rng: np.random.Generator) -> dict[str, Float]:
         """Rows of a class, by column; of numbers alone."""
@@ -152,8 +155,8 @@ class FullDensity:
                 "rows of categories and numbers together cannot be drawn; leave columns out, or take the "
                 "cross-validated error instead"
             )
-        root = np.linalg.cholesky(self.normals.covariance.matrix[group])
-        z = self.normals.numbers.mean[group] + rng.standard_normal((rows, len(root))) @ root.T
+        white = rng.standard_normal((rows, len(self.normals.numbers.columns)))
+        z = self.normals.numbers.mean[group] + self.normals.covariance.coloured(group, white)
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
@@ -177,7 +180,7 @@ class FullDensity:
             raise InputError(
                 "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
             )
-        return Own(*block.own(), codes, points.z)
+        return Own(*block.own(), codes, points)
 
     def _log(self, points: Points, codes: Int, own: Own | None) -> Float:
         if not self.normals.numbers.columns:
@@ -187,15 +190,7 @@ class FullDensity:
         return mixed(self.joint, self.normals, points, codes, own)
 
     def _numbers(self, points: Points, cell: Int | None, own: Own | None) -> Float:
-        if own is None:
-            squares, constant = self.normals.squares(points, cell)
-        elif self.normals.downdated:
-            squares, constant = self.normals.own(points, own.z, own.row, own.group, own.mass)
-        else:
-            squares, constant = self.normals.squares(points, cell)
-            for i, k, w in zip(own.row.tolist(), own.group.tolist(), own.mass.tolist(), strict=True):
-                less = self.normals.without(k, own.z[i], w, -1)
-                squares[i], constant[i] = (part[0] for part in less.squares(points.at(slice(i, i + 1)), None))
+        squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)
         return constant - 0.5 * squares
 
     def terms(self, block: Block, own: bool = False) -> Float:
@@ -237,10 +232,9 @@ class FullDensity:
             some = order[there[order]]
             if len(some):
                 matrix, numbers = self.normals.covariance.matrix, self.normals.numbers
-                factor = Factor.of(some, matrix, numbers.mean, numbers.shift)
+                factor = factor_of(some, matrix, numbers.mean, numbers.shift)
                 white = factor.whiten(points.z[rows])  # (n, K, o)
-                size = np.log(np.diagonal(factor.inverse, axis1=1, axis2=2))  # (K, o) -log L_jj
-                log = size - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[some] * LOG_2
+                log = factor.sizes - 0.5 * white**2 - LOG_2PI / 2 + numbers.shift[some] * LOG_2
                 which = np.array(place)[there[order]]
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out

@@ -11,6 +11,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
+from bayeskit.structures.numbers import Points
 
 MANY = 10_000  # cells above which, also with more rows than that, a pseudo-count for each would drown the data
 
@@ -23,7 +24,12 @@ class Own:
     group: Int  # (r,)
     mass: Float  # (r,)
     codes: Int  # (n, q)
-    z: Float  # (n, d)
+    points: Points  # (n, d)
+
+    @property
+    def z(self) -> Float:
+        """The numbers: (n, d)."""
+        return self.points.z
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _mixture(joint: Joint, normals: Normals, points: Points, codes: Int, may_be:
             with np.errstate(divide="ignore"):
                 mass = np.logaddexp(np.log(known[place, k]), spare[place, k])
             rest = _rest(together[k], spare[place, k])
-            shift = cells.offset[held][:, factor.columns] @ factor.inverse[k].T
+            shift = factor.moved(k, cells.offset[held])
             near = ((white[:, k, None] - shift) ** 2).sum(axis=2)
             far = (white[:, k] ** 2).sum(axis=1)
             logs = np.column_stack([mass - 0.5 * near, rest - 0.5 * far])

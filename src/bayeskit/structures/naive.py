@@ -14,7 +14,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity
+from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
 from bayeskit.structures.weighted import weighted
 
@@ -144,6 +144,11 @@ class NaiveDensity:
     def additive(self) -> bool:
         """Whether what a column says does not depend on which others are known."""
         return all(getattr(d, "additive", True) for d in self.densities)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows."""
+        return tuple(dict.fromkeys(what for d in self.densities for what in held_by(d)))
 
     @property
     def trials(self) -> tuple[Any, ...]:

@@ -59,6 +59,11 @@ class Neighbours:
             raise InputError(f"pseudo={self.pseudo!r}: give a number of pseudo-rows of at least 0")
         keep(self, k=k, most=most, pseudo=pseudo)
 
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether a row can be left out without a refit; not where labels made the distance."""
+        return self.scale != "mutual_information" and self.metric != "mahalanobis"
+
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Rows:
         return Rows.empty(columns, n_groups, self.most, self.seed)
 
@@ -94,6 +99,13 @@ class NeighbourDensity:
     def normalised(self) -> bool:
         """Whether a ball has a volume."""
         return self.metric.has_volume
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows; none of it saw a label."""
+        if self.likelihood.metric == "gower":
+            return ("ranges of the columns",)
+        return ("deviations of the columns",) if self.likelihood.scale is not None else ()
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -144,6 +156,11 @@ class NeighbourDensity:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
         itself = self.statistic.find(block) if own else np.full(block.rows, -1, dtype=np.int64)
         if own:
+            if not self.likelihood.leave_one_out:
+                raise InputError(
+                    'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
+                    "one out is a refit; use k-fold cross-validation, or another metric"
+                )
             row, group, mass = block.own()
             if self.likelihood.most is None and (itself[row] < 0).any():
                 raise InputError("leave-one-out asks for rows that were learned; one of these was not")

@@ -30,25 +30,28 @@ class Numbers:
     total: Float  # (d,) variance over all rows
     whole: Float  # (d,) weight of the values
     middle: Float  # (d,) what the rounding of the origin left of the mean over all rows
-    weight: Float  # (K,) of the rows
+    weight: Float  # (K,) of the rows; where variances stand alone, the most values of a column
+    values: Float  # (K, d) weight of the values
     mean: Float  # (K, d)
-    covariance: Float  # (K, d, d) with ddof 0
+    covariance: Float  # (K, d, d) with ddof 0, or variances alone: (K, d)
     patterns: list[list[Pattern]]  # (K) rows that hold the same columns; none for what is available
+    moments: Moments | None = None  # of the columns that vary, where variances stand alone
 
     @classmethod
-    def of(cls, statistic: Keyed | Scatter, one_unit: bool) -> Numbers:
-        """From patterns of holes, or from what is available of every two columns."""
+    def of(cls, statistic: Keyed | Scatter | Moments, one_unit: bool) -> Numbers:
+        """From patterns of holes, from what is available of every two columns, or from single columns."""
         moments = _moments(statistic)
         sums = Sums.of(moments) if moments.columns else None
         varying = np.zeros(0, dtype=bool) if sums is None else sums.varying
         names = np.array(moments.columns, dtype=object)
         live = np.flatnonzero(varying)
         columns, constant = tuple(names[varying]), tuple(names[~varying])
-        weight = _weights(statistic).rounded()
+        weight = _weights(statistic)
         if sums is None or not len(live):
             nothing = np.zeros((len(weight), 0))
-            flat, still = np.zeros(0), np.zeros((len(weight), 0, 0))
-            return cls(columns, constant, flat.astype(np.int64), flat, flat, flat, flat, weight, nothing, still, [])
+            flat, still = np.zeros(0), nothing if isinstance(statistic, Moments) else nothing[..., None]
+            bare = (flat.astype(np.int64), flat, flat, flat, flat, weight, nothing, nothing, still)
+            return cls(columns, constant, *bare, [])
         spread = sums.at(live)
         shift = spread.shift - np.frexp(spread.spread)[1]
         if one_unit:
@@ -60,35 +63,70 @@ class Numbers:
         held = moments.present.nonzero()[:, live]
         whole, middle = spread.whole, moments.total().means(origin, every)[0, live]
         mean = np.where(held, moments.means(origin, every)[:, live], middle)
+        deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
+        known = (columns, constant, shift, origin[live], total, whole, middle, weight, spread.weight, mean)
+        if isinstance(statistic, Moments):
+            return cls(*known, deviation**2, [], _columns_of(moments, columns))
         if isinstance(statistic, Scatter):
             raw = [_possible(c[np.ix_(live, live)]) for c in statistic.covariances(every)]
-            covariance = np.array(raw).reshape(len(mean), len(live), len(live))
-            return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance, [])
+            return cls(*known, np.array(raw).reshape(len(mean), len(live), len(live)), [])
         patterns = _patterns(statistic, origin, every, live)
-        deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
         start = np.maximum(deviation**2, 1e-9 * total)
         covariance = np.zeros((len(mean), len(live), len(live)))
         for k, some in enumerate(patterns):
             if some:
                 mean[k], covariance[k] = likeliest(some, mean[k], np.diag(start[k]))
-        return cls(columns, constant, shift, origin[live], total, whole, middle, weight, mean, covariance, patterns)
+        return cls(*known, covariance, patterns)
 
     @property
     def holes(self) -> bool:
         """Whether rows with holes were learned."""
         return any(not p.there.all() for some in self.patterns for p in some)
 
-    def without(self, k: int, z: Float, mass: float) -> tuple[float, Float, Float]:
-        """Weight, mean and covariance of class k without one of its rows."""
+    def without(self, k: int, z: Float, mass: float) -> Numbers:
+        """The same without one row of class k."""
         there = ~np.isnan(z)
+        rest = np.maximum(self.whole - mass, 1e-300)
+        middle = np.where(there, self.middle - (z - self.middle) * (mass / rest), self.middle)
+        if self.covariance.ndim == 2:
+            return self._apart(k, z, mass, rest, middle)
         weight = self.weight[k] - (mass if there.any() else 0.0)
         left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]
         left = [p for p in left if p.weight > 0]
-        if not left:
-            rest = np.maximum(self.whole - mass, 1e-300)
-            mean = np.where(there, self.middle - (z - self.middle) * (mass / rest), self.middle)
-            return 0.0, mean, np.zeros_like(self.covariance[k])
-        return weight, *likeliest(left, self.mean[k], self.covariance[k])
+        if left:
+            mean, covariance = likeliest(left, self.mean[k], self.covariance[k])
+        else:
+            weight, mean, covariance = 0.0, middle, np.zeros_like(self.covariance[k])
+        return self._with(k, weight, self.values[k] - mass * there, mean, covariance)
+
+    def _apart(self, k: int, z: Float, mass: float, rest: Float, middle: Float) -> Numbers:
+        """Column by column; that of all rows too, which a class without values takes over."""
+        there = ~np.isnan(z)
+        spread = np.maximum(self.total - mass / rest * (z - self.middle) ** 2, 0.0) * (self.whole / rest)
+        total = np.where(there, spread, self.total)
+        left = self.values[k] - mass * there
+        gone = left <= 1e-12 * self.values[k]
+        values = np.where(gone, 0.0, left)
+        step = mass * there / np.where(gone, 1.0, left)
+        away = np.where(there, z, 0.0) - self.mean[k]
+        variance = np.maximum(self.covariance[k] - step * away**2, 0.0) * (self.values[k] / np.where(gone, 1.0, left))
+        new = self._with(
+            k,
+            float(values.max(initial=0.0)),
+            values,
+            np.where(gone, middle, self.mean[k] - step * away),
+            np.where(gone, total, np.where(there, variance, self.covariance[k])),
+        )
+        empty = new.values <= 0
+        mean, covariance = np.where(empty, middle, new.mean), np.where(empty, total, new.covariance)
+        return replace(new, total=total, whole=np.where(there, rest, self.whole), mean=mean, covariance=covariance)
+
+    def _with(self, k: int, weight: float, values: Float, mean: Float, covariance: Float) -> Numbers:
+        new = {"weight": weight, "values": values, "mean": mean, "covariance": covariance}
+        old = {name: getattr(self, name).copy() for name in new}
+        for name, value in new.items():
+            old[name][k] = value
+        return replace(self, **old)
 
     def read(self, block: Block) -> Points:
         """The columns of a block, in these units from the origin."""
@@ -99,32 +137,37 @@ class Numbers:
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
-        place = {name: j for j, name in enumerate(moments.columns)}
-        index = np.array([place[name] for name in self.columns], dtype=np.int64)
-        present, first, second = (s.placed(*_picked(index, len(place)), axis=1) for s in moments._sums)
-        some = replace(moments, columns=self.columns, present=present, first=first, second=second)
+        some = _columns_of(moments, self.columns)
         return some.present.rounded(), some.means(self.origin, self.shift)
 
 
-def _picked(index: Int, n: int) -> tuple[Int, int]:
-    moved = np.full(n, -1, dtype=np.int64)
-    moved[index] = np.arange(len(index))
-    return moved, len(index)
+def _columns_of(moments: Moments, columns: tuple[str, ...]) -> Moments:
+    """The moments of some columns."""
+    place = {name: j for j, name in enumerate(columns)}
+    index = np.array([place.get(name, -1) for name in moments.columns], dtype=np.int64)
+    present, first, second = (s.placed(index, len(place), axis=1) for s in moments._sums)
+    return replace(moments, columns=columns, present=present, first=first, second=second)
 
 
-def _moments(statistic: Keyed | Scatter) -> Moments:
+def _moments(statistic: Keyed | Scatter | Moments) -> Moments:
     """Of every column by class."""
+    if isinstance(statistic, Moments):
+        return statistic
     if isinstance(statistic, Scatter):
         return statistic.moments()
     by_pattern: Moments = statistic.inner.moments(statistic.keys[:, 1:] >= 0)
     return by_pattern.place(statistic.keys[:, 0], statistic.groups, {})
 
 
-def _weights(statistic: Keyed | Scatter) -> ExactSum:
+def _weights(statistic: Keyed | Scatter | Moments) -> Float:
+    """Of the rows: (K,)."""
+    if isinstance(statistic, Moments):
+        most: Float = statistic.present.rounded().max(axis=1, initial=0.0)
+        return most
     if isinstance(statistic, Scatter):
-        return statistic.weight
+        return statistic.weight.rounded()
     weight: ExactSum = statistic.inner.weight
-    return weight.placed(statistic.keys[:, 0], statistic.groups)
+    return weight.placed(statistic.keys[:, 0], statistic.groups).rounded()
 
 
 def _patterns(statistic: Keyed, origin: Float, shift: Int, live: Int) -> list[list[Pattern]]:
