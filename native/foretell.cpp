@@ -2,6 +2,29 @@
 #include <algorithm>
 #include "foretell.h"
 
+Lattice::Lattice(const double *x, size_t cells, double step) {
+    double reach = cells ? (x[cells - 1] - x[0]) / step : 0;
+    if (!(step > 0 && reach >= 1 && reach <= MOST)) return;
+    for (size_t c = 0; c < cells; ++c)
+        if (std::fabs((x[c] - x[0]) / step - std::round((x[c] - x[0]) / step)) > NEAR) return;
+    double last = std::round(reach), margin = std::max(last, MARGIN);
+    for (double i = -margin; i <= last + margin; ++i) {
+        double point = x[0] + i * step;
+        points.push_back(std::fabs(point) < NEAR * step ? 0.0 : point);
+        logs.push_back(points.back() > 0 ? points.back() : 1.0);
+    }
+    log_step = std::log(step);
+    logarithms(logs);
+}
+
+Lattice Lattice::positive() const {
+    Lattice out;
+    out.log_step = log_step;
+    for (size_t i = 0; i < points.size(); ++i)
+        if (points[i] > 0) out.points.push_back(points[i]), out.logs.push_back(logs[i]);
+    return out;
+}
+
 Sample::Sample(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells)
     : classes(classes), cells(cells), x(x), totals_(classes + 1) {
     size_t most = (classes + 1) * cells;
@@ -103,12 +126,15 @@ bool zero_inflated(const Recipe &family, const Sample &s, Terms &out) {
     size_t first = s.x[0] == 0;
     if (s.fractions || !(s.x[0] >= 0) || s.cells - first < 1) return false;
     Sample rest = s.from(first);
+    Lattice above = s.lattice ? s.lattice->positive() : Lattice();
+    if (s.lattice) rest.lattice = &above;
     Terms inner(rest);
     double a = family.zeros;
     if (!fill({family.name, family.smoothing, -1, family.whole}, rest, inner)) return false;
     for (size_t k = 0; k <= s.classes; ++k) {
         double zeros = first ? s.at(k, 0) : 0, all = s.total(k) + 2 * a;
         if (!a && zeros < 2) return false;
+        if (s.lattice) out.sums[k] = (zeros + a) / all + (s.total(k) - zeros + a) / all * inner.sums[k];
         if (k == s.classes) break;
         double other = std::log((s.total(k) - zeros + a) / all);
         for (size_t c = 0; c < s.cells; ++c)
@@ -200,6 +226,20 @@ Score score(const Sample &s, const Terms &terms, double more, bool atom, double 
     return out;
 }
 
+// Makes probabilities of the steps of a lattice of densities that give them more than there is: divides each group by its
+// sum over them, held whichever row leaves. The largest logarithm of a sum among the classes, and that of the whole.
+std::pair<double, double> normalise(const Sample &s, Terms &terms) {
+    double largest = 0, whole = 0;
+    for (size_t k = 0; k <= s.classes; ++k) {
+        double excess = terms.sums[k] > 1 ? std::log(terms.sums[k]) : 0.0;
+        if (excess == 0) continue;
+        (k < s.classes ? largest : whole) = std::max(k < s.classes ? largest : whole, excess);
+        for (size_t c = 0; k < s.classes && c < s.cells; ++c) terms.others[k * s.cells + c] -= excess;
+        for (size_t e = s.begin[k]; e < s.begin[k + 1]; ++e) terms.own[e] -= excess;
+    }
+    return {largest, whole};
+}
+
 using Given = std::tuple<std::string, double, double, bool>;
 
 Recipe recipe_of(const Given &given) {
@@ -248,16 +288,27 @@ Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<doubl
         if (some.empty()) continue;
         Sample s(x.data() + from, some.data(), cells, whole.data() + from, some.size() / cells, cells);
         if (!s.ordinary()) continue;
+        Lattice lattice(s.x, s.cells, step.data()[j]);
+        if (!lattice.points.empty()) s.lattice = &lattice;
         Terms terms(s);
         Room room(s);
         for (size_t f = 0; f < count; ++f) {
+            std::fill(terms.sums.begin(), terms.sums.end(), 0.0);
             if (!asked.data()[j * count + f] || !fill(recipes[f], s, terms)) continue;
             double more = step.data()[j] > 0 && !recipes[f].whole ? std::log(step.data()[j]) : 0.0;
+            auto [narrowest, narrow] = normalise(s, terms);
             Score found = score(s, terms, more, recipes[f].zeros >= 0, worst, room);
             double *to = out.data + (j * count + f) * 4;
-            to[0] = found.shared, to[1] = found.most, to[2] = found.by_class, to[3] = found.largest;
+            to[0] = found.shared, to[1] = found.most + narrow, to[2] = found.by_class, to[3] = found.largest + narrowest;
         }
     }
+    return out.array;
+}
+
+Array<double, 1> lattice(Input<double, 1> x, double step) {
+    Lattice found(x.data(), x.shape(0), step);
+    Owned<double, 1> out({found.points.size()});
+    std::copy(found.points.begin(), found.points.end(), out.data);
     return out.array;
 }
 
@@ -267,8 +318,10 @@ void bind_foretell(nb::module_ &m) {
     m.def("foretell", &foretell, "family"_a, "x"_a.noconvert(), "weights"_a.noconvert(), "whole"_a.noconvert(),
           "log p of each cell by class when another class loses a row of it, when the class does, and of all classes as "
           "one; None where doubles might not do.");
+    m.def("lattice", &lattice, "x"_a.noconvert(), "step"_a,
+          "The values a column recorded in steps may have, around those it has (ascending); none where they are no lattice.");
     m.def("foretold_scores", &foretold_scores, "families"_a, "x"_a.noconvert(), "offset"_a.noconvert(),
           "weights"_a.noconvert(), "whole"_a.noconvert(), "step"_a.noconvert(), "asked"_a.noconvert(), "worst"_a,
-          "By column and family: the weighted sum of log p per step and the largest, each row foretold by the others, with "
+          "By column and family: the weighted sum of log p per step and the largest before steps were normalised, each row foretold by the others, with "
           "one density for all classes and with one for each, backed off; NaN where not asked or doubles might not do.");
 }

@@ -28,6 +28,18 @@ struct Lessened {
     }
 };
 
+// All values that a column recorded in steps may have, as far again on both sides as its own values reach, and eight steps at
+// least; none where its values do not lie on steps, or on more than MOST of them.
+struct Lattice {
+    static constexpr double MOST = 256, MARGIN = 8, NEAR = 1e-6;  // steps
+    double log_step = 0;
+    Numbers points, logs;  // ascending; the logarithms where there are any, else 0
+
+    Lattice() = default;
+    Lattice(const double *x, size_t cells, double step);
+    Lattice positive() const;
+};
+
 // Values of cells in ascending order, and the weight of each class there; the last group is of all classes.
 class Sample {
 public:
@@ -37,6 +49,7 @@ public:
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
     Numbers rows, one;             // of the entries: their weight, and that of the row that leaves, at most 1
     bool drown = true;             // whether terms may be rough where other classes make them count for nothing
+    const Lattice *lattice = nullptr;  // what densities are summed over, if anything
     bool fractions = false;        // whether cells weigh less than a row; the whole then has the entries of all classes
     Numbers heaviest;              // (classes + 1) what leaves at most
     std::vector<size_t> begin;     // (classes + 2) the first entry of each group
@@ -67,10 +80,10 @@ private:
 };
 
 // log p by class at every cell when another class loses a row there (classes, cells), and at every entry when its class
-// does, the whole as one included.
+// does, the whole as one included. Sums are those of all groups over the lattice, per step: (classes + 1); 0 where there is none.
 struct Terms {
-    Numbers others, own;
-    explicit Terms(const Sample &s) : others(s.classes * s.cells), own(s.group.size()) {}
+    Numbers others, own, sums;
+    explicit Terms(const Sample &s) : others(s.classes * s.cells), own(s.group.size()), sums(s.classes + 1) {}
 };
 
 // A family as the core knows it; zeros: pseudo-rows of a point mass at zero beside it, or less than 0 for none.
@@ -82,6 +95,18 @@ struct Recipe {
 
 inline void exponentials(Numbers &a) { kernels->exponentials(a.data(), int64_t(a.size()), a.data()); }
 inline void logarithms(Numbers &a) { kernels->logarithms(a.data(), int64_t(a.size()), a.data()); }
+
+// Sums of a density over the lattice: its logarithm by group and point.
+template <class Log> void sum_over_lattice(const Sample &s, Terms &out, Log log) {
+    if (!s.lattice) return;
+    Numbers heights(s.lattice->points.size());
+    for (size_t k = 0; k <= s.classes; ++k) {
+        for (size_t i = 0; i < heights.size(); ++i) heights[i] = log(k, i) + s.lattice->log_step;
+        exponentials(heights);
+        out.sums[k] = 0;
+        for (double height : heights) out.sums[k] += height;
+    }
+}
 
 // Whether doubles do; the terms then.
 bool parametric_terms(const Recipe &, const Sample &, Terms &);

@@ -15,6 +15,11 @@ bool varied(const Sample &s, const std::vector<Group> &g) {
 
 bool normal(const Sample &s, const std::vector<Group> &g, const double *v, const double *minus, Terms &out) {
     if (!varied(s, g)) return false;
+    sum_over_lattice(s, out, [&](size_t k, size_t i) -> double {
+        double point = s.lattice->points[i], log = s.lattice->logs[i], d = (minus ? log : point) - g[k].mean;
+        if (minus && !(point > 0)) return -INFINITY;
+        return -0.5 * std::log(g[k].variance) - LOG_ROOT_2PI - d * d / (2 * g[k].variance) - (minus ? log : 0.0);
+    });
     for (size_t k = 0; k < s.classes; ++k) {
         double constant = -0.5 * std::log(g[k].variance) - LOG_ROOT_2PI, half = 0.5 / g[k].variance;
         for (size_t c = 0; c < s.cells; ++c) {
@@ -101,6 +106,11 @@ bool gamma_terms(const Sample &s, Terms &out) {
         shape.push_back((3 - gap + std::sqrt((gap - 3) * (gap - 3) + 24 * gap)) / (12 * gap));
     }
     kernels->gamma_shapes(gaps.data(), int64_t(gaps.size()), shape.data(), level.data());
+    sum_over_lattice(s, out, [&](size_t k, size_t i) -> double {
+        double point = s.lattice->points[i], log = s.lattice->logs[i];
+        if (!(point > 0)) return -INFINITY;
+        return level[k] - shape[k] * below_peak(log - std::log(g[k].mean), point / g[k].mean) - log;
+    });
     for (size_t k = 0; k < s.classes; ++k) {
         double log_mean = std::log(g[k].mean);
         for (size_t c = 0; c < s.cells; ++c) {
@@ -156,9 +166,16 @@ bool parametric_terms(const Recipe &family, const Sample &s, Terms &out) {
     if (family.name == "Gaussian") return normal(s, s.moments(), s.x, nullptr, out);
     if (family.name == "LogNormal") return normal(s, s.log_moments(), s.logs().data(), s.logs().data(), out);
     if (family.name == "Gamma") return gamma_terms(s, out);
-    if (family.name == "Exponential")
+    if (family.name == "Exponential") {
+        const std::vector<Group> &g = s.moments();
+        sum_over_lattice(s, out, [&](size_t k, size_t i) -> double {
+            double mean = (g[k].weight * g[k].mean + family.smoothing * g.back().mean) / (g[k].weight + family.smoothing);
+            double point = s.lattice->points[i];
+            return point >= 0 ? -std::log(mean) - point / mean : -INFINITY;
+        });
         return of_mean(s, family.smoothing, out,
                        [&](size_t c, double mean, double log, const Group &) { return -log - s.x[c] / mean; });
+    }
     Numbers factorial;
     for (size_t c = 0; c < s.cells; ++c) factorial.push_back(log_gamma(s.x[c] + 1));
     auto poisson = [&](size_t c, double mean, double log) { return s.x[c] * log - mean - factorial[c]; };

@@ -151,6 +151,26 @@ struct EvenGrid {
 
 }  // namespace
 
+// Sums of all kernels of each group over the lattice, of which every centre is a point.
+static void sum_kernels(const Sample &s, const Numbers &bandwidth, Terms &out) {
+    if (!s.lattice) return;
+    const Numbers &points = s.lattice->points;
+    double step = std::exp(s.lattice->log_step);
+    for (size_t k = 0; k <= s.classes; ++k) {
+        Numbers beside(points.size());  // sums of heights at so many points on one side
+        for (size_t i = 1; i < beside.size(); ++i) beside[i] = -0.5 * (double(i) * step / bandwidth[k]) * (double(i) * step / bandwidth[k]);
+        exponentials(beside);
+        beside[0] = 0;
+        for (size_t i = 1; i < beside.size(); ++i) beside[i] += beside[i - 1];
+        double sum = 0;
+        for (size_t c = 0; c < s.cells; ++c) {
+            size_t before = size_t(std::llround((s.x[c] - points[0]) / step));
+            sum += s.at(k, c) * (1 + beside[before] + beside[points.size() - 1 - before]);
+        }
+        out.sums[k] = sum / s.total(k) * step / bandwidth[k] * std::exp(-LOG_ROOT_2PI);
+    }
+}
+
 // Distances from the median, in a unit that makes the largest value about 1: exact enough however far from 0 a column lies.
 bool kernel_terms(const Sample &s, Terms &out) {
     size_t m = s.cells;
@@ -171,6 +191,9 @@ bool kernel_terms(const Sample &s, Terms &out) {
         spreads.emplace_back(hills[k].centre, hills[k].weight);
     }
     Numbers width = bandwidths(spreads, SILVERMAN, std::max(s.gap() * unit / 2, 0x1p-1000)), at;
+    Numbers bandwidth = width;
+    for (double &h : bandwidth) h /= unit;
+    sum_kernels(s, bandwidth, out);
     double base = spreads.back().median;
     for (size_t c = 0; c < m; ++c) at.push_back(s.x[c] * unit - base);
     EvenGrid grid(s);

@@ -42,7 +42,8 @@ bool histogram_terms(double smoothing, const Sample &s, Terms &out) {
     size_t inner = cuts.size() - 1, parts = inner + 2;  // and two tails
     double alpha = std::isnan(smoothing) ? 1 / double(parts) : smoothing;
     if (!(alpha > 0)) return false;
-    Numbers widths(parts, (high - low) / double(inner)), counts(groups * parts);
+    double length = (high - low) / double(inner);
+    Numbers widths(parts, length), counts(groups * parts);
     for (size_t i = 0; i < inner; ++i) widths[i + 1] = cuts[i + 1] - cuts[i];
     logarithms(widths);
     std::vector<size_t> part(m);
@@ -59,6 +60,11 @@ bool histogram_terms(double smoothing, const Sample &s, Terms &out) {
             own[k * parts + i] = n >= 1 ? (n - 1 + alpha) / (all - 1) : 1.0;  // what is not there cannot leave
         }
     logarithms(others), logarithms(own);
+    sum_over_lattice(s, out, [&](size_t k, size_t i) -> double {
+        double point = s.lattice->points[i], beyond = std::max({low - point, point - high, 0.0});
+        size_t at = size_t(std::lower_bound(cuts.begin(), cuts.end(), point) - cuts.begin());
+        return others[k * parts + at] - widths[at] - beyond / length;
+    });
     for (size_t k = 0; k < s.classes; ++k)
         for (size_t c = 0; c < m; ++c) out.others[k * m + c] = others[k * parts + part[c]] - widths[part[c]];
     if (s.fractions) {  // what leaves differs from cell to cell

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import bayeskit as bk
 from bayeskit.families import Categorical, Gaussian, Poisson
@@ -45,23 +46,30 @@ def test_the_choice_recovers_the_family_that_made_the_column(fitted):
     assert chosen["gamma"] == "Gamma"
     assert chosen["waves"] in ("Histogram", "Kernel")
     assert chosen["events"] in ("Poisson", "Gaussian", "Gamma")
-    assert chosen["noise"].endswith("for all classes")
-    assert chosen["coin"].endswith("for all classes")
-    assert not chosen["colour"].endswith("for all classes")
 
 
-def test_the_schema_says_what_else_was_tried_and_by_how_much_it_lost(fitted):
+def test_weights_say_which_columns_depend_on_the_class(fitted):
+    model = fitted[0]
+    (weights,) = {id(d.inclusion): d.inclusion.weights for d in model.model_.density.densities}.values()
+    assert set(weights) == set(table()[0].columns), "numbers and categories together"
+    assert all(weights[name] > 0.99 for name in ("normal", "log", "gamma", "waves", "events", "colour"))
+    assert all(weights[name] < 0.8 for name in ("noise", "coin")), "most columns do, so these may"
+
+
+def test_the_schema_says_what_else_was_tried_how_much_it_lost_by_and_how_much_the_column_counts(fitted):
     why = fitted[0].schema_["normal"].why_family
     assert "leave-one-out" in why
-    assert all(f"{other} by" in why for other in ("Kernel", "Histogram", "Gaussian for all classes"))
+    assert all(f"{other} by" in why for other in ("Kernel", "Histogram"))
+    assert why.startswith("weight 1, as a density for each class gains ")
+    assert "over one for all; chosen" in fitted[0].schema_["coin"].why_family
+    assert "weight 1: a density for each class gains" in str(fitted[0].summary())
 
 
-def test_a_column_without_news_leaves_the_posterior_as_it_is(fitted):
+def test_a_column_without_news_hardly_moves_the_posterior(fitted):
     model, X, _ = fitted
     some = X[:50]
-    assert model.predict_proba(some.assign(noise=9.0, coin="heads")) == pytest.approx(
-        model.predict_proba(some), rel=1e-12
-    )
+    moved = model.predict_log_proba(some.assign(noise=0.5, coin="heads")) - model.predict_log_proba(some)
+    assert np.abs(np.diff(moved, axis=1)).max() < 0.1
 
 
 def test_learning_in_parts_forgetting_and_merging_give_the_model_of_the_rows():
@@ -71,7 +79,10 @@ def test_learning_in_parts_forgetting_and_merging_give_the_model_of_the_rows():
     other = bk.NaiveBayes(families="auto").fit(X[200:], y[200:])
     first = bk.NaiveBayes(families="auto").fit(X[:200], y[:200])
     assert parts.model_.digest == whole.model_.digest == (first + other).model_.digest
+    assert (parts.predict_proba(X) == whole.predict_proba(X)).all()
+    assert ((first + other).predict_proba(X) == whole.predict_proba(X)).all()
     assert whole.forget(X[200:], y[200:]).model_.digest == first.model_.digest
+    assert (whole.predict_proba(X) == first.predict_proba(X)).all()
 
 
 def test_the_choice_does_not_depend_on_row_order_or_threads(fitted):
@@ -105,9 +116,9 @@ def test_scores_are_those_of_refits_without_each_row():
     y = np.repeat([0, 1], 20)
     x = rng.normal(2 * y, 1).round(2)
     trial = bk.NaiveBayes(families="auto").fit(x[:, None], y).model_.density.trials[0]
-    scores = {type(f).__name__: s for f, s, shared in trial.scores if not shared}
+    scores = {type(tried.family).__name__: tried for tried in trial.scores}
     step, n = np.diff(np.unique(x)).min(), len(x)
-    expected = -np.log(n)  # what a density for each class must gain
+    expected = pooled_expected = 0.0
     for i in range(n):
         keep = np.arange(n) != i
         refit = bk.NaiveBayes(families=Gaussian(), prior="uniform").fit(x[keep][:, None], y[keep])
@@ -116,14 +127,16 @@ def test_scores_are_those_of_refits_without_each_row():
         pooled = np.log((size / size.sum() * np.exp(log)).sum())
         backed = np.logaddexp(log[y[i]] + np.log(size[y[i]]), pooled) - np.log(size[y[i]] + 1)
         expected += backed + np.log(step)
-    assert scores["Gaussian"] == pytest.approx(expected, rel=1e-9)
+        pooled_expected += norm.logpdf(x[i], x[keep].mean(), x[keep].std()) + np.log(step)
+    assert scores["Gaussian"].score == pytest.approx(expected, rel=1e-9)
+    assert scores["Gaussian"].gain == pytest.approx(expected - pooled_expected, rel=1e-9)
 
 
 def test_scores_of_levels_are_those_of_the_other_rows():
     """p = (n + m P(v)) / (n_c + m) from the counts of all rows but one, in exact fractions."""
     levels, labels = list("uuvwuvvwwwuv"), [0, 0, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1]
     trial = bk.NaiveBayes(families="auto").fit({"c": levels}, labels).model_.density.trials[0]
-    found = {(family.smoothing.m, shared): score for family, score, shared in trial.scores}
+    found = {tried.family.smoothing.m: tried for tried in trial.scores}
     rows = list(zip(levels, labels, strict=True))
     for m in (1, 4, 16):
         alone, together = 0.0, 0.0
@@ -133,8 +146,8 @@ def test_scores_of_levels_are_those_of_the_other_rows():
             mine = [v for v, c in rest if c == label]
             alone += log((mine.count(level) + m * share) / (len(mine) + m))
             together += log(share)
-        assert found[m, False] == pytest.approx(alone, rel=1e-12)
-        assert found[m, True] == pytest.approx(together, rel=1e-12)
+        assert found[m].score == pytest.approx(alone, rel=1e-12)
+        assert found[m].gain == pytest.approx(alone - together, rel=1e-12)
 
 
 @pytest.mark.parametrize("column", [["a", "b", None, "a"], [1.0, np.nan, 2.0, 2.5], [7.0] * 4, [None] * 4])
@@ -160,8 +173,14 @@ def test_smoothing_toward_all_classes_by_fractions():
     assert model.predict_proba({"c": ["u"]})[0] == pytest.approx([a / (a + b), b / (a + b)], rel=1e-14)
 
 
-def test_a_column_with_one_candidate_has_the_reason_of_its_kind():
+def test_a_column_with_one_candidate_is_weighed_too():
+    """Levels in order: p = (n_v + m q_v) / (n_c + m), q_v = 1/(2m) + (f_(v-1) + f_(v+1))/4, from the other rows."""
     rows = {"pain": ["low", "high", "low", "high"], "void": [None] * 4}
     model = bk.NaiveBayes(families="auto", kinds={"pain": ["low", "high"]}).fit(rows, [0, 1, 0, 1])
-    assert (model.schema_["pain"].family, model.schema_["pain"].why_family) == ("Ordinal", "default for ordinal")
+    assert model.schema_["pain"].family == "Ordinal"
+    assert model.schema_["pain"].why_family.endswith("over one for all; the only one tried")
+    trial = next(t for t in model.model_.density.trials if t.name == "pain")
+    alone = 4 * log((1 + 2 * (Fraction(1, 4) + Fraction(1, 4))) / (1 + 2))  # a row of the class is left: its own level
+    together = 4 * log((1 + 2 * (Fraction(1, 4) + Fraction(3, 12))) / (3 + 2))
+    assert (trial.scores[0].score, trial.gain) == pytest.approx((alone, alone - together), rel=1e-12)
     assert (model.schema_["void"].family, model.schema_["void"].why_family) == ("", "no value so far")

@@ -61,8 +61,9 @@ class Foretold:
 
     def told(self, steps: Float) -> Iterator[Told]:
         """Column by column."""
-        shared, largest = self.scores[..., 0, 0], self.scores[..., 0, 1]
-        fits: Bool = self.allowed & np.isfinite(shared) & ((steps <= 0)[:, None] | ~(largest > CERTAIN))
+        sums, largest = self.scores[..., 0], self.scores[..., 1]
+        narrow = (steps > 0)[:, None] & (largest > CERTAIN).any(axis=2)
+        fits: Bool = self.allowed & np.isfinite(sums).all(axis=2) & ~narrow
         enough = np.logical_or.reduce(fits, axis=1)
         lines = zip(self.scores, self.allowed, self.values.tolist(), steps.tolist(), enough.tolist(), strict=True)
         for line in lines:
@@ -79,17 +80,15 @@ class Told:
     step: float
     enough: bool  # whether some family is known to fit
 
-    def of(self, family: int) -> Iterator[float] | None:
+    def of(self, family: int) -> tuple[float, float] | None:
         """Scores of a family with one density for all classes and with one for each; None where it does not know."""
         if not self.allowed[family]:
             raise InputError
-        known = self.scores[family].tolist()
-        return None if isnan(known[0][0]) else self._checked(known)
-
-    def _checked(self, known: list[list[float]]) -> Iterator[float]:
-        for score, largest in known:
-            check_step(largest, self.step)
-            yield score
+        (pooled, most), (by_class, largest) = self.scores[family].tolist()
+        if isnan(pooled) or isnan(by_class):
+            return None
+        check_step(max(most, largest), self.step)
+        return pooled, by_class
 
 
 def check_step(largest: float, step: float) -> None:

@@ -101,7 +101,7 @@ class Model:
     @cached_property
     def described(self) -> Schema:
         """The schema with the families the data chose, and why."""
-        chosen = {trial.name: trial for trial in self.density.trials}
+        chosen = self.density.chosen
         if not chosen:
             return self.schema
         columns = tuple(

@@ -21,6 +21,7 @@ from bayeskit.foretold import Foretold
 from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.structures.backoff import BackedOff
+from bayeskit.structures.sample import OnSteps
 
 ROWS = 240
 ALMOST = 2e-8  # logarithms of numbers a million deviations from zero have so many digits
@@ -52,6 +53,26 @@ def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
     return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weight)
 
 
+def per_step(family: Any, x: np.ndarray, step: float) -> np.ndarray:
+    """What makes a density a probability of a recording step; those of counts and of a point mass are such."""
+    of_step = 0.0 if family.recipe.whole else np.log(step)
+    return np.where((x == 0) & getattr(family, "atom", False), 0.0, of_step)
+
+
+def log_sums(family: Any, column: Any, density: Any) -> np.ndarray:
+    """log of the sum of a density over all steps around the values, by class; 0 where it is no more than one."""
+    low, step = column.edges[0], column.step
+    steps = (column.edges - low) / step
+    if family.recipe.whole or not np.allclose(steps, steps.round(), rtol=0, atol=1e-6) or steps[-1] > 256:
+        return np.zeros(1)
+    beyond = max(round(steps[-1]), 8)
+    points = low + step * np.arange(-beyond, round(steps[-1]) + beyond + 1)
+    points = np.where(np.abs(points) < 1e-6 * step, 0.0, points)
+    inside = points if getattr(family, "support", None) is None else points[family.support.inside(points)]
+    terms = density.terms(block_of(inside, np.zeros(len(inside)), np.ones(len(inside))))[:, 0]
+    return np.maximum(logsumexp(terms + per_step(family, inside, step)[:, None], axis=0), 0.0)
+
+
 @pytest.mark.parametrize(("family", "x"), CASES)
 def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarray) -> None:
     one = np.ones(ROWS)
@@ -75,17 +96,19 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     pooled = family.fit(family.statistic(rows.schema.columns, 1).update(alone), Context(weights.sum(keepdims=True)))
     wanted = pooled.terms(alone, own=True)[:, 0, 0]
     assert whole[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
-    # and their score is that of the backed-off density
-    backed = BackedOff(density, weights[None]).terms(rows, own=True)[every, 0, LABEL]
+    # and their score is that of the backed-off density, as a probability of steps
     told = Foretold.of(bins, [family])
     if not told.allowed[0, 0]:
         return  # too few zeros for a mass of their own
-    (shared, _), (by_class, largest) = told.scores[0, 0]
-    density_of_step = 0.0 if family.recipe.whole else np.log(column.step)
-    more = np.where((x == 0) & getattr(family, "atom", False), 0.0, density_of_step)
-    assert shared == pytest.approx((wanted + more).sum(), rel=1e-9)
-    assert by_class == pytest.approx((backed + more).sum(), rel=1e-9)
-    assert largest == pytest.approx((backed + more).max(), rel=1e-9, abs=ALMOST)
+    (shared, most), (by_class, largest) = told.scores[0, 0]
+    excess, narrow = (log_sums(family, column, each) for each in (density, pooled))
+    backed = BackedOff(OnSteps(density, excess), weights[None]).terms(rows, own=True)[every, 0, LABEL]
+    more = per_step(family, x, column.step)
+    close = 1e-6 if isinstance(family, Kernel) and excess.any() else 1e-9  # a kernel density away from its cells
+    assert shared == pytest.approx((wanted + more - narrow).sum(), rel=close)
+    assert by_class == pytest.approx((backed + more).sum(), rel=close)
+    assert largest == pytest.approx((backed + more).max() + excess.max(), rel=close, abs=10 * ALMOST)
+    assert most == pytest.approx((wanted + more).max(), rel=close, abs=10 * ALMOST)
 
 
 ODD = {
@@ -102,9 +125,40 @@ def test_odd_columns_are_told_as_densities_say(x: np.ndarray) -> None:
     (trial,) = bk.NaiveBayes(families="auto").fit(x[:, None], LABEL).model_.density.trials
     assert trial.told.enough, "no density was needed"
     slow = replace(trial, told=None)  # every density fitted, and asked with a row left out
-    known = {(repr(family), shared): score for family, score, shared in slow.scores}
-    for family, score, shared in trial.scores:
-        assert score == pytest.approx(known[repr(family), shared], rel=1e-9, abs=1e-9)
+    known = {repr(tried.family): tried for tried in slow.scores}
+    for family, score, gain in trial.scores:
+        close = 1e-6 if isinstance(family, Kernel) else 1e-9  # its densities away from cells come from a table
+        assert score == pytest.approx(known[repr(family)].score, rel=close, abs=1e-9)
+        assert gain == pytest.approx(known[repr(family)].gain, rel=close, abs=close * max(1.0, abs(score)))
+
+
+def test_kernels_on_whole_numbers_are_compared_as_probabilities() -> None:
+    """Kernels half a step wide sum to 1.0144 over whole numbers: each class is divided by its sum, found by SciPy."""
+    x = COLUMNS["counts"]
+    rows = block_of(x, LABEL, np.ones(ROWS))
+    bins = Bins.empty(["v"], 3).update(rows)
+    (told,) = Foretold.of(bins, [Kernel()]).told(bins.steps)
+    found = told.of(0)
+    made = Kernels.of(bins.column(0), "silverman")
+    assert found is not None
+    assert made is not None
+    width = np.ldexp([*made.bandwidth, made.common], -made.shift)
+    points = np.arange(-60.0, 90.0)
+
+    def probability(of: np.ndarray, h: float, at: float) -> float:
+        """Of a whole number, under kernels on other values; their sum is that of all values."""
+        return float(norm.pdf(at, of, h).mean() / norm.pdf(points[:, None], x[:1], h).sum())
+
+    pooled = by_class = 0.0
+    for i in range(ROWS):
+        keep = np.arange(ROWS) != i
+        pooled += np.log(probability(x[keep], width[3], x[i]))
+        each = [probability(x[keep & (k == LABEL)], width[k], x[i]) for k in range(3)]
+        size = np.bincount(LABEL[keep])
+        mine = size[LABEL[i]]
+        by_class += np.log((mine * each[LABEL[i]] + size @ each / size.sum()) / (mine + 1))
+    assert norm.pdf(points, 3.0, 0.5).sum() == pytest.approx(1.0144, abs=1e-4)
+    assert found == pytest.approx((pooled, by_class), rel=1e-9)
 
 
 def test_a_column_of_one_value_says_so() -> None:

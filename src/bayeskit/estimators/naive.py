@@ -42,12 +42,13 @@ class NaiveBayes(BayesClassifier):
 
     ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
     ``families`` maps columns to families (objects, or texts as "Binomial(trials=20)"), or is one family for all columns
-    it takes; ``prior`` is "empirical", "uniform", or probabilities by class; ``smoothing`` corrects zero counts (a
-    number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial, Complement and Bernoulli unless they have
-    their own; ``unseen`` says what a level never seen means ("missing", "smooth", "error"); ``missing`` is "skip" (a
-    hole says nothing) or "level" (a hole is a value of its own), for all or by column; ``backoff`` mixes so many
-    pseudo-rows of the density of all classes into that of each class, in columns of numbers ("auto" has one in any
-    case), so that a value far from a class speaks against it with bounds.
+    it takes, or "auto": of several families the one that predicts the rows best by leave-one-out, weighed by how
+    probable it is that the column depends on the class; ``prior`` is "empirical", "uniform", or probabilities by class;
+    ``smoothing`` corrects zero counts (a number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial,
+    Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing",
+    "smooth", "error"); ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all
+    or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of each class, in
+    columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -167,6 +168,8 @@ class NaiveBayes(BayesClassifier):
         """What lets the data choose among several candidates, if its kind has such."""
         if column.kind in Choice.kinds:
             return _among_families()
+        if column.kind == "ordinal":
+            return LevelChoice((self._default(column),)) if smoothing_rule(self.smoothing).normalised else None
         return _among_strengths() if column.kind in LevelChoice.kinds else None
 
     def _default(self, column: Column) -> Any:

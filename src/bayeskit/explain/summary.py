@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class Summary:
     unlabelled: int
     rounded: int
     digest: str
+    inclusion: Mapping[str, tuple[float, float]]  # by column whose family the data chose: weight, and nats gained
     parameters: tuple[dict[str, Any], ...] = ()  # of columns, what tells most first: bits, and by class what it has
 
     @classmethod
@@ -42,6 +44,7 @@ class Summary:
             tally.unlabelled,
             tally.rounded,
             model.digest,
+            {name: (chosen.weight, chosen.gain) for name, chosen in model.density.chosen.items()},
             _parameters(model),
         )
 
@@ -84,7 +87,13 @@ class Summary:
         ]
 
     def _why(self, column: dict[str, Any]) -> str:
-        return str(column["why"]) + ("; constant: says nothing" if column["name"] in self.constant else "")
+        why = str(column["why"])
+        if column["name"] in self.constant:
+            return f"{why}; constant: says nothing"
+        if column["name"] not in self.inclusion:
+            return why
+        weight, gain = self.inclusion[column["name"]]
+        return f"{why}; weight {weight:.2g}: a density for each class gains {gain:.1f} nats over one for all"
 
 
 def _parameters(model: Model) -> tuple[dict[str, Any], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,19 +48,27 @@ class Wrapped:
     def terms(self, block: Block, own: bool = False) -> Float:
         raise NotImplementedError
 
+    def reach(self, block: Block, own: bool = False) -> Float:
+        return self.density.reach(block, own)
+
+    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+        return self.density.limit(block, unit, own)
+
     def outside(self, block: Block) -> dict[str, int]:
         return self.density.outside(block)
 
 
 @dataclass(frozen=True)
 class BackedOff(Wrapped):
-    """p(x | c) = (n_c f_c(x) + r f(x)) / (n_c + r): r pseudo-rows of the pooled density f = sum over c of n_c f_c / n.
+    """p(x | c) = a_c f_c(x) + (1 - a_c) f(x), a_c = w n_c / (n_c + r), f = sum over c of n_c f_c / n.
 
-    A value far from all a class has had then speaks against it, beside all rows together, by log(n_c / r + 1) at most.
+    r pseudo-rows of the pooled density f: a value far from all a class has had then speaks against it, beside all rows
+    together, by log(n_c / r + 1) at most. w is how probable it is that the column depends on the class at all.
     """
 
     weights: Float  # (parts, K) of the values each column has in each class
     rows: float = 1.0
+    inclusion: float = 1.0
 
     def terms(self, block: Block, own: bool = False) -> Float:
         terms = self._plain(block, own)
@@ -69,10 +77,9 @@ class BackedOff(Wrapped):
             row, group, mass = block.own()
             weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
             return self._backed(terms, weights)
-        share = self.weights / np.maximum(self.weights.sum(axis=1, keepdims=True), 1e-300)
-        mine, rest = self.weights / (self.weights + self.rows), self.rows / (self.weights + self.rows)
+        mine = self._mine(self.weights)
         out = np.empty_like(terms)
-        if _core.back_off(terms, share, mine, rest, out):
+        if _core.back_off(terms, _shares(self.weights), mine, 1 - mine, out):
             odd = np.flatnonzero(np.isnan(out).any(axis=(1, 2)))
             out[odd] = self._backed(terms[odd], self.weights[None])
         return out
@@ -85,21 +92,47 @@ class BackedOff(Wrapped):
         self.density.add(block, sums, own)
         return sums[:, None]
 
+    def _mine(self, weights: Float) -> Float:
+        """a_c: what a class has of its own, nothing without a row."""
+        out: Float = self.inclusion * weights / np.maximum(weights + self.rows, 1e-300)
+        return out
+
     def _backed(self, terms: Float, weights: Float) -> Float:
         """With weights of each row, (n or 1, parts, K), whatever the size of the terms."""
+        mine = self._mine(weights)
         with np.errstate(divide="ignore"):
-            share = np.log(weights / np.maximum(weights.sum(axis=2, keepdims=True), 1e-300))
-            pooled = np.logaddexp.reduce(terms + share, axis=2, keepdims=True)
-            whole = np.log(weights + self.rows)
-            backed = np.logaddexp(terms + np.log(weights) - whole, pooled + np.log(self.rows) - whole)
+            pooled = np.logaddexp.reduce(terms + np.log(_shares(weights)), axis=2, keepdims=True)
+            backed = np.logaddexp(terms + np.log(mine), pooled + np.log1p(-mine))
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(block, own)
-
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        return self.density.limit(block, unit, own)
+        if len(self.parts) == 1:
+            return self._limit(self.density.limit(block, unit, own), self.weights[0])
+        each = ([name == part for name in block.schema.names] for part in self.parts)
+        alone = (self.density.limit(block.reveal(np.array(seen)), unit, own) for seen in each)
+        first, *others = (self._limit(limit, weights) for limit, weights in zip(alone, self.weights, strict=True))
+        return sum(others, first)
+
+    def _limit(self, limit: Limit, weights: Float) -> Limit:
+        """The same for one column where the classes' own densities vanish: that of all together does as the largest."""
+        zeros, vast, rest = np.broadcast_arrays(limit.zeros, limit.vast, limit.rest, np.empty((1, len(weights))))[:3]
+        mine = self._mine(weights)
+        with np.errstate(divide="ignore"):
+            known, share, others = np.log(mine), np.log(_shares(weights)), np.log1p(-mine)
+        fewest = np.where(weights > 0, zeros, np.inf).min(axis=1, keepdims=True)
+        there = (zeros == fewest) & (weights > 0)
+        largest = np.where(there, vast, -np.inf).max(axis=1, keepdims=True)
+        there &= vast == largest
+        pooled = np.logaddexp.reduce(np.where(there, rest + share, -np.inf), axis=1, keepdims=True)
+        backed = np.logaddexp(np.where(there, rest + known, -np.inf), pooled + others)
+        return Limit(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
+
+
+def _shares(weights: Float) -> Float:
+    """n_c / n, over the last axis."""
+    out: Float = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
+    return out
 
 
 @dataclass(frozen=True)
@@ -124,26 +157,3 @@ class Backed:
         for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
             present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
         return BackedOff(density, np.array([present[name] for name in density.parts]), self.rows)
-
-
-@dataclass(frozen=True)
-class Pooled(Wrapped):
-    """One density for all classes: the column says how usual a row is, and nothing about its class."""
-
-    classes: int  # the density itself has one
-
-    def terms(self, block: Block, own: bool = False) -> Float:
-        terms = self.density.terms(_one_group(block), own)
-        return np.repeat(terms, self.classes, axis=2)
-
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(_one_group(block), own)
-
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        some = self.density.limit(_one_group(block), unit, own)
-        return Limit(*(np.repeat(part, self.classes, axis=1) for part in (some.zeros, some.vast, some.rest)))
-
-
-def _one_group(block: Block) -> Block:
-    """The same rows, all of one class."""
-    return block if block.groups is None else replace(block, groups=np.minimum(block.groups, 0))

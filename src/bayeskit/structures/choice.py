@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,23 +13,28 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.foretold import Foretold
-from bayeskit.likelihood import Axis, Context, Limit
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.trial import Levels, Numbers, Trial
-
-TOLL = 1.0  # times log n: what a density for each class must gain over one for all, being so many more numbers
+from bayeskit.structures.inclusion import Inclusion
+from bayeskit.structures.sample import Levels, Numbers
+from bayeskit.structures.trial import Chosen, Trial
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidate with the largest sum of log p_-i(x_i | c_i), each row foretold by the others.
+    """The candidate with the largest sum of log p_-i(x_i | c_i), each row predicted by the others.
 
-    Each candidate is tried with a density per class, backed off to the pooled one, and with one density for all
-    classes, which wins where the classes do not differ enough to pay for it. All is read from the bins of a column,
-    so it is chosen anew after learning, forgetting and merging. While the distinct values fit the bins this is
-    exact; beyond, values count as the centres of their bins. Densities are compared per recording step, the smallest
-    gap between values. Ties go to one density for all, then to the candidate named first.
+    p(x | c) is backed off to all classes together by one row. What that sum gains over the sum of log p_-i(x_i), one
+    density of the same family for all classes, decides how probable it is that the column depends on the class: the
+    weight w in w p(x | c) + (1 - w) p(x) (``structures.inclusion``). All is read from the bins of a column, so it is
+    chosen anew after learning, forgetting and merging. While the distinct values fit the bins this is exact; beyond,
+    values count as the centres of their bins.
+
+    Densities are compared as probabilities of a recording step, the smallest gap between values; where the values lie
+    on at most 256 steps, a density that gives all steps together more than one is divided by that. Histogram and
+    Kernel must be better by log n nats, and so must densities where the values are counts; ties go to the candidate
+    named first.
     """
 
     candidates: tuple[Any, ...]
@@ -42,13 +46,11 @@ class Choice:
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        told = Foretold.of(statistic, self.candidates)
-        weights = np.diff(np.concatenate([[0.0], np.cumsum(statistic.pooled)])[statistic.offset]).tolist()
-        trials = []
-        for j, (weight, known) in enumerate(zip(weights, told.told(statistic.steps), strict=True)):
-            rows, toll = Numbers(statistic, j, context.weights), TOLL * log(max(weight, 1.0))
-            trials.append(Trial(statistic.columns[j], rows, self.candidates, known, toll).checked())
-        return ChoiceDensity(tuple(trials))
+        told = Foretold.of(statistic, self.candidates).told(statistic.steps)
+        return ChoiceDensity.of(
+            Trial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
+            for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
+        )
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,14 @@ class LevelChoice:
 
     candidates: tuple[Any, ...]
 
-    kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal")
+    kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal", "ordinal")
     leave_one_out: ClassVar[bool] = False  # labels choose
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Tables:
         return Tables.empty([(c.name,) for c in columns], n_groups)
 
     def fit(self, statistic: Tables, context: Context) -> ChoiceDensity:
-        return ChoiceDensity(tuple(self._trial(column, context) for column in statistic.apart()))
+        return ChoiceDensity.of(self._trial(column, context) for column in statistic.apart())
 
     def _trial(self, column: Tables, context: Context) -> Trial:
         return Trial(column.tables[0][0], Levels(column, context), self.candidates).checked()
@@ -72,9 +74,27 @@ class LevelChoice:
 
 @dataclass(frozen=True)
 class ChoiceDensity:
-    """Columns with the density that won for each."""
+    """Columns with the density that won for each, as far as each depends on the class."""
 
     trials: tuple[Trial, ...]
+    inclusion: Inclusion  # of these columns and of all others whose family the data choose
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial]) -> ChoiceDensity:
+        every = tuple(trials)
+        return cls(every, Inclusion(every))
+
+    @cached_property
+    def densities(self) -> tuple[LogDensity, ...]:
+        """Fitted when first asked for: families are chosen without it."""
+        weights = self.inclusion.weights
+        return tuple(trial.density(weights[trial.name]) for trial in self.trials)
+
+    @property
+    def chosen(self) -> dict[str, Chosen]:
+        """By column."""
+        weights = self.inclusion.weights
+        return {trial.name: trial.chosen(weights[trial.name]) for trial in self.trials}
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
@@ -82,33 +102,40 @@ class ChoiceDensity:
 
     @property
     def normalised(self) -> bool:
-        return all(trial.density.normalised for trial in self.trials)
+        return all(density.normalised for density in self.densities)
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for trial in self.trials for name in getattr(trial.density, "constant", ()))
+        return tuple(name for density in self.densities for name in getattr(density, "constant", ()))
 
     @property
     def axes(self) -> dict[str, Axis]:
         found: dict[str, Axis] = {}
-        for trial in self.trials:
-            found |= getattr(trial.density, "axes", {})
+        for density in self.densities:
+            found |= getattr(density, "axes", {})
         return found
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for trial in self.trials:
-            trial.density.add(block, out, own)
+        for density in self.densities:
+            density.add(block, out, own)
 
     def terms(self, block: Block, own: bool = False) -> Float:
-        return np.concatenate([trial.density.terms(block, own) for trial in self.trials], axis=1)
+        return np.concatenate([density.terms(block, own) for density in self.densities], axis=1)
 
     def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max([trial.density.reach(block, own) for trial in self.trials], axis=0)
+        farthest: Float = np.max([density.reach(block, own) for density in self.densities], axis=0)
         return farthest
 
     def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        first, *others = (trial.density.limit(block, unit, own) for trial in self.trials)
+        first, *others = (density.limit(block, unit, own) for density in self.densities)
         return sum(others, first)
 
     def outside(self, block: Block) -> dict[str, int]:
-        return {name: count for trial in self.trials for name, count in trial.density.outside(block).items()}
+        return {name: count for density in self.densities for name, count in density.outside(block).items()}
+
+
+def weighed_together(densities: Sequence[LogDensity]) -> tuple[LogDensity, ...]:
+    """The same, with the weights of all columns whose family the data choose worked out together."""
+    chosen = [density for density in densities if isinstance(density, ChoiceDensity)]
+    every = Inclusion(tuple(trial for density in chosen for trial in density.trials))
+    return tuple(replace(d, inclusion=every) if isinstance(d, ChoiceDensity) else d for d in densities)

@@ -16,6 +16,8 @@ from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.errors import MergeError
 from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
+from bayeskit.structures.choice import ChoiceDensity, weighed_together
+from bayeskit.structures.trial import Chosen
 from bayeskit.structures.weighted import weighted
 
 
@@ -123,7 +125,7 @@ class Naive:
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = tuple(family.fit(statistic[repr(family)], context) for family, _ in self.parts)
+        densities = weighed_together([family.fit(statistic[repr(family)], context) for family, _ in self.parts])
         others = (d.parts for d in densities if d.parts is not self.columns)  # of 100,000 names sets cost most of a fit
         together = [parts for parts in others if not set(parts) <= set(self.columns)]
         return NaiveDensity(together[0] if together else self.columns, densities)
@@ -154,6 +156,11 @@ class NaiveDensity:
     def trials(self) -> tuple[Any, ...]:
         """What was tried for the columns whose family the data choose."""
         return tuple(trial for d in self.densities for trial in getattr(d, "trials", ()))
+
+    @property
+    def chosen(self) -> dict[str, Chosen]:
+        """The columns whose family the data choose."""
+        return {name: c for d in self.densities if isinstance(d, ChoiceDensity) for name, c in d.chosen.items()}
 
     @cached_property
     def guards(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
-from bayeskit.likelihood import Limit, LogDensity
+from bayeskit.likelihood import LogDensity
 from bayeskit.structures.backoff import Wrapped
 
 
@@ -49,12 +49,6 @@ class Weighted(Wrapped):
 
     def _finite(self, block: Block, own: bool) -> Float:
         return np.maximum(self.density.terms(block, own), -1e300)
-
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(block, own)
-
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        return self.density.limit(block, unit, own)
 
 
 def weighted(density: LogDensity, weight: Float) -> LogDensity:
