@@ -168,6 +168,12 @@ def test_percentiles_hold_the_value_of_many_small_classes(rate):
     assert table.interval(rate).high == 1.0
 
 
+def test_f1_of_a_class_of_few_rows_has_no_interval():
+    table = bk.Confusion([[5, 4], [3, 88]], ["a", "b"])
+    assert np.isnan(table.interval("f1", "a").low)
+    assert table.interval("f1", "b").low < table.f1["b"] < table.interval("f1", "b").high
+
+
 # -- calibration ------------------------------------------------------------------------------------
 
 

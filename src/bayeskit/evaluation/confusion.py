@@ -13,10 +13,11 @@ from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
-from bayeskit.evaluation.intervals import effective, mean_of_shares
+from bayeskit.evaluation.intervals import effective, mean_of_shares, no_interval
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import Interval, wilson
 
+FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
@@ -146,6 +147,8 @@ class Confusion(Shown):
                 f"mcc, kappa, and of a label {', '.join(RATES)}"
             )
         k, value = self.labels.tolist().index(label), getattr(self, rate)[label]
+        if rate == "f1" and self._rows[k] < FEW:
+            return no_interval(f"fewer than {FEW} rows of the class")
         if rate == "f1":
             return of_tables(f1, value, against_rest(self._effective, k))
         mine = np.arange(len(self.labels)) == k
