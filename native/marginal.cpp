@@ -50,6 +50,11 @@ class Plan {
     void make(const int32_t *code) {
         partly = false;
         std::fill(cut.begin(), cut.end(), false);
+        if (net.most <= 1) {  // a tree: children first makes no table larger than those it has
+            open(code);
+            for (int32_t v : open_columns) step(v);
+            return;
+        }
         while (!(open(code), eliminate(true)) && !(open(code), eliminate(false))) cut_one();
     }
 

@@ -224,7 +224,7 @@ def test_too_large_a_table_is_refused_before_memory_is_spent() -> None:
     rng = np.random.default_rng(0)
     wide = pd.DataFrame({f"p{j}": rng.integers(0, 50, 2000) for j in range(6)} | {"y": rng.integers(0, 2, 2000)})
     with pytest.raises(NetworkError, match=r"'y' would have .* cells"):
-        bk.Network([(f"p{j}", "y") for j in range(6)]).fit(wide)
+        bk.Network([(f"p{j}", "y") for j in range(6)]).fit(wide, kinds="nominal")
 
 
 @pytest.mark.parametrize(

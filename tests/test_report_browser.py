@@ -305,6 +305,28 @@ def test_the_steps_of_a_pool_are_those_of_its_explanation(browser, pool, rows):
     panel.page.close()
 
 
+def test_the_terms_of_a_pool_are_those_of_python(browser, pool, rows):
+    evaluation, path = pool
+    panel = Panel(browser, path)
+    found = panel.page.evaluate("""async () => {
+        const program = JSON.parse(document.getElementById("program").textContent);
+        const model = modelOf(program, await unpack(program.numbers));
+        return program.examples.map((example) => {
+            example.values.forEach((v, j) => { model.values[j] = v; });
+            return { row: example.name, parts: model.parts, ...model.terms() };
+        });
+    }""")
+    assert found
+    for page in found:
+        told = evaluation.model.explain(rows[0].iloc[[int(page["row"].split()[1])]])
+        terms = dict(zip(told.parts, told.terms[0].tolist(), strict=True))
+        np.testing.assert_allclose(page["first"], told.prior, atol=1e-9)
+        for part, row in zip(page["parts"], page["told"], strict=True):
+            wanted = terms.get(part, terms.get(f"({part})", [0.0, 0.0]))
+            np.testing.assert_allclose(row, wanted, atol=1e-8)  # curves are packed
+    panel.page.close()
+
+
 def test_a_pool_by_keyboard_under_another_prior(browser, pool):
     evaluation, path = pool
     panel = Panel(browser, path, 390, "dark")

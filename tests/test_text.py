@@ -341,3 +341,42 @@ def test_without_smoothing_the_fewest_impossible_words_win() -> None:
     assert model.predict_proba([[2, 0, 1, 0]]).tolist() == [[1.0, 0.0]]
     assert model.predict_proba([[1, 0, 1, 0]]).tolist() == [[0.5, 0.5]]
     assert np.isneginf(model.predict_joint_log_proba([[1, 0, 1, 0]])).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "peer"),
+    [("Multinomial", MultinomialNB()), ("Bernoulli", BernoulliNB())],
+    ids=["multinomial", "bernoulli"],
+)
+def test_the_probabilities_of_words_are_those_of_scikit_learn(family: str, peer: Any) -> None:
+    vectorizer = CountVectorizer()
+    X = vectorizer.fit_transform(TEXTS)
+    names = vectorizer.get_feature_names_out()
+    found = bk.NaiveBayes(families=family).fit(X, LABELS).word_probabilities(names, kind="pandas")
+    peer.fit(X, LABELS)
+    assert found["word"].tolist() == names.tolist()
+    for k, label in enumerate(peer.classes_):
+        assert found[f"P(word | {label})"].to_numpy() == pytest.approx(np.exp(peer.feature_log_prob_[k]), rel=1e-13)
+
+
+def test_an_explanation_names_the_words() -> None:
+    pipeline = make_pipeline(CountVectorizer(), bk.NaiveBayes(families="Multinomial")).fit(TEXTS, LABELS)
+    vectorizer, model = pipeline
+    names = vectorizer.get_feature_names_out()
+    X = vectorizer.transform(["free money at home"])
+    plain, told = model.explain(X), model.explain(X, names=names)
+    assert told.parts == tuple(names)
+    assert np.array_equal(told.terms, plain.terms)
+    few = model.explain(X, top=2, names=names)
+    assert set(few.parts) <= {*names, "(rest)"}
+    assert "x0" not in str(few)
+    with pytest.raises(ValueError, match="names has 2 names for"):
+        model.explain(X, names=["a", "b"])
+
+
+def test_what_is_no_text_has_no_probabilities_of_words() -> None:
+    with pytest.raises(ValueError, match="no column is a word"):
+        bk.NaiveBayes().fit({"a": [1.0, 2.0]}, ["u", "v"]).word_probabilities()
+    X, y = words("counts")
+    with pytest.raises(ValueError, match="Complement"):
+        bk.NaiveBayes(families="Complement").fit(X, y).word_probabilities()

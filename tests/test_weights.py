@@ -121,6 +121,24 @@ def test_weights_stay_when_more_is_learned_and_what_is_counted_can_be_forgotten(
     assert model.model_.digest == before[1]
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_first_rows_of_partial_fit_are_a_fit(name):
+    X, y = load_iris(return_X_y=True)
+    whole, first = MODELS[name]().fit(X, y), MODELS[name]().partial_fit(X, y)
+    assert first.model_.digest == whole.model_.digest
+    declared = MODELS[name]().partial_fit(X, y, classes=[0, 1, 2, 3])
+    np.testing.assert_array_equal(declared.model_.tuning.weight, whole.model_.tuning.weight)
+    assert declared.predict_proba(X).shape == (150, 4)
+
+
+@pytest.mark.filterwarnings("ignore:only one class")
+def test_rows_of_one_class_fit_no_weights_and_that_is_said():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="no weights are fitted"):
+        model = bk.NaiveBayes(weights="fitted").partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+    assert model.model_.tuning is None
+
+
 def test_scores_have_no_evidence_and_words_are_checked():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(BayeskitError, match="fitted weights"):

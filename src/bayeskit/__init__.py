@@ -17,6 +17,8 @@ _PLACES = {
     "KNNBayes": "bayeskit.estimators.knn",
     "FeatureSelector": "bayeskit.estimators.selector",
     "Discretizer": "bayeskit.estimators.discretizer",
+    "Nominal": "bayeskit.data.kinds",
+    "Ordinal": "bayeskit.data.kinds",
     "NormalScores": "bayeskit.estimators.scores",
     "Network": "bayeskit.estimators.network",
     "NetworkBayes": "bayeskit.estimators.networked",

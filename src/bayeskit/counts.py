@@ -32,6 +32,10 @@ class Counts:
 
     normalised: ClassVar[bool] = False
 
+    def probabilities(self) -> Float:
+        """P(word | class) of every column: (columns, K)."""
+        raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
+
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         cells = block.sparse(self.parts)
         if own:

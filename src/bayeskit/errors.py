@@ -4,6 +4,10 @@ They derive from the built-in that scikit-learn's contract expects in their plac
 """
 
 
+class HeldWarning(UserWarning):
+    """Rows were forgotten, and choices that were made with them stay."""
+
+
 class BayeskitError(Exception):
     """Base of all: ``except BayeskitError`` catches what bayeskit refuses."""
 

@@ -41,7 +41,12 @@ def turned(table: pa.Table, kind: str) -> Any:
     if kind == "polars":
         import polars
 
-        return polars.from_arrow(table)
+        frame = polars.from_arrow(table)  # makes ordered categories unordered ones
+        ordered = {f.name: f.type for f in table.schema if pa.types.is_dictionary(f.type) and f.type.ordered}
+        levels = {
+            name: dict.fromkeys(v for c in table[name].chunks for v in c.dictionary.to_pylist()) for name in ordered
+        }
+        return frame.with_columns(polars.col(n).cast(polars.Enum(list(some))) for n, some in levels.items())
     return table
 
 

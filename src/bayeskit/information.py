@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.borders import Borders, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
+
+ROUNDING = 1e-10  # share of the largest score
 
 
 def mutual_information(table: Float) -> float:
@@ -45,3 +50,15 @@ def _of_column(bins: Bins, j: int) -> float:
     table = np.zeros((bins.groups, len(cuts) + 1))
     np.add.at(table.T, np.searchsorted(cuts, column.edges, side="left"), column.weights.T)
     return mutual_information(table)
+
+
+def best_first(scores: Float, names: Sequence[Any]) -> list[int]:
+    """Positions by score, the best first; scores that are equal but for rounding by name.
+
+    >>> best_first(np.array([1.0, 3.0, 1.0 + 1e-15]), ["b", "c", "a"])
+    [1, 2, 0]
+    """
+    order = np.argsort(-scores, kind="stable").tolist()
+    drop = -np.diff(scores[order], prepend=scores[order[:1]])
+    place = np.cumsum(drop > ROUNDING * np.abs(scores).max(initial=0.0)).tolist()
+    return [j for _, _, j in sorted((at, names[j], j) for at, j in zip(place, order, strict=True))]

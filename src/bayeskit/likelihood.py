@@ -113,6 +113,15 @@ class LogDensity(Protocol):
 
 
 @runtime_checkable
+class Chooses(Protocol):
+    """A likelihood that has chosen something by rows and holds it from then on."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What, in words."""
+
+
+@runtime_checkable
 class Holding(Protocol):
     """A density that, with a row left out, still has something of it: what a refit would find anew."""
 

@@ -26,6 +26,7 @@ from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive, NaiveDensity
 from bayeskit.structures.weighted import Tuning
 
@@ -67,13 +68,13 @@ class Model:
         return self.counted.statistic["classes"].table(0)  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def _context(self) -> Context:
+    def context(self) -> Context:
         return Context(self.weights, self.unseen, self._exact_weights, self.classes)
 
     @cached_property
     def class_density(self) -> NaiveDensity:
         """log p(x | c) of each factor, before any weight."""
-        return self.structure.fit(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        return self.structure.fit(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
 
     @cached_property
     def density(self) -> NaiveDensity:
@@ -89,7 +90,7 @@ class Model:
 
     def further(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
-        return self.structure.further(self.counted.statistic["features"], self._context)  # type: ignore[arg-type]
+        return self.structure.further(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
 
     def likewise(self, structure: Naive, schema: Schema) -> Counted:
         """What was counted, as what another structure of the same columns would have counted."""
@@ -208,18 +209,22 @@ class Model:
 
     def merge(self, other: Model) -> Model:
         """The model of both tables."""
-        return self._with(other, Counted.merge)
+        return self._with(other, Counted.merge, self.schema.unify(other.schema))
 
     def subtract(self, other: Model) -> Model:
-        """The model without the other's rows."""
-        return self._with(other, Counted.subtract)
+        """The model without the other's rows; what these declared does not join."""
+        return self._with(other, Counted.subtract, self.schema.unify(other.schema.undeclared()))
 
-    def _with(self, other: Model, combine: Callable[[Counted, Counted], Counted]) -> Model:
-        schema = self.schema.unify(other.schema)
+    def _with(self, other: Model, combine: Callable[[Counted, Counted], Counted], schema: Schema) -> Model:
         structure = self.structure.union(other.structure, schema)
         empty = self.statistic(structure, schema)
         both = combine(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
         return replace(self, counted=both, structure=structure)
+
+    @property
+    def exact(self) -> Exactness:
+        """What learning, forgetting and merging give bit for bit, and what is held."""
+        return Exactness.of(self.structure, self.counted.statistic, self.tuning is not None)
 
     @cached_property
     def digest(self) -> str:

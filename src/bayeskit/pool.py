@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
+from scipy.special import expit, log_expit, log_softmax, logit
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.loglinear import Evidence, mixture_weights
@@ -14,6 +14,8 @@ PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
 VOICE, ALONE = 0.3, 5.0  # rows that each voice, and the prior alone, are taken to have foretold best beforehand
 SILENT = 1e-3  # a weight below which a voice is dropped
+ROUNDING = 1e-13  # share of what terms say
+FAR = 1e6  # nats: what a single term can say at most
 SPARED = 5e-4  # nats per row that dropping the faintest voices may cost altogether
 
 
@@ -31,6 +33,44 @@ def evidence(log_posterior: Float, log_prior: Float, rows: float) -> Float:
     e = 1 / (rows + 10)
     out: Float = np.logaddexp(np.log1p(-e) + log_posterior, np.log(e) + log_prior) - log_prior
     return out
+
+
+def backed_off_terms(
+    start: Float, terms: Float, log_posterior: Float, log_prior: Float, rows: float, rival: Int
+) -> tuple[Float, Float, Float]:
+    """The terms of a posterior as they show once it is backed off: its base (K,), terms (n, J, K) and rest (n, K).
+
+    Between a class and the ``rival`` of its row, which have the share s of the posterior, log-odds of d show as
+
+        h(d) = log((1 - e) s expit(d) + e P(c)) / ((1 - e) s expit(-d) + e P(rival)) - log P(c)/P(rival).
+
+    All terms in favour of the class together move h by what they add before and after those against it, on the
+    average (Shapley's value), and share that as they are large; so do those against it. No term is then larger than
+    the range of h, which is at most 2 log (rows + 10)/min P(c). base + sum of terms + rest is ``evidence``, but for
+    what all classes have in common; the rest is 0 where the base is the prior, or there are two classes.
+    """
+    e, row = 1 / (rows + 10), np.arange(len(terms))
+    start, terms = np.maximum(start, -FAR), np.clip(terms, -FAR, FAR)
+    base = evidence(log_softmax(start), log_prior, rows)
+    said = evidence(log_posterior, log_prior, rows)
+    apart = terms - terms[row, :, rival][:, :, None]
+    for_it, against = np.maximum(apart, 0.0), np.minimum(apart, 0.0)
+    more, less = for_it.sum(axis=1), against.sum(axis=1)
+    before = start - start[rival][:, None]
+    share = np.log1p(-e) + np.logaddexp(log_posterior, log_posterior[row, rival][:, None])
+    theirs = np.log(e) + log_prior[rival][:, None]
+
+    def shown(odds: Float) -> Float:
+        mine = np.logaddexp(share + log_expit(odds), np.log(e) + log_prior)
+        out: Float = mine - np.logaddexp(share + log_expit(-odds), theirs)
+        return out
+
+    none, up, down, both = (shown(before + odds) for odds in (0.0, more, less, more + less))
+    moved = for_it * ((up - none + both - down) / np.where(more > 0, 2 * more, 1.0))[:, None]
+    moved += against * ((down - none + both - up) / np.where(less < 0, 2 * less, 1.0))[:, None]
+    rest = (said - base) - (said - base)[row, rival][:, None] - moved.sum(axis=1)
+    rest[np.abs(rest) <= ROUNDING * (1 + np.abs(moved).sum(axis=1))] = 0.0
+    return base, moved - moved.mean(axis=2, keepdims=True), rest - rest.mean(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)

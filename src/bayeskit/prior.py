@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.data.levels import Levels, key, show
+from bayeskit.data.levels import TEXT, Key, Levels, key, show
 from bayeskit.errors import InputError
 
 WORDS = ("empirical", "uniform")
@@ -58,7 +58,11 @@ def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
             return share
         return np.full(len(classes), 1 / len(classes))
     if isinstance(prior, Mapping):
-        given = {k: p for label, p in prior.items() if (k := key(label)) is not None}
+        written: dict[Key, Key] = {
+            (TEXT, show(k)): k for k in classes.keys
+        }  # a text from a shell stands for the number it writes
+        told = {k: p for label, p in prior.items() if (k := key(label)) is not None}
+        given = {k if k in classes.index else written.get(k, k): p for k, p in told.items()}
         unknown = [k for k in given if k not in classes.index]
         lacking = [k for k in classes.keys if k not in given]
         if unknown or lacking:

@@ -97,6 +97,25 @@ def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monke
     assert (run("forget", pool, "never.csv")[0], Path(pool).read_bytes()) == (3, held)
 
 
+def test_forgetting_says_what_remains_and_a_file_that_it_holds_rows(run: Any) -> None:
+    learned = ["fit", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "tan", "-q"]
+    assert run(*learned) == (0, "", "")
+    kept = Path("first.bayes").read_bytes()
+    run("update", "first.bayes", "second.csv", "--ignore", "id", "-q")
+    code, out, err = run("forget", "first.bayes", "second.csv", "--ignore", "id")
+    assert (code, "what was chosen with them remains: the cuts of 3 columns of numbers" in out + err) == (0, True)
+    assert "held as an earlier fit chose them: the cuts of 3 columns" in run("inspect", "first.bayes")[1]
+    assert json.loads(run("inspect", "first.bayes", "--json")[1])["exact"]["rows_kept"] is False
+    assert run(*learned, "--set", "exact=True", "-o", "kept.bayes") == (0, "", "")
+    before = bk.load("kept.bayes").model_.digest
+    run("update", "kept.bayes", "second.csv", "--ignore", "id", "-q")
+    code, out, err = run("forget", "kept.bayes", "second.csv", "--ignore", "id")
+    assert (code, "remains" in out + err) == (0, False)
+    assert bk.load("kept.bayes").model_.digest == before
+    assert "the file holds the rows learned" in run("inspect", "kept.bayes")[1]
+    assert kept != Path("kept.bayes").read_bytes()
+
+
 def test_pooled_models_learn_from_files(pool: str) -> None:
     alone = bk.AutoBayes(max_candidates=4).fit("few.csv", "diagnosis")
     assert [m.classifier.model_.digest for m in alone.members_] == [
@@ -156,3 +175,28 @@ def test_words_for_missing(run: Any) -> None:
         bk.load("gaps.bayes").model_.digest
         == bk.NaiveBayes().fit({"v": [1, None, None, 7]}, list("aabb")).model_.digest
     )
+
+
+NUMBERED = "x,y\n1,0\n2,0\n4,1\n5,1\n3,0\n"
+
+
+@pytest.mark.parametrize(
+    "written", [NUMBERED, NUMBERED.replace(",0", ",0.0").replace(",1\n", ",1.0\n")], ids=["0", "0.0"]
+)
+def test_classes_that_are_numbers_stay_what_they_are_and_are_named_as_written(
+    run: Any, here: Path, written: str
+) -> None:
+    (here / "t.csv").write_text(written)
+    (here / "more.csv").write_text(NUMBERED)
+    (here / "costs.csv").write_text("class,0,1\n0,0,1\n1,5,0\n")
+    assert run("fit", "t.csv", "-t", "y", "-o", "t.bayes", "--prior", "0=0.5,1=0.5")[0] == 0
+    before = bk.load("t.bayes")
+    for verb in ("update", "forget"):
+        assert run(verb, "t.bayes", "more.csv")[0] == 0
+        after = bk.load("t.bayes")
+        assert (after.classes_.dtype, after.classes_.tolist()) == (before.classes_.dtype, before.classes_.tolist())
+    words = ("predict", "t.bayes", "more.csv", "--prior", "0=0.25,1=0.75", "--costs", "costs.csv", "-o", "p.csv")
+    code, _, err = run(*words)
+    assert (code, err.count("bayeskit:")) == (0, 0)
+    found = csv.read_csv("p.csv")
+    assert found["action"].to_pylist() == [0, 0, 1, 1, 0]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import bayeskit as bk
+
 SPRINKLER = """network garden { }
 variable rain { type discrete [ 2 ] { no, yes }; }
 variable wet { type discrete [ 2 ] { no, yes }; }
@@ -42,3 +44,15 @@ def test_a_network_is_learned_from_a_table(run: Any, ending: str) -> None:
     assert (code, json.loads(out)["edges"]) == (0, [["a", "b"]])
     found = json.loads(run("network", "query", f"t.{ending}", "-t", "b", "--evidence", "a=y", "--json")[1])
     assert found == pytest.approx({"x": (3 + 1) / (18 + 2), "y": (15 + 1) / (18 + 2)})
+
+
+def test_numbers_are_refused_until_they_are_declared(run: Any) -> None:
+    words = ("network", "learn", "first.csv", "-o", "n.bif", "--ignore", "id")
+    code, _, err = run(*words)
+    assert code == 3
+    assert "holds numbers" in err
+    assert "=nominal" in err
+    assert "Discretizer" in err
+    code, _, err = run(*words, "--ignore", "temperature,pulse", "--kinds", "age=nominal,cough=none|dry|wet|whooping")
+    assert code == 0, err
+    assert bk.read_bif("n.bif").states("cough") == ("dry", "none", "wet", "whooping")

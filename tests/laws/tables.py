@@ -21,6 +21,7 @@ from bayeskit.data.levels import MISSING, PRESENT, Levels
 from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
+from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -181,6 +182,7 @@ def statistics() -> dict[str, Any]:
     found["bins"] = Bins.empty(["x", "y", "hits"], 0)
     found["cuts"] = Cuts.empty(["x", "y", "hits"], [-1.0, 0.0, 3.5], 0)
     found["rows"] = Rows.empty(SCHEMA.columns, 0)
+    found["distinct rows"] = Distinct.empty(SCHEMA.columns, 0)
     found["rows of a few columns"] = Rows.empty([SCHEMA["hits"], SCHEMA["flag"]], 0)
     slices = Slices.of([c for c in SCHEMA.columns if c.name != "town"], dict.fromkeys(SCHEMA.numeric, (-1.0, 0.0, 3.5)))
     some = {"levels": [(n,) for n in slices.columns], "pairs": list(combinations(slices.columns, 2))}

@@ -90,7 +90,7 @@ def forget(
     target: OtherTarget = None,
     weight: Weight = None,
 ) -> None:
-    """Make a model file forget rows: afterwards it is the model that never saw them, bit for bit."""
+    """Make a model file forget rows: its counts are then those of a model that never saw them; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
     _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)

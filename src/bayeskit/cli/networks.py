@@ -10,7 +10,7 @@ import typer
 import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
-from bayeskit.cli.options import assigned, listed
+from bayeskit.cli.options import Kinds, assigned, kinds_of, listed
 from bayeskit.cli.output import Saying, notes
 from bayeskit.cli.places import Rows, opened
 from bayeskit.errors import InputError, UsageError
@@ -21,7 +21,7 @@ Arcs = Annotated[list[str] | None, typer.Option(help="Arcs as parent>child.")]
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Bayesian networks: learn one from a table, ask it, draw it.", no_args_is_help=True)
-    command(group, learn, "bayeskit network learn survey.csv -o survey.bif --max-parents 3")
+    command(group, learn, "bayeskit network learn survey.csv -o survey.bif --kinds zip=nominal --max-parents 3")
     command(group, query, "bayeskit network query survey.bif --target job --evidence age=young,sex=F")
     command(group, draw, "bayeskit network draw survey.bif -o survey.svg")
     app.add_typer(group, name="network")
@@ -37,13 +37,16 @@ def learn(
     forbidden: Arcs = None,
     max_parents: Annotated[int | None, typer.Option(help="Of a node.", min=0)] = None,
     restarts: Annotated[int, typer.Option(help="Climb again from a changed graph.", min=0)] = 0,
+    kinds: Kinds = None,
     force: Force = False,
 ) -> None:
     """Learn a network over the columns of a table: arcs by search, tables by counting."""
     check_output(output, NETWORK, [rows.place], force, rows.sql)
     arcs = {"required": _arcs(required, "--required"), "forbidden": _arcs(forbidden, "--forbidden")}
     with notes(say) as told, opened(rows, say, "reading") as source:
-        network = bk.learn_network(source, score, search, max_parents=max_parents, restarts=restarts, **arcs)
+        network = bk.learn_network(
+            source, score, search, max_parents=max_parents, restarts=restarts, kinds=kinds_of(kinds), **arcs
+        )
     network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
     shown = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
     data = {"network": str(output), "nodes": network.nodes, "edges": network.edges, "score": network.search_.score}

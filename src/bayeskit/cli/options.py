@@ -54,6 +54,16 @@ OtherTarget = Annotated[
 ]
 
 
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What a column is: zip=nominal, visits=count, stage=ordinal, or all levels, income=low|medium|high, "
+        "in order: size=S<M<L",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a model is set."""
@@ -61,13 +71,7 @@ class Settings:
     prior: Annotated[
         str | None, typer.Option(help="empirical, uniform, or by class: yes=0.1,no=0.9", rich_help_panel=PANEL)
     ] = None
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What a column is: zip=nominal, visits=count, stage=ordinal, or its levels in order: size=S<M<L",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
+    kinds: Kinds = None
     families: Annotated[
         list[str] | None,
         typer.Option(
@@ -166,12 +170,23 @@ def prior_of(given: str | None, classes: Sequence[Any] = ()) -> Any:
 
 def kinds_of(given: Sequence[str] | None) -> dict[str, Any] | None:
     """
-    >>> kinds_of(["zip=nominal", "size=S<M<L"])
-    {'zip': 'nominal', 'size': ['S', 'M', 'L']}
+    >>> kinds_of(["zip=nominal", "size=S<M<L", "rooms=1|2|3"])
+    {'zip': 'nominal', 'size': ['S', 'M', 'L'], 'rooms': Nominal(levels=(1, 2, 3))}
     """
     if not given:
         return None
-    return {name: kind.split("<") if "<" in kind else kind for name, kind in assigned(given, "--kinds").items()}
+    return {name: _kind(kind) for name, kind in assigned(given, "--kinds").items()}
+
+
+def _kind(text: str) -> Any:
+    """A kind by name, or by all of its levels; numbers where all of them are."""
+    sign = next((s for s in "<|" if s in text), None)
+    if sign is None:
+        return text
+    words = [level.strip() for level in text.split(sign)]
+    values = [_value(word) for word in words]
+    levels = values if all(isinstance(v, int | float) for v in values) else words
+    return levels if sign == "<" else bayeskit.Nominal(levels)
 
 
 def families_of(given: Sequence[str] | None) -> Any:

@@ -32,14 +32,15 @@ def inspect(file: ModelFile, say: Saying) -> None:
         network = bk.load(file)
         say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges})
         return
-    if told == "AutoBayes":
+    if told == record.ESTIMATORS["AutoBayes"]:
         _inspect_pool(bk.load(file), say)
         return
     model, kind, settings = record.load(file)
     summary = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     given = ", ".join(f"{n}={v!r}" for n, v in settings.items())
-    text = f"{kind}({given})\ntarget {model.schema.target!r}, digest {model.digest}\n\n{summary}\n\n{journal}"
+    exact = f"{model.exact}{'; the file holds the rows learned, equal ones once' if model.structure.kept else ''}"
+    text = f"{kind}({given})\ntarget {model.schema.target!r}, digest {model.digest}\n{exact}\n\n{summary}\n\n{journal}"
     data = {
         "kind": kind,
         "settings": {n: v if isinstance(v, int | float | str | None) else repr(v) for n, v in settings.items()},
@@ -47,6 +48,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         **asdict(summary),
         "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in summary.classes],
         "journal": [as_record(entry) for entry in model.journal],
+        "exact": {"held": model.exact.held, "lost": model.exact.lost, "rows_kept": model.structure.kept},
     }
     say.answer(text, data)
 

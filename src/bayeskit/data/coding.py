@@ -13,12 +13,11 @@ import pyarrow.types as pt
 from bayeskit import _core
 from bayeskit.arrays import Array, Code
 from bayeskit.data.block import Columns
-from bayeskit.data.levels import BOOL, MARK, MISSING, NUMBER, PRESENT, TEXT, Key, Levels, key, show
+from bayeskit.data.levels import BOOL, MARK, MISSING, NAMES, NUMBER, PRESENT, TEXT, Key, Levels, key, show
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
 
 SAMPLE = 512
-NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 
 
 def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
@@ -102,7 +101,7 @@ def _ordered(wanted: Levels, column: Column) -> None:
         for k in wanted.keys:
             if k not in known:
                 raise InputError(
-                    f"column {column.name!r} has level {show(k)!r}, which its declared order lacks "
+                    f"column {column.name!r} has level {show(k)!r}, which its declared levels lack "
                     f"({', '.join(map(str, column.order))}); add it to kinds[{column.name!r}]"
                 )
 

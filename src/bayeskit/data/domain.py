@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bayeskit.data.levels import Levels
+from bayeskit.data.levels import NAMES, Levels
+from bayeskit.errors import KindError
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,15 @@ class Domain:
     def __deepcopy__(self, memo: object) -> Domain:
         return self  # a value; its columns may be many
 
+    def check_classes(self, other: Domain) -> None:
+        """Refuse classes of another type: 1 and "1" would be two classes, and labels would change their type."""
+        mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
+        if mine and theirs - mine:
+            raise KindError(
+                f"the classes of the model are {_named(mine)} ({self.classes.show(3)}), and the new labels are "
+                f"{_named(theirs)} ({other.classes.show(3)}); convert the labels"
+            )
+
     def union(self, other: Domain) -> Domain:
         if other == self:
             return self
@@ -31,3 +41,7 @@ class Domain:
         for name, theirs in other.levels.items():
             levels[name] = levels.get(name, Levels()).union(theirs)
         return Domain(self.classes.union(other.classes), levels)
+
+
+def _named(families: set[int]) -> str:
+    return " and ".join(NAMES[family] for family in sorted(families))

@@ -148,14 +148,15 @@ def _floats(values: pa.Array, name: str) -> tuple[Float, int]:
         raise KindError(
             f"column {name!r} held numbers when the model was fitted and now has type {kind}; convert it to numbers"
         )
-    rounded = 0
-    if pt.is_integer(kind) and kind.bit_width == 64:
-        high = pc.greater(values, EXACT_INTEGERS)
-        low = pc.less(values, -EXACT_INTEGERS) if pt.is_signed_integer(kind) else high
-        big = values.filter(pc.or_(high, low))
-        rounded = sum(int(float(v)) != v for v in big.to_pylist() if v is not None)
-    floats = pc.cast(values, pa.float64(), safe=False)
-    return np.ascontiguousarray(floats.to_numpy(zero_copy_only=False)), rounded
+    if pt.is_integer(kind) and kind.bit_width == 64:  # Arrow compares and casts no unsigned number beyond 2**63
+        whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+        floats = whole.astype(np.float64)
+        rounded = sum(int(float(v)) != v for v in whole[np.abs(floats) >= EXACT_INTEGERS].tolist())
+        if values.null_count:
+            floats[values.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return floats, rounded
+    cast = pc.cast(values, pa.float64(), safe=False)
+    return np.ascontiguousarray(cast.to_numpy(zero_copy_only=False)), 0
 
 
 # -- what stands beside the features ----------------------------------------------------------------

@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from bayeskit.data.levels import key
+from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
-from bayeskit.data.schema import KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
+from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
+from bayeskit.engines.declared import Declared
+from bayeskit.engines.types import is_level, is_number, is_text
 from bayeskit.errors import InputError, KindError, SchemaError
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """All levels of a category: each counts in smoothing, seen or not, and no other is taken.
+
+    P(level | class) = (n_level + alpha) / (n + alpha m), where m is the number of levels declared.
+
+    >>> import bayeskit as bk
+    >>> income = ["medium"] * 990 + ["high"] * 10
+    >>> model = bk.NaiveBayes(kinds={"income": bk.Nominal(["low", "medium", "high"])})
+    >>> model.fit({"income": [*income, "low"]}, ["paid"] * 1000 + ["failed"]).marginal("income").values
+    ['high', 'low', 'medium']
+    """
+
+    identifier: ClassVar[str] = "kind/nominal"
+
+    levels: tuple[Any, ...]
+
+    def __init__(self, levels: Iterable[Any]) -> None:
+        object.__setattr__(self, "levels", tuple(value for _, value in sorted(_distinct(levels, "Nominal"))))
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """All levels of an ordered category, the lowest first; each counts, seen or not, and no other is taken.
+
+    >>> Ordinal(["low", "medium", "high"]).levels
+    ('low', 'medium', 'high')
+    """
+
+    identifier: ClassVar[str] = "kind/ordinal"
+
+    levels: tuple[Any, ...]
+
+    def __init__(self, levels: Iterable[Any]) -> None:
+        object.__setattr__(self, "levels", tuple(value for _, value in _distinct(levels, "Ordinal")))
+
+
+def _distinct(levels: Any, where: str) -> tuple[Key, ...]:
+    """The levels given, each once."""
+    given = levels.tolist() if hasattr(levels, "tolist") else levels
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"{where}({levels!r}): give a list of levels")
+    keys = tuple(map(key, given))
+    found = tuple(k for k in keys if k is not None)
+    if len(set(found)) < len(keys) or not keys:
+        raise InputError(f"{where} lists a level twice, a missing one, or none: {list(keys and levels)!r}")
+    return found
 
 
 def infer(
@@ -24,7 +75,6 @@ def infer(
     target: str | None = None,
     label: str = "O",
     classes: Sequence[Any] = (),
-    orders: Mapping[str, Sequence[Any]] | None = None,
     weight: str | None = None,
 ) -> Schema:
     """Kinds by the declared type of each column, never by the values the rows happen to have.
@@ -34,18 +84,14 @@ def infer(
     town  nominal       -  (type string)
     """
     if isinstance(fields, Fields) and not isinstance(kinds, Mapping) and not isinstance(missing, Mapping):
-        like = _column(fields.field(fields.columns[0]), kinds, missing, None)
+        like = _column(fields.field(fields.columns[0]), kinds, missing)
         return Schema(Alike(replace(like, name=""), fields.columns), named, target, label, tuple(classes), weight)
     names = [f.name for f in fields if f.name != target]
     if doubled := sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
         raise SchemaError(f"column name {doubled[0]!r} occurs twice; rename one of them")
     kind_of = by_name(kinds, names, named, "kinds")
     missing_of = by_name(missing, names, named, "missing")
-    columns = tuple(
-        _column(f, kind_of.get(f.name), missing_of.get(f.name, "skip"), (orders or {}).get(f.name))
-        for f in fields
-        if f.name != target
-    )
+    columns = tuple(_column(f, kind_of.get(f.name), missing_of.get(f.name, "skip")) for f in fields if f.name != target)
     return Schema(columns, named, target, label, tuple(classes), weight)
 
 
@@ -72,78 +118,70 @@ def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dic
     return out
 
 
-def _column(f: pa.Field, declared: Any, missing: str, natural_order: Sequence[Any] | None) -> Column:
+def _column(f: pa.Field, given: Any, missing: str) -> Column:
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing={missing!r} for column {f.name!r}: choose 'skip' or 'level'")
-    kind, order = _declared(f.name, declared)
-    natural = _natural(f) if natural_order is None else "ordinal"
-    if natural_order is not None and order is None and kind in (None, "ordinal"):
-        order = tuple(natural_order)
+    kind, order = _given(f.name, given)
+    told = Declared.of(f)
+    natural, declared = _natural(f, told), told or Declared()
+    if order is None and declared.ordered and kind in (None, "ordinal"):
+        order = Ordinal(declared.levels).levels
     value = f.type.value_type if pt.is_dictionary(f.type) else f.type
     if kind is None:
-        kind, why = natural, f"type {f.type}"
+        kind, why = natural, f"type {f.type}" + (f", declares {len(declared.levels)} levels" if declared.levels else "")
     else:
         why = f"declared {kind}"
-        if kind in NUMERIC and (pt.is_string(value) or pt.is_large_string(value) or pt.is_string_view(value)):
+        if kind in NUMERIC and is_text(value):
             raise KindError(
                 f"column {f.name!r} is declared {kind} but holds text ({f.type}); "
                 f"convert it to numbers, or declare it 'nominal'"
             )
-        if kind == "ordinal" and order is None and natural != "ordinal" and not _is_number(value):
+        if kind == "ordinal" and order is None and natural != "ordinal" and not is_number(value):
             raise InputError(
                 f"column {f.name!r} is declared ordinal but its text has no order; "
                 f"give the levels in order: kinds={{{f.name!r}: ['low', 'middle', 'high']}}"
             )
         if natural == UNDETERMINED and order is None and kind in NUMERIC:
             kind, why = UNDETERMINED, f"declared {kind}, but without a value so far"
-    return Column(f.name, kind, str(f.type), why, order, missing)
+    known = declared.levels if order is None and kind in CODED else ()
+    return Column(f.name, kind, str(f.type), why, order, missing, levels=Nominal(known).levels if known else ())
 
 
-def _declared(name: str, declared: Any) -> tuple[str | None, tuple[Any, ...] | None]:
-    if declared is None or (isinstance(declared, str) and declared in KINDS):
-        return declared, None
-    if hasattr(declared, "categories"):  # a pandas or polars category type
-        declared = declared.categories
-    if hasattr(declared, "tolist"):
-        declared = declared.tolist()
-    if isinstance(declared, str) or not isinstance(declared, Sequence):
+def _given(name: str, given: Any) -> tuple[str | None, tuple[Any, ...] | None]:
+    """The kind a user declares, and its levels where they are declared too."""
+    if given is None or (isinstance(given, str) and given in KINDS):
+        return given, None
+    if hasattr(given, "categories"):  # a category type of pandas, which says whether it is ordered, or of polars
+        given = (Ordinal if getattr(given, "ordered", True) else Nominal)(given.categories)
+    if isinstance(given, str) or not isinstance(given, Nominal | Ordinal | Sequence | np.ndarray):
         raise InputError(
-            f"kinds[{name!r}] = {declared!r}: choose one of {', '.join(KINDS)}, or list the levels in order"
+            f"kinds[{name!r}] = {given!r}: choose one of {', '.join(KINDS)}, bk.Nominal([...]), bk.Ordinal([...]), or "
+            f"list the levels in order"
         )
-    order = tuple(declared)
-    if len({key(v) for v in order}) < len(order) or any(key(v) is None for v in order):
-        raise InputError(f"kinds[{name!r}] lists a level twice, or a missing one: {order!r}")
-    return "ordinal", order
+    try:
+        given = given if isinstance(given, Nominal | Ordinal) else Ordinal(given)
+    except InputError as error:
+        raise InputError(f"kinds[{name!r}]: {error}") from error
+    return "nominal" if isinstance(given, Nominal) else "ordinal", given.levels
 
 
-def _natural(f: pa.Field) -> str:
+def _natural(f: pa.Field, declared: Declared | None) -> str:
     t = f.type
+    if declared is not None and is_level(t.value_type if pt.is_dictionary(t) else t):
+        return "ordinal" if declared.ordered else "nominal"
     if pt.is_dictionary(t):
         if not is_level(t.value_type):
             raise KindError(_refusal(f))
         return "nominal"
     if pt.is_boolean(t):
         return "binary"
-    if _is_text(t):
+    if is_text(t):
         return "nominal"
-    if _is_number(t):
+    if is_number(t):
         return "quantitative"
     if pt.is_null(t):
         return UNDETERMINED
     raise KindError(_refusal(f))
-
-
-def is_level(t: pa.DataType) -> bool:
-    """Whether values of this type can be levels."""
-    return _is_text(t) or _is_number(t) or bool(pt.is_boolean(t))
-
-
-def _is_text(t: pa.DataType) -> bool:
-    return bool(pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t))
-
-
-def _is_number(t: pa.DataType) -> bool:
-    return bool(pt.is_integer(t) or pt.is_floating(t) or pt.is_decimal(t))
 
 
 def _refusal(f: pa.Field) -> str:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayeskit.arrays import Bool, Code, Int
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, KindError
 
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
+NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 DENSE_RANGE = 1 << 16
 FEW = 64  # levels of which one object is kept
 
@@ -48,7 +49,7 @@ def key(value: Any) -> Key | None:
         if value in (float("inf"), float("-inf")):
             raise InputError("Input contains infinity: an infinite number can be neither a level nor a label")
         return (NUMBER, int(value)) if value == int(value) else (NUMBER, float(value))
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be a level")
+    raise KindError(f"{value!r} of type {type(value).__name__} cannot be a level")
 
 
 def show(key: Key) -> str:
@@ -141,13 +142,13 @@ class Levels:
             return np.arange(len(self.keys))
         return np.array([target.index.get(k, -1) for k in self.keys], dtype=np.int64)
 
-    def canonical(self, occupied: Bool, declared: Sequence[Key] = ()) -> Levels:
-        """Declared levels in their order, then the occupied others by (type, value)."""
+    def canonical(self, occupied: Bool, declared: Sequence[Key] = (), in_order: bool = False) -> Levels:
+        """Declared and occupied levels by (type, value); or the declared ones in their order, then the others."""
         if not declared and occupied.all():
             return self.ordered
         fixed = set(declared)
-        rest = sorted(k for k, seen in zip(self.keys, occupied.tolist(), strict=True) if seen and k not in fixed)
-        return Levels.shared((*declared, *rest))
+        rest = [k for k, seen in zip(self.keys, occupied.tolist(), strict=True) if seen and k not in fixed]
+        return Levels.shared((*declared, *sorted(rest)) if in_order else tuple(sorted((*declared, *rest))))
 
     def show(self, most: int = 8) -> str:
         """The levels for an error message, shortened."""

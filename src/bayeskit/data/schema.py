@@ -8,9 +8,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, overload
 
-import numpy as np
-
-from bayeskit.data.levels import Key, key
+from bayeskit.arrays import Bool
+from bayeskit.data.levels import Key, Levels, key
 from bayeskit.errors import SchemaError
 
 CODED = ("binary", "nominal", "ordinal")
@@ -22,7 +21,11 @@ MISSING_POLICIES = ("skip", "level")
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its kind, its family once chosen, and the reason of each."""
+    """One column: its kind, its family once chosen, and the reason of each.
+
+    ``order`` lists all levels a column may have, those of an ordinal one in order; ``levels`` those that the type of a
+    category declares, to which others may come.
+    """
 
     name: str
     kind: str
@@ -32,6 +35,7 @@ class Column:
     missing: str = "skip"
     family: str = ""
     why_family: str = ""
+    levels: tuple[Any, ...] = ()  # sorted
 
     def __deepcopy__(self, memo: object) -> Column:
         return self  # a value
@@ -48,17 +52,33 @@ class Column:
     @property
     def declared(self) -> tuple[Key, ...]:
         """Levels that exist even before a row has them."""
-        return () if self.order is None else tuple(k for k in map(key, self.order) if k is not None)
+        told = self.levels if self.order is None else self.order
+        return tuple(k for k in map(key, told) if k is not None)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes two columns count the same thing; how the file stored it does not matter."""
+        """What makes two columns count the same thing; how the file stored it does not matter.
+
+        Levels without an order are told by the domain, those declared among them.
+        """
         return {
             "name": self.name,
             "kind": self.kind,
-            "order": list(self.order or ()),
+            "order": list(self.order or ()) if self.kind == "ordinal" else [],
             "missing": self.missing,
         }
+
+    def known(self, levels: Levels, occupied: Bool) -> Levels:
+        """The levels in their one order: those a row has or a declaration names."""
+        return levels.canonical(occupied, self.declared, self.order is not None)
+
+    def bare(self) -> Column:
+        """Its kind, its order and what missing values mean, without a name."""
+        return Column("", self.kind, "", "", self.undeclared().order, self.missing)
+
+    def undeclared(self) -> Column:
+        """Without the levels that only a declaration names, of a column whose levels have no order."""
+        return self if self.kind == "ordinal" else replace(self, order=None, levels=())
 
 
 @dataclass(frozen=True)
@@ -132,7 +152,7 @@ class Schema:
     @property
     def identity(self) -> list[Any]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
-        plain = (Alike(Column("", r.like.kind, "", "", r.like.order, r.like.missing), r.names) for r in self.runs)
+        plain = (Alike(r.like.bare(), r.names) for r in self.runs)
         merged = groupby(plain, key=lambda r: r.like)
         return [[like.identity, [name for run in some for name in run.names]] for like, some in merged]
 
@@ -158,7 +178,7 @@ class Schema:
     def unify(self, other: Schema) -> Schema:
         """One schema for both; a column undetermined in one takes the kind it has in the other.
 
-        Raises SchemaError where they count different things.
+        Labels stay of the type they are. Raises SchemaError where the two count different things.
         """
         if self.names != other.names and set(self.names) != set(other.names):
             raise SchemaError(different_names(self.names, other.names))
@@ -168,10 +188,15 @@ class Schema:
             columns = replace(self.columns, like=replace(like, name=""))
         else:
             columns = tuple(_unify(c, other[c.name]) for c in self.columns)
-        label = _common(self.label, other.label)
         classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
         target, weight = self.target or other.target, self.weight or other.weight
-        return replace(self, columns=columns, label=label, classes=classes, target=target, weight=weight)
+        return replace(self, columns=columns, classes=classes, target=target, weight=weight)
+
+    def undeclared(self) -> Schema:
+        """Without levels that only a declaration names, where no order depends on them."""
+        if isinstance(self.columns, Alike):
+            return replace(self, columns=replace(self.columns, like=self.columns.like.undeclared()))
+        return replace(self, columns=tuple(c.undeclared() for c in self.columns))
 
     def check_names(self, names: Sequence[str], kept: Callable[[str], bool], place: str = "") -> None:
         """Refuse a table that lacks a column or has one never seen; the target may stand in it, and what is kept."""
@@ -199,8 +224,13 @@ class Schema:
 def _unify(mine: Column, theirs: Column) -> Column:
     if mine.kind == UNDETERMINED:
         return theirs
-    if theirs.kind == UNDETERMINED or mine.identity == theirs.identity:
+    if theirs.kind == UNDETERMINED or (mine.identity == theirs.identity and mine.declared == theirs.declared):
         return mine
+    if mine.kind == theirs.kind and mine.missing == theirs.missing:
+        if mine.kind != "ordinal":
+            return _both(mine, theirs)
+        if mine.order and theirs.order and (longer := _longer(mine.order, theirs.order)):
+            return replace(mine, order=longer)
     if mine.kind == theirs.kind:
         what = "missing" if mine.missing != theirs.missing else "order"
         one, other = getattr(mine, what), getattr(theirs, what)
@@ -213,13 +243,20 @@ def _unify(mine: Column, theirs: Column) -> Column:
     )
 
 
-def _common(one: str, other: str) -> str:
-    """The NumPy type for labels of both types."""
-    if one == other:
-        return one
-    if "O" in (one, other) or "U" in (one, other) or (np.dtype(one).kind == "b") != (np.dtype(other).kind == "b"):
-        return "O"
-    return str(np.result_type(np.dtype(one), np.dtype(other)).str)
+def _both(mine: Column, theirs: Column) -> Column:
+    """A column with the levels that either declares; others may come unless both list all there are."""
+    if not (mine.declared and theirs.declared):
+        told = mine if mine.declared else theirs
+        return replace(mine, order=told.order, levels=told.levels)
+    levels = tuple(value for _, value in sorted({*mine.declared, *theirs.declared}))
+    closed = mine.order is not None and theirs.order is not None
+    return replace(mine, order=levels if closed else None, levels=() if closed else levels)
+
+
+def _longer(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The order that holds the other, if one does."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None
 
 
 def different_names(fitted: Iterable[str], given: Iterable[str], place: str = "") -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Array
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
-from bayeskit.data.kinds import is_level
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
+from bayeskit.engines.declared import Declared, declaring, unlike
 from bayeskit.engines.engine import is_outside
 from bayeskit.engines.sound import damage_told, sound
+from bayeskit.engines.types import plain_column
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -29,7 +31,6 @@ class Source:
     roles: Roles = Roles()
     named: bool = True
     label: str = "O"
-    orders: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     records: bool = False  # whether a row may lack a column, which then is missing
 
 
@@ -57,22 +58,18 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
     label = "O" if y is None else _label(y, table, roles.label, beside)
     if isinstance(table, Matrix):
         return Source(Matrix(table.x, beside), roles, named, label)
-    orders = _orders(table)
     for name, array in beside.items():
         table = table.append_column(name, array)
-    return Source(table, roles, named, label, orders, _is_records(X))
+    return Source(table, roles, named, label, _is_records(X))
 
 
-def _orders(table: pa.Table) -> dict[str, list[Any]]:
-    """Levels in order of the columns whose type has one."""
-    orders: dict[str, list[Any]] = {}
-    for j, kind in enumerate(table.schema.types):
-        if pt.is_dictionary(kind) and kind.ordered and is_level(kind.value_type):
-            chunks = table.column(j).unify_dictionaries().chunks
-            longest: list[Any] = max((c.dictionary.to_pylist() for c in chunks), key=len, default=[])
-            if longest:
-                orders[table.schema.names[j]] = longest
-    return orders
+def _categories(values: Any) -> Declared | None:
+    """What a column of pandas declares, if it is one of categories."""
+    kind: Any = getattr(values, "dtype", None)
+    levels = kind.categories.tolist() if type(kind).__name__ == "CategoricalDtype" else []
+    if not levels or not all(isinstance(level, str | bool | int | float | Decimal) for level in levels):
+        return None
+    return Declared(tuple(levels), bool(kind.ordered))
 
 
 def _is_frame(X: Any) -> bool:
@@ -100,7 +97,8 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
         return _unique(_imported(X)), True
     if isinstance(X, Mapping):
-        return _named({name: _column(name, values) for name, values in X.items()}), True
+        held = {name: _column(name, values) for name, values in X.items()}
+        return _unique(_declaring(_named(held), X.values())), True
     if _is_records(X):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
         return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
@@ -144,20 +142,22 @@ def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
         raise InputError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
-    return pa.table(list(columns.values()), names=_once([str(name) for name in columns]))
+    return pa.table(list(columns.values()), names=unlike([str(name) for name in columns]))
 
 
-def _once(names: list[str]) -> list[str]:
-    """The names, refused if one occurs twice."""
-    if len(set(names)) < len(names):
-        doubled = next(n for n in names if names.count(n) > 1)
-        raise SchemaError(f"column name {doubled!r} occurs twice; rename one of them")
-    return names
+def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
+    """A table with what the columns it was made of declare."""
+    told = [_categories(values) for values in given]
+    if not any(told):
+        return table
+    fields = (f if d is None else d.on(f) for f, d in zip(table.schema, told, strict=True))
+    return pa.table(table.columns, schema=pa.schema(list(fields)))
 
 
 def _pandas(X: Any) -> pa.Table:
-    names = _once([str(name) for name in X.columns.tolist()])
-    return pa.table([_objects(values, f"column {n!r}") for n, values in zip(names, _held(X), strict=True)], names=names)
+    names, held = unlike([str(name) for name in X.columns.tolist()]), list(_held(X))
+    columns = [_objects(values, f"column {n!r}") for n, values in zip(names, held, strict=True)]
+    return _unique(_declaring(pa.table(columns, names=names), held))
 
 
 def _held(X: Any) -> Iterator[Any]:
@@ -173,9 +173,14 @@ def _held(X: Any) -> Iterator[Any]:
 
 
 def _unique(table: pa.Table) -> pa.Table:
-    """The table without metadata; a name may not occur twice."""
-    _once(table.column_names)
-    return table.replace_schema_metadata(None)
+    """The table with plain types, and what its dictionaries declare; a name may not occur twice."""
+    unlike(table.column_names)
+    if not any(isinstance(t, pa.BaseExtensionType | pa.DictionaryType) for t in table.schema.types):
+        return table.replace_schema_metadata(None)
+    told = declaring(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
+    plain = [plain_column(column) for column in table.columns]
+    fields = [f.with_type(column.type) for f, column in zip(told, plain, strict=True)]
+    return pa.table(plain, schema=pa.schema(fields))
 
 
 def _array(X: Any) -> pa.Table | Matrix:
@@ -217,8 +222,20 @@ def _objects(values: Any, where: str) -> pa.Array:
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
         return pa.array(values, from_pandas=not here)
+    except OverflowError:  # whole numbers of Python
+        return _unsigned(values, where)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         raise KindError(f"{where} mixes types or has an unknown one: {error}; convert it to one type") from error
+
+
+def _unsigned(values: Any, where: str) -> pa.Array:
+    """Whole numbers of which some need the 64th bit."""
+    try:
+        return pa.array(values, pa.uint64(), from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise KindError(
+            f"{where} has whole numbers that 64 bits do not hold; give floats, or text where they are names"
+        ) from error
 
 
 def _role(
@@ -272,16 +289,24 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
 
 
 def labels(values: Sequence[Any], label: str) -> Array:
-    """Labels in the type they came in.
+    """Labels in the type they came in, or in a wider one where a label that came later does not fit it.
 
-    >>> labels(["ill", "well"], "U")
-    array(['ill', 'well'], dtype='<U4')
+    >>> labels(["ill", "well"], "U"), labels([1, 300], "|i1")
+    (array(['ill', 'well'], dtype='<U4'), array([  1, 300]))
     """
-    if label == "U":
-        return np.array(values, dtype=str)
+    kinds = {(isinstance(value, bool), isinstance(value, str)) for value in values}
     array = np.empty(len(values), dtype=object)
     array[:] = values
-    return array if label == "O" else array.astype(np.dtype(label))
+    if label == "O" or kinds - {(label == "|b1", label == "U")}:  # classes of two types
+        return array
+    for kind in (label,) if label in ("U", "|b1") else (label, "<i8", "<u8", "<f8"):
+        try:
+            typed: Array = array.astype(np.dtype(kind))
+        except OverflowError:
+            continue
+        if typed.tolist() == list(values):
+            return typed
+    return array
 
 
 def label_of(kind: pa.DataType) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.levels import key
+from bayeskit.data.levels import MISSING, key, show
 from bayeskit.errors import FileError, InputError
 
 
@@ -65,7 +65,7 @@ class Costs:
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
         place = {key(label): i for i, label in enumerate(self.classes)}
         if not all(key(label) in place for label in wanted) and all(isinstance(c, str) for c in self.classes):
-            wanted = [str(label) for label in wanted]
+            wanted = [str(label) if key(str(label)) in place else show(key(label) or MISSING) for label in wanted]
         lacking = [label for label in wanted if key(label) not in place]
         if lacking:
             raise InputError(

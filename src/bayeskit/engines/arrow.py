@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.engines.declared import declaring, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sound import damage_told, sound
+from bayeskit.engines.types import plain_batch, plain_type
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import SchemaError
 
@@ -26,8 +28,11 @@ class ArrowFiles(Streamed):
         reading = Reading.of(source)
         files = Files.of(reading)
         files.check_alike(lambda path: _schema(path).names)
-        schema = _schema(files.all[0])
-        return pa.schema([schema.field(name) for name in reading.kept(schema.names)])
+        paths, schema = files.all, _schema(files.all[0])
+        fields = [pa.field(name, schema.field(name).type) for name in reading.kept(schema.names)]
+        bare = pa.schema(fields, schema.metadata)
+        told = declaring(bare, lambda name: (b.column(0).dictionary for b in self._read(paths, [name])))
+        return pa.schema([f.with_type(plain_type(f.type)) for f in told])
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -40,15 +45,14 @@ class ArrowFiles(Streamed):
             if lacking := [name for name in columns if name not in names]:
                 raise SchemaError(f"{path}: there is no column {lacking[0]!r} (there are: {', '.join(names)})")
             with _opened(path) as reader:
-                yield from (sound(batch.select(columns), path) for batch in _each(reader, path))
+                yield from (plain_batch(sound(batch.select(columns), path)) for batch in _each(reader, path))
 
 
 def _schema(path: str) -> pa.Schema:
     """The columns of a file, whose names are texts that occur once."""
     with _opened(path) as reader, damage_told(path):
         schema = reader.schema
-        if twice := [name for name in schema.names if schema.names.count(name) > 1]:
-            raise SchemaError(f"{path}: column name {twice[0]!r} occurs twice; rename one of them")
+        unlike(schema.names, f"{path}: ")
         return schema
 
 

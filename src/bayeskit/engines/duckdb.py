@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.files import Files, malformed
 from bayeskit.engines.reading import Reading, is_place
@@ -37,15 +38,22 @@ class DuckDB(Streamed):
         self._known = dict(known or {})
         with self._relation(source, ordered=True) as relation:
             found = relation.limit(0).to_arrow_table().schema
-        empty = () if _is_relation(source) else self._tables[Reading.of(source)].empty
-        return pa.schema([f.with_type(pa.null()) if f.name in empty else f for f in found])
+            enums = _enums(relation)
+        table = self._table(source)
+        told = [_field(f, enums.get(f.name), table.fields.get(f.name)) for f in found]
+        return pa.schema([f.with_type(pa.null()) if f.name in table.empty else f for f in told])
+
+    def _table(self, source: Any) -> Table:
+        return Table("") if _is_relation(source) else self._tables[Reading.of(source)]
 
     @contextmanager
     def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         with self._relation(source, ordered) as relation:
             wanted = relation.project(", ".join(map(quoted, columns)))
+            written = {n: f.type for n, f in self._table(source).fields.items() if n in columns and not Declared.of(f)}
             with _told(source):
-                yield wanted.to_arrow_reader(self.rows or min(batch_rows(len(columns)), ROWS))
+                reader = wanted.to_arrow_reader(self.rows or min(batch_rows(len(columns)), ROWS))
+                yield (_cast(batch, written) for batch in reader) if written else reader
 
     @contextmanager
     def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
@@ -76,6 +84,25 @@ class DuckDB(Streamed):
                         files.table(connection, self._known) if files else _of_database(reading, connection)
                     )
                 yield _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading)
+
+
+def _enums(relation: Any) -> dict[str, Declared]:
+    """The levels of enumerations; DuckDB has an order for all of them, so it tells nothing."""
+    kinds = zip(relation.columns, relation.types, strict=True)
+    return {name: Declared(tuple(dict(kind.children)["values"])) for name, kind in kinds if kind.id == "enum"}
+
+
+def _field(found: pa.Field, enum: Declared | None, written: pa.Field | None) -> pa.Field:
+    """A field as DuckDB has it, with what is declared of it, or as it was when its file was written."""
+    declared = enum if written is None else Declared.of(written)
+    if declared is not None:
+        return declared.on(found)
+    return found if written is None else written
+
+
+def _cast(batch: pa.RecordBatch, written: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """A batch in the types its file was written in."""
+    return batch.cast(pa.schema([f.with_type(written.get(f.name, f.type)) for f in batch.schema]))
 
 
 def _is_relation(source: Any) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from bayeskit.errors import SchemaError
 
 
 @dataclass(frozen=True)
 class Table:
-    """The SQL of a table, and the columns of it that have no value in any row."""
+    """The SQL of a table, the columns of it that have no value in any row, and what others are in Arrow's terms."""
 
     sql: str
     empty: tuple[str, ...] = ()
+    fields: Mapping[str, pa.Field] = field(default_factory=dict)
 
 
 def literal(text: str) -> str:

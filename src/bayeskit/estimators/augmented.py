@@ -6,6 +6,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -13,6 +15,7 @@ from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
+from bayeskit.structures.kept import Kept
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
@@ -21,6 +24,7 @@ class Dependent(BayesClassifier):
     """What the three share: one likelihood over all columns as levels."""
 
     weights: str | None = None
+    exact: bool = False
 
     @property
     def _algebra(self) -> bool:
@@ -33,6 +37,12 @@ class Dependent(BayesClassifier):
     def _weighs(self) -> bool:
         return fitted_weights(self.weights)
 
+    @property
+    def _keeps(self) -> bool:
+        if not isinstance(self.exact, bool | np.bool_):
+            raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold cuts and arcs)")
+        return bool(self.exact)
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = self._likelihood()
         if not schema.numeric:  # nothing to cut, so one pass less
@@ -42,6 +52,8 @@ class Dependent(BayesClassifier):
     def _as_levels(self, likelihood: Discrete, schema: Schema) -> tuple[Naive, Schema]:
         """All columns together, and why numbers are no longer numbers."""
         naive, named = self._together(likelihood, schema, "columns depend on each other")
+        if self._keeps:
+            naive = Naive.alike([Kept(likelihood.first())], named)
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)
@@ -59,6 +71,10 @@ class TAN(Dependent):
     (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out finds best.
     Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights`` multiply what
     a column adds to those given before it in the order of the arcs.
+
+    Cuts are chosen by the first fit and held for rows learned or forgotten later (``exact_`` tells). ``exact=True``
+    keeps the rows, equal ones once, at most 200,000 different ones, and derives all that is chosen from them anew:
+    learning in batches, forgetting and merging then give the model of one fit, bit for bit.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
@@ -80,6 +96,7 @@ class TAN(Dependent):
         unseen: str = "missing",
         missing: Any = "skip",
         weights: str | None = None,
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.cuts = cuts
@@ -92,6 +109,7 @@ class TAN(Dependent):
         self.unseen = unseen
         self.missing = missing
         self.weights = weights
+        self.exact = exact
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
@@ -128,6 +146,7 @@ class KDB(Dependent):
         unseen: str = "missing",
         missing: Any = "skip",
         weights: str | None = None,
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
@@ -141,6 +160,7 @@ class KDB(Dependent):
         self.unseen = unseen
         self.missing = missing
         self.weights = weights
+        self.exact = exact
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
@@ -181,6 +201,7 @@ class AODE(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.n = n
@@ -193,6 +214,7 @@ class AODE(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.exact = exact
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import InputError, MergeError
+from bayeskit.errors import HeldWarning, InputError, MergeError
 from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
@@ -26,18 +27,20 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.gathering import gathered, portions
 from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
+from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.pool import Backed, Pool, evidence, smoothed_prior
+from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import doubts
 from bayeskit.statistics import blas
+from bayeskit.structures.exactness import Exactness
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
@@ -119,8 +122,20 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows in every member; the weights of the members stay as they are."""
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
         check_is_fitted(self, "encoder_")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeldWarning)  # of each member
+            self._forget(X, y, sample_weight)
+        warn_of_held(self.exact_, False)
+        return self
+
+    @property
+    def exact_(self) -> Exactness:
+        """What learning, forgetting and merging give bit for bit, and what is held as the fit chose it."""
+        return Exactness(("the members and what each of them chose", "the weights of the members"))
+
+    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
@@ -169,7 +184,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
         """The candidates to try, and why not the others."""
         found, silent = [], []
-        for candidate in candidates(self.kinds, self.unseen):
+        for candidate in candidates(self.kinds, self.unseen, facts.holed):
             if why := candidate.helps(facts):
                 silent.append(Line.silent(candidate.name, why))
             else:
@@ -218,12 +233,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         if not self.members_:  # the prior of each
             return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
-        scores = [
-            sum(w * self._said(m, some) for m, w in zip(self.members_, self.pool_.weight, strict=True))
-            for some in Shown.of(self.encoder_, X).portions()
-        ]
-        out: Float = log_softmax(np.concatenate(scores) + self._base(prior), axis=1)
+        scores = [self._score(some, prior) for some in Shown.of(self.encoder_, X).portions()]
+        out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
+
+    def _score(self, shown: Shown, prior: Any = None) -> Float:
+        """log P(c) + bias + what all members add: (n, K)."""
+        added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
+        return sum(added, self._base(prior))
 
     def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
@@ -245,25 +262,29 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
-        A member's term counts as much as the member. Members that see a row as a whole (neighbours) have one part of
-        their own; "back-off" is what keeps any member from being certain.
+        A member's term counts as much as the member, and as much as it shows after the member is backed off to the
+        prior (``backed_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
+        2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
+        "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
+        but for what all classes have in common.
         """
         plain = self.encoder_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
         base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
+        rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            said = self._said(member, shown)
-            found = member.classifier.explain(shown.through(member.view))
-            pieces = np.maximum(found.terms, -1e6)
+            table = shown.through(member.view)
+            found, logs = member.classifier.explain(table), member.classifier.predict_log_proba(table)
             owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
+            own = np.zeros_like(terms)
             for j, name in enumerate(owners):
-                terms[:, place[name]] += weight * pieces[:, j]
-            start = np.maximum(found.prior, -1e6) - self._own_prior
-            base += weight * start
-            rest = said - start - pieces.sum(axis=1)  # the same for all classes but where it was backed off
-            terms[:, -1] += weight * (rest - rest.max(axis=1, keepdims=True))
+                own[:, place[name]] += np.clip(found.terms[:, j], -FAR, FAR)
+            first, moved, rest = backed_off_terms(found.prior, own, logs, self._own_prior, self._weights.sum(), rival)
+            base += weight * first
+            terms += weight * moved
+            terms[:, -1] += weight * rest
         kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
         values = tuple((*row, "", "") for row in plain.values)
         unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
@@ -275,21 +296,25 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
             proba=self.predict_proba(X, prior),
+            density=False,
         )
         return whole if top is None else whole.top(top)
 
-    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+    def counterfactual(
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+    ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
         """
         check_is_fitted(self, "encoder_")
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+        free = Freedom.of(among, hold, columns)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
-        return self.encoder_._flips(X, decide, outcomes, among)
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        return self.encoder_._flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         check_is_fitted(self, "encoder_")
         if not self.members_:
@@ -305,7 +330,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival)
+        plain = member.classifier.nomogram(target, rival, among=among)
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
@@ -353,7 +378,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
+        settings = changed(self, "n_jobs", "callback")
         bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
 
     @classmethod
@@ -361,7 +386,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            return cls(**bundle.settings)._adopt(*unbundled(bundle))
+            made = cls(**bundle.settings)
+            made._check_settings()
+            return made._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

@@ -18,7 +18,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.frame import frame, kind_of
+from bayeskit.frame import kind_of, turned
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
@@ -64,7 +64,8 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if as_numbers:
             return np.concatenate(parts)
         whole = pa.Table.from_batches(parts)
-        out = frame({name: whole[name].combine_chunks() for name in whole.column_names}, kind_of(X))
+        told = [f.with_metadata(table.fields.field(f.name).metadata) for f in whole.schema]
+        out = turned(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(told)), kind_of(X))
         return out.set_index(X.index) if kind_of(X) == "pandas" else out
 
     def _batch(self, batch: Any, schema: Schema, as_numbers: bool) -> Any:

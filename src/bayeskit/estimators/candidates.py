@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,13 @@ NEAR = 16_000  # rows among which neighbours are sought, so that asking stays ch
 class Facts:
     """What decides which candidates can help."""
 
-    rows: int
+    rows: float  # what they weigh
     classes: int
-    columns: int
+    columns: int  # that are not constant, as the next two
     numeric: int
     coded: int
     holes: float  # share of cells
+    holed: tuple[str, ...]  # columns that have some
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Member:
         return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
-def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
-    """All there are, the most useful first."""
+def candidates(kinds: Any, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
+    """All there are, the most useful first; ``holed`` are the columns in which holes may be a level."""
     shared = {"kinds": kinds, "unseen": unseen}
 
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
@@ -125,7 +126,13 @@ def candidates(kinds: Any, unseen: str) -> tuple[Candidate, ...]:
             helps=_cuts_matter,
         ),
         Candidate("naive on equal frequencies", kdb(0, "frequency"), helps=_narrow),
-        Candidate("KDB(k=2), holes as levels", kdb(2, "frequency", missing="level"), False, True, helps=_holes),
+        Candidate(
+            "KDB(k=2), holes as levels",
+            kdb(2, "frequency", missing=dict.fromkeys(holed, "level")),
+            False,
+            True,
+            helps=_holes,
+        ),
     )
 
 

@@ -141,15 +141,16 @@ class Plan:
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
         at_stake = own_stakes(model, self.at_stake, rows.classes)
         actions = actions_of(model, rows.classes)
-        held: tuple[str, ...] = ()
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
             logs, done, held = way.left_out()
             action, actions = _coded(actions, logs, done)
             measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), at_stake, action, left_out=True)
         elif isinstance(self.method, Bootstrap632):
+            held = way.grids
             measures, actions = _resampled(way, rows, at_stake, self.method, self.seed, actions)
         else:
+            held = way.grids
             measures, actions = _divided(way, rows, at_stake, self.splits, actions)
         return Evaluation(
             rows.classes,

@@ -13,17 +13,22 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
-from bayeskit.explain.flips import Decide, Flip, Flips, flips
+from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
+from bayeskit.explain.words import named
 from bayeskit.model import Model
 
 
-def explained(asked: Inquiry, top: int | None, prior: Any, kind: str) -> Explanation:
-    """The terms of every row, of all columns or of those ``top`` that say most and of the rest together."""
+def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
+    """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
+
+    ``words`` are names of columns that have none.
+    """
     model = asked.model
     names = model.density.parts
     which = np.arange(len(names))
     by_column = names == model.schema.names
+    shown_as = named(names, words)
     if top is not None and check_top(top) < len(names):
         spreads = asked.steps(prior, lambda model, block, *_: model.density.spread(block))
         which = widest(sum(spreads, np.zeros(len(names))), top)
@@ -40,21 +45,25 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str) -> Explana
     return Explanation(
         model.classes,
         model.log_base(prior),
-        (*(names[j] for j in which.tolist()), *rest),
+        (*(shown_as[j] for j in which.tolist()), *rest),
         np.concatenate(terms),
         tuple(row for rows in values for row in rows),
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
+        model.tuning is None and model.density.normalised,
     )
 
 
-def flipped(asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str) -> Flips:
-    """What would change the decision of each row; ``others`` have values for columns of which the model knows none."""
-    trials, labels = Trials.of(asked.model, among=others), outcomes.tolist()
+def flipped(
+    asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
+) -> Flips:
+    """What would change the decision of each row; ``others`` have the values that may be tried."""
+    trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)
+    labels = outcomes.tolist()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
-        return flips(trials, decide, labels, batch, block.rows)
+        return flips(trials, decide, labels, batch, block.rows, free.columns)
 
     rows = tuple(row for rows in asked.steps(None, step) for row in rows)
     return Flips(rows, outcomes, trials.untried, kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,20 +35,28 @@ def gathered(
             drawn = most
     if most and drawn > most:
         _, kept = _fewer(kept, most)
-    return pa.Table.from_batches([batch for batch, _ in kept]) if kept else schema.empty_table(), rows
+    return _table([batch for batch, _ in kept], schema) if kept else schema.empty_table(), rows
 
 
 def portions(X: Any, known: Mapping[str, str] | None = None) -> Iterator[pa.Table]:
     """The rows as tables of some size, one after the other."""
     engine = engine_for(X)
+    schema = engine.schema(X, known)
     some: list[pa.RecordBatch] = []
-    for batch in engine.map(X, engine.schema(X, known).names, lambda batch, start: batch):
+    for batch in engine.map(X, schema.names, lambda batch, start: batch):
         some.append(batch)
         if sum(b.num_rows for b in some) >= PORTION:
-            yield pa.Table.from_batches(some)
+            yield _table(some, schema)
             some = []
     if some:
-        yield pa.Table.from_batches(some)
+        yield _table(some, schema)
+
+
+def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The batches as a table, with what the fields of the source declare."""
+    table = pa.Table.from_batches(batches)
+    told = [f.with_metadata(schema.field(f.name).metadata) for f in table.schema]
+    return pa.table(table.columns, schema=pa.schema(told))
 
 
 def _hashes(start: int, rows: int, seed: int) -> Word:

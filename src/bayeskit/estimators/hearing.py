@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Float
 from bayeskit.data.encode import Roles
 from bayeskit.errors import InputError
 from bayeskit.estimators.candidates import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.distinct import Distinct
 from bayeskit.estimators.roll import Line
 from bayeskit.estimators.sample import Sample, without
-from bayeskit.estimators.unseen import Plan
+from bayeskit.estimators.unseen import Plan, Share
 from bayeskit.estimators.views import PORTION, View, opened
 from bayeskit.estimators.voices import Speaker, Voice
 from bayeskit.model import Model
@@ -35,33 +36,36 @@ SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 class Hearing:
     """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
 
-    sample: Sample
+    sample: Sample  # of distinct rows
+    judged: Sample  # those the plan is of
     encoder: BayesClassifier  # of all rows
     plan: Plan
-    _views: dict[str, tuple[View, Sample]] = field(default_factory=dict)
+    constant: frozenset[str] = frozenset()  # columns that say nothing
+    _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
     def of(cls, sample: Sample, encoder: BayesClassifier, random_state: Any) -> Hearing:
-        opened, rng = _opened(sample), np.random.default_rng(random_state)
-        judged = _some(opened, JUDGED, rng)
-        few = len(judged.rows) * len(encoder.classes_) <= SEVERAL
-        return cls(opened, encoder, Plan.of(judged, rng, 5 if few else 2))
+        key = int(np.random.default_rng(random_state).integers(1 << 62))
+        distinct = Distinct.of(_opened(sample), encoder.model_, key)
+        judged = distinct.some(JUDGED)
+        whole = distinct.sample
+        some = whole if judged is distinct else judged.sample
+        few = int(judged.units.sum()) * len(encoder.classes_) <= SEVERAL
+        inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
+        return cls(whole, some, encoder, Plan.of(inner, 5 if few else 2), distinct.constant)
 
     @property
     def facts(self) -> Facts:
         """What decides which candidates can help."""
         model, schema = self.encoder.model_, self.encoder.model_.schema
-        present = [float(w.total().rounded()[0]) for _, w in model.counted.statistic["features"].column_weights()]
-        whole = max(float(model.weights.sum()), 1e-300) * max(len(present), 1)
-        return Facts(
-            int(self.sample.rows.counted.sum()),
-            len(model.classes),
-            len(schema.names),
-            len(schema.numeric),
-            len(schema.coded),
-            1 - sum(present) / whole,
-        )
+        weights = model.counted.statistic["features"].column_weights()
+        present = {name: float(w.total().rounded()[0]) for name, w in weights if name not in self.constant}
+        rows = float(model.weights.sum())
+        names, numeric, coded = (set(some) - self.constant for some in (schema.names, schema.numeric, schema.coded))
+        holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))
+        holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
+        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
 
     def heard(
         self,
@@ -90,8 +94,8 @@ class Hearing:
     def evidence(self, heard: list[Voice]) -> tuple[Float, Float]:
         """What each voice adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
         plan = self.plan
-        rows = float(np.mean([len(t) for t in plan.trains]))
-        base = np.concatenate([self._prior(t, len(x)) for t, x in zip(plan.trains, plan.tests, strict=True)])
+        rows = float(np.mean([train.mass.sum() for train in plan.trains]))
+        base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
         return np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1), base
 
     def line(self, voice: Voice, weight: float, gain: float) -> Line:
@@ -100,9 +104,9 @@ class Hearing:
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
         return Line(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
 
-    def _prior(self, train: Array, rows: int) -> Float:
-        known = self.plan.sample.rows
-        weights = np.bincount(known.codes[train], known.weights[train], minlength=len(known.classes))
+    def _prior(self, train: Share, rows: int) -> Float:
+        known = self.plan.known
+        weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
         return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
 
     def _voices(self, candidate: Candidate) -> list[Voice]:
@@ -112,8 +116,7 @@ class Hearing:
 
         held = None
         if candidate.make()._holds:
-            judged = self.plan.sample
-            first = candidate.make()._learned(*judged.take(np.flatnonzero(judged.rows.counted)), classes)
+            first = candidate.make()._learned(*self.judged.take(np.arange(len(self.judged.rows))), classes)
             held = first.structure
 
         @cache
@@ -135,7 +138,7 @@ class Hearing:
 
     def _whole(self, made: BayesClassifier, view: View | None, held: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
-        rows, classes = np.flatnonzero(self.sample.rows.counted), tuple(self.sample.rows.classes.tolist())
+        rows, classes = np.arange(len(self.sample.rows)), tuple(self.sample.rows.classes.tolist())
         if view is None:
             return made._learned(*self.sample.take(rows), classes, held=held)
         parts = []
@@ -146,17 +149,14 @@ class Hearing:
 
     def _viewed(self, name: str) -> tuple[View, Plan]:
         """A view made of the rows that are judged, and their plan in it."""
-        if name == "indicators" and not self.encoder.model_.schema.coded:
+        if name == "indicators" and not set(self.encoder.model_.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate
         if name not in self._views:
-            judged = self.plan.sample
-            view = View.of(self.encoder, judged.features, name != "numbers", name == "indicators")
-            self._views[name] = view, self._numbers(judged, view)
-        view, rows = self._views[name]
-        return view, replace(self.plan, sample=rows)
-
-    def _numbers(self, sample: Sample, view: View) -> Sample:
-        return replace(sample, X=view.matrix(self.encoder, sample.features), roles=Roles(), beside={})
+            X, weight = self.judged.X, self.judged.rows.weights
+            view = View.of(self.encoder, X, weight, name != "numbers", name == "indicators")
+            self._views[name] = view, view.matrix(self.encoder, X)
+        view, numbers = self._views[name]
+        return view, replace(self.plan, X=numbers)
 
 
 def _opened(sample: Sample) -> Sample:
@@ -166,16 +166,3 @@ def _opened(sample: Sample) -> Sample:
         return sample
     features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
     return replace(sample, X=features, roles=Roles(), beside={})
-
-
-def _some(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
-    """Rows enough to judge by."""
-    counted = np.flatnonzero(sample.rows.counted)
-    if len(counted) <= most:
-        return sample
-    kept = np.sort(rng.choice(counted, most, replace=False))
-    X, _, _ = sample.take(kept)
-    rows = replace(sample.rows, codes=sample.rows.codes[kept], weights=sample.rows.weights[kept])
-    return replace(
-        sample, X=X, weight=None if sample.weight is None else rows.weights, rows=rows, roles=Roles(), beside={}
-    )

@@ -145,7 +145,6 @@ class Intake:
             target,
             self.source.label if target is None else label_of(self.fields.field(target).type),
             classes,
-            self.source.orders,
             None if (weight := self.source.roles.weight) is None or weight.startswith(":") else weight,
         )
 

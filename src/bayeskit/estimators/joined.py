@@ -16,7 +16,8 @@ class AJE(Dependent):
     ``weights="fitted"`` each set counts as much as rows foretold by the others say, so the sets that matter speak and
     interactions that no arc between columns can tell are found; with None all count alike, divided by how many of them
     a column is in. Sets are every column and those ``sets`` of 2 to ``n`` columns that tell more than any smaller set
-    within them, by leave-one-out. ``cuts`` as in ``TAN``. Rows learned later change the tables, not sets and weights.
+    within them, by leave-one-out. ``cuts`` as in ``TAN``. Rows learned later change the tables, not
+    sets and weights, unless ``exact=True`` keeps the rows (see ``TAN``).
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(20)]
@@ -36,6 +37,7 @@ class AJE(Dependent):
         unseen: str = "missing",
         missing: Any = "skip",
         weights: str | None = "fitted",
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.n = n
@@ -46,6 +48,7 @@ class AJE(Dependent):
         self.unseen = unseen
         self.missing = missing
         self.weights = weights
+        self.exact = exact
         self.n_jobs = n_jobs
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,17 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
 from bayeskit.arrays import Array
+from bayeskit.codec import describe, json_text
 from bayeskit.data.schema import Schema
-from bayeskit.errors import InputError, MergeError, SchemaError
+from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
+from bayeskit.record import UNSEEN
 from bayeskit.statistics.counted import Counted
+from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
-
-UNSEEN = ("missing", "smooth", "error")
 
 
 class Learner(BaseEstimator):
@@ -52,6 +54,15 @@ class Learner(BaseEstimator):
         return False
 
     @property
+    def _keeps(self) -> bool:
+        """Whether rows are kept, and all that fitting chooses is derived from them."""
+        return False
+
+    def _renewed(self, model: Model) -> Model:
+        """With weights derived from the rows the model keeps, if it keeps them and is to have weights."""
+        return self._weighed(model, None, None, None) if self._keeps else model
+
+    @property
     def _policy(self) -> Any:
         """What missing values mean to the schema."""
         return self.missing
@@ -70,33 +81,53 @@ class Learner(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        model = self._learned(X, y, sample_weight, ())
-        if self._weighs and len(model.classes) > 1:
-            from bayeskit.estimators.unseen import tuned
-
-            model = tuned(self, model, X, y, sample_weight)
-        self._adopt(model)
+        self._adopt(self._weighed(self._learned(X, y, sample_weight, ()), X, y, sample_weight))
         return self
 
+    def _weighed(self, model: Model, X: Any, y: Any, weight: Any) -> Model:
+        """The model of all rows with its weights fitted to them, if it is to have some."""
+        if not self._weighs:
+            return model
+        if np.count_nonzero(model.weights) < 2:
+            warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=3)
+            return model
+        if self._keeps:
+            from bayeskit.estimators.renewal import renewed
+
+            return renewed(self, model)
+        from bayeskit.estimators.unseen import tuned
+
+        return tuned(self, model, X, y, weight)
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand."""
+        """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
+
+        Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
+        """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         fresh = self._learned(X, y, sample_weight, known, self._fitted)
+        if self._fitted:
+            self.model_.counted.domain.check_classes(fresh.counted.domain)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
             fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
+            fresh = self._renewed(fresh)
+        else:
+            fresh = self._weighed(fresh, X, y, sample_weight)
         self._adopt(fresh)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: afterwards the model is the one that never saw them, bit for bit.
+        """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
-        Refused where it shows that they were never learned; sums cannot show every such case.
+        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells. Refused
+        where it shows that the rows were never learned; sums cannot show every such case.
         """
         check_is_fitted(self, "model_")
         rest = self.model_.subtract(self._learned(X, y, sample_weight, (), True))
         if not rest.weights.sum() > 0:
             raise InputError("forgetting these rows would leave nothing; drop the model instead")
-        self._adopt(rest)
+        self._adopt(self._renewed(rest))
+        warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
     def merge(self, other: Learner) -> Self:
@@ -110,7 +141,7 @@ class Learner(BaseEstimator):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
         both = type(self)(**self.get_params(deep=False))
         try:
-            both._adopt(self.model_.merge(other.model_))
+            both._adopt(self._renewed(self.model_.merge(other.model_)))
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
         return both
@@ -191,6 +222,12 @@ class Learner(BaseEstimator):
         return self.model_.classes
 
     @property
+    def exact_(self) -> Exactness:
+        """What learning, forgetting and merging give bit for bit, and what is held as an earlier fit chose it."""
+        check_is_fitted(self, "model_")
+        return self.model_.exact
+
+    @property
     def weights_(self) -> dict[Any, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
         if not self._fitted or self.model_.tuning is None:
@@ -212,10 +249,30 @@ class Learner(BaseEstimator):
     @property
     def _settings(self) -> dict[str, Any]:
         """What a file keeps of the parameters."""
-        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
+        return changed(self, "n_jobs")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
+
+
+def changed(estimator: Any, *besides: str) -> dict[str, Any]:
+    """The parameters of an estimator that differ from their defaults, but for some."""
+    usual = signature(type(estimator)).parameters
+    given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}
+    return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
+
+
+def warn_of_held(exact: Exactness, able: bool) -> None:
+    """Tell that choices made with forgotten rows remain; ``able`` says whether ``exact=True`` is a way out."""
+    if exact.forgetting:
+        return
+    renew = "fit anew with the rows that are left to renew them"
+    warnings.warn(
+        f"the rows are no longer counted, but what was chosen with them remains: {', '.join(exact.held + exact.lost)}; "
+        f"{renew}{', or fit with exact=True, which derives them anew each time' if able else ''}",
+        HeldWarning,
+        stacklevel=3,
+    )
 
 
 def fitted_weights(weights: Any) -> bool:

@@ -7,21 +7,25 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from bayeskit.codec import read
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
+from bayeskit.explain.words import named, word_probabilities
 from bayeskit.families import families as known_families
 from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
+from bayeskit.frame import frame
 from bayeskit.likelihood import shown
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backed
+from bayeskit.structures.backoff import Backed, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
@@ -84,6 +88,15 @@ class NaiveBayes(BayesClassifier):
     def _weighs(self) -> bool:
         return fitted_weights(self.weights)
 
+    def word_probabilities(self, names: Any = None, kind: str = "pyarrow") -> Any:
+        """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
+        (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``."""
+        check_is_fitted(self, "model_")
+        columns, shares = word_probabilities(self.model_)
+        labels = self.classes_.tolist()
+        by_class = {f"P(word | {label})": shares[:, k] for k, label in enumerate(labels)}
+        return frame({"word": list(named(columns, names)), **by_class}, kind)
+
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
         if isinstance(schema.columns, Alike) and not named:
@@ -112,10 +125,9 @@ class NaiveBayes(BayesClassifier):
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
-        name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else shown(chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
             chosen = Backed(chosen, positive("backoff", self.backoff))
-            name += f", backed off by {chosen.rows:g} rows"
+        name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else title(chosen)
         families = [] if chosen is None else [chosen]
         if column.kind not in CODED and column.missing == "level":
             families.append(Categorical(self.smoothing))

@@ -142,16 +142,18 @@ class Network(Questions):
         random_state: Any = 0,
         tolerance: float = 1e-8,
         iterations: int = 1000,
+        kinds: Any = None,
     ) -> Self:
         """Learn the tables: "counts" from rows whose family is complete, "em" and "gradient" from all rows.
 
         ``smoothing`` adds to every cell (a number, or "bdeu" with equivalent sample size ``ess``). Nodes without a
         column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
-        always the same unless ``random_state`` is another number, or None.
+        always the same unless ``random_state`` is another number, or None. A column of numbers is
+        refused unless its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels.
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None
-        self._fit = self._learned(X, sample_weight, recipe, begin)
+        self._fit = self._learned(X, sample_weight, kinds, recipe, begin)
         return self
 
     def partial_fit(self, X: Any, sample_weight: Any = None) -> Self:
@@ -182,14 +184,14 @@ class Network(Questions):
         """The statistic of other rows, alone."""
         fitted = self.fitted
         fitted.check_learns()
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs)
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, known=self.nodes)
         if fitted.counted is None:
             return replace(fitted, rows=table.rows(self._declared))
         table.check_columns(fitted.counted.schema.names)
         return replace(fitted, counted=table.counted(self._declared, True))
 
-    def _learned(self, X: Any, sample_weight: Any, recipe: Recipe, begin: Value | None) -> Fitted:
-        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs)
+    def _learned(self, X: Any, sample_weight: Any, kinds: Any, recipe: Recipe, begin: Value | None) -> Fitted:
+        table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
         if recipe.method == COUNTS:
             return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
         return Fitted.from_rows(self.graph, table.rows(self._declared), recipe, begin)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.estimators.learner import changed
 from bayeskit.networks.graph import Graph
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.naive import Naive
@@ -26,7 +27,8 @@ class NetworkBayes(Dependent):
     there; None sets no limit to the parents). The search begins with the class as a parent of every column and keeps
     it (``augmented``); False lets it find the class's place too, unless it is "chow-liu", which has none for it in any
     case. Numbers are cut into intervals first, at ``cuts`` of equal "frequency" or by "mdlp"; intervals and arcs are
-    then part of the model, so that rows learned or forgotten later change the tables alone.
+    then part of the model, so that rows learned or forgotten later change the tables alone, unless ``exact=True`` keeps
+    the rows and derives all of it anew (see ``TAN``).
 
     In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
     network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
@@ -61,6 +63,7 @@ class NetworkBayes(Dependent):
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.structure = structure
@@ -79,6 +82,7 @@ class NetworkBayes(Dependent):
         self.smoothing = smoothing
         self.unseen = unseen
         self.missing = missing
+        self.exact = exact
         self.n_jobs = n_jobs
 
     def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
@@ -148,7 +152,7 @@ class NetworkBayes(Dependent):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        found = super()._settings
+        found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(getattr(self.structure, "edges", self.structure))
         return found

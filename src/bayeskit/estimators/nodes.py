@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from bayeskit.data.domain import Domain
 from bayeskit.data.encode import encode, error_on_unseen
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema, different_names
-from bayeskit.errors import InputError, SchemaError
+from bayeskit.errors import InputError, KindError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.networks.fitted import family_counts
 from bayeskit.networks.graph import Graph
@@ -35,7 +35,16 @@ class NodeTable:
     graph: Graph
 
     @classmethod
-    def of(cls, X: Any, graph: Graph, weight: Any = None, n_jobs: int | None = None) -> NodeTable:
+    def of(
+        cls,
+        X: Any,
+        graph: Graph,
+        weight: Any = None,
+        n_jobs: int | None = None,
+        kinds: Any = None,
+        known: Collection[str] = (),
+    ) -> NodeTable:
+        """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
         intake = Intake.of(X, None, weight, n_jobs)
@@ -49,7 +58,15 @@ class NodeTable:
             intake = Intake(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
         if strange := [name for name in intake.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
-        return cls(intake, intake.schema("nominal", "skip", ()), graph)
+        schema = intake.schema(kinds, "skip", ())
+        if numbers := [c for c in schema.columns if c.numeric and c.name not in known]:
+            name = numbers[0].name
+            raise KindError(
+                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; if they are "
+                f"levels, say so (kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal), else cut them into intervals "
+                f"first (Discretizer)"
+            )
+        return cls(intake, replace(schema, columns=tuple(replace(c, kind="nominal") for c in schema.columns)), graph)
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -66,11 +83,10 @@ class NodeTable:
 
         The states are found before families are counted, so that no table is made that memory cannot hold.
         """
-        columns = tuple(
-            replace(c, why=WHY, order=tuple(declared[c.name].values) if c.name in declared else None)
-            for c in self.schema.columns
-        )
-        schema = replace(self.schema, columns=columns)
+        columns = (replace(c, why=WHY) for c in self.schema.columns)
+        states = {name: tuple(some.values) for name, some in declared.items()}
+        known = (replace(c, order=states[c.name], levels=()) if c.name in states else c for c in columns)
+        schema = replace(self.schema, columns=tuple(known))
         found = self._reduced(schema, False)
         check_rows(found, self.intake.place)
         if not families:

@@ -117,7 +117,7 @@ class Questions:
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
     def _steps(self, X: Any, step: Callable[[Code, Float | None], Any]) -> list[Any]:
-        table = NodeTable.of(X, self.graph, None, self.n_jobs)
+        table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
         return list(table.steps(self.fitted.network.levels, self.unseen, step))
 
 

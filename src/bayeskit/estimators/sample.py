@@ -106,7 +106,12 @@ def values_of(X: Any) -> Any:
 
 def taken(X: Any, rows: Int) -> Any:
     """Some rows of a table."""
-    return X.take(pa.array(rows)) if isinstance(X, pa.Table) else _safe_indexing(X, rows)
+    if not isinstance(X, pa.Table):
+        return _safe_indexing(X, rows)
+    if pa.string_view() in X.schema.types:  # which Arrow cannot take from
+        plain = [f.with_type(pa.large_string()) if f.type == pa.string_view() else f for f in X.schema]
+        X = X.cast(pa.schema(plain))
+    return X.take(pa.array(rows))
 
 
 def without(X: Any, names: Sequence[str]) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, Bool
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
+from bayeskit.engines.sql import quoted
 from bayeskit.errors import InputError
 from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.naive import NaiveBayes
@@ -162,6 +163,8 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         if hasattr(X, "iloc"):
             names = [str(name) for name in X.columns]
             return X.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
+        if type(X).__name__ == "DuckDBPyRelation":
+            return X.project(", ".join(map(quoted, self.get_feature_names_out())))
         if table.source.named:
             raise InputError(
                 f"{type(X).__name__} cannot be narrowed; read the columns {', '.join(self.get_feature_names_out())}"

@@ -46,6 +46,7 @@ def learn_network(
     random_state: int | None = 0,
     callback: Callable[[str, str, str, float], object] | None = None,
     n_jobs: int | None = None,
+    kinds: Any = None,
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
@@ -55,7 +56,8 @@ def learn_network(
     "chow-liu" (the tree of largest likelihood). ``required`` and ``forbidden`` are (parent, child) pairs. From a peak
     both climb on from equivalent graphs; each of ``restarts`` climbs again from the start, with ties between equivalent
     steps broken at random; unless that is 0, ten times two columns of the best graph lose their arcs, and it climbs on
-    from there. ``callback`` is told every step. The network's ``search_`` tells score and path.
+    from there. ``callback`` is told every step. The network's ``search_`` tells score and path. A column of numbers is
+    refused unless ``kinds`` (as in ``NaiveBayes``) says that they are levels; ``Discretizer`` cuts them into intervals.
 
     Missing values: structural EM. In turns the holes are filled by draws from what the network found so far holds
     likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the score is
@@ -73,7 +75,7 @@ def learn_network(
     names = tuple(intake.names)
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once
-    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs)
+    table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds)
     levels = table.counted({}, False).domain.levels
     parts = list(table.steps(levels, "error", lambda codes, weights: (codes, weights)))
     codes = np.concatenate([codes for codes, _ in parts], axis=1)
@@ -100,7 +102,8 @@ def learn_network(
         scores = Scores(codes, sizes, rule, weights)
         arcs, path = exploration.found(scores, limits, tell)
     edges = [(names[p], names[c]) for c, p in zip(*(a.tolist() for a in np.nonzero(arcs)), strict=True)]
-    network = Network(edges, nodes=listed, n_jobs=n_jobs).fit(X, smoothing=smoothing, sample_weight=sample_weight)
+    network = Network(edges, nodes=listed, n_jobs=n_jobs)
+    network.fit(X, smoothing=smoothing, sample_weight=sample_weight, kinds=kinds)
     reached = graph_score(scores, arcs)
     told = tuple((s.move, names[s.parent], names[s.child], s.score) for s in path)
     network.search_ = Found(reached, told, len(scores.known))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -10,11 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Float, Int
-from bayeskit.engines.engine import is_outside
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.levels import Levels
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.gathering import gathered
-from bayeskit.estimators.sample import Sample, taken
+from bayeskit.estimators.distinct import Distinct
+from bayeskit.estimators.sample import taken
+from bayeskit.evaluation.methods import Rows
 from bayeskit.loglinear import Evidence
 from bayeskit.model import Model
 from bayeskit.structures.naive import Naive
@@ -22,66 +24,115 @@ from bayeskit.structures.weighted import Tuning
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
-DRAWN = 100_000  # rows of a file among which they are
+DRAWN = 100_000  # different rows among which they are
 FEW = 100  # rows below which folds are drawn several times
 PLENTY = 12_000  # rows above which one model, of the rows that are not tested, foretells all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
 
 @dataclass(frozen=True)
+class Share:
+    """Some rows of a sample, and how much of each."""
+
+    rows: Int  # (m,)
+    mass: Float  # (m,)
+
+    @classmethod
+    def of(cls, mass: Float) -> Share:
+        """From the mass of every row of the sample."""
+        rows = np.flatnonzero(mass > 0)
+        return cls(rows, mass[rows])
+
+
+@dataclass(frozen=True)
 class Plan:
     """Which rows are foretold by a model of which others."""
 
-    sample: Sample
-    tests: tuple[Int, ...]  # rows of each part
-    trains: tuple[Int, ...]  # rows its model learns
+    X: Any  # a table
+    index: Int  # (n,) where its distinct rows are
+    known: Rows  # class and weight of each
+    tests: tuple[Share, ...]  # each part
+    trains: tuple[Share, ...]  # what its model learns
+    unit: Int  # (m,) what is tested, part after part: the same unit may be tested again
+    repeats: int = 1
 
     @classmethod
-    def of(cls, sample: Sample, rng: np.random.Generator, folds: int = FOLDS, most: int = ROWS) -> Plan:
-        """Stratified folds; of many rows only some are tested, below 100 rows the folds are drawn three times.
+    def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> Plan:
+        """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
 
-        Above 12,000 rows some are held out: all parts are then foretold by one model of the others.
+        Above 12,000 units some are held out: all parts are then foretold by one model of the others.
         """
-        rows = sample.rows
-        counted = np.flatnonzero(rows.counted)
-        if len(counted) > PLENTY:
-            held = _dealt(rows.codes[counted], len(counted) // most + 1, rng) == 0
-            part = _dealt(rows.codes[counted[held]], FOLDS, rng)
-            learned = counted[~held]
-            return cls(sample, tuple(counted[held][part == f] for f in range(FOLDS)), (learned,) * FOLDS)
-        repeats = 3 if len(counted) < FEW else 1
-        tests, trains = [], []
-        for _ in range(repeats):
-            fold = _dealt(rows.codes[counted], folds, rng)
+        total, weight = int(distinct.units.sum()), distinct.weight
+        if total < FEW:
+            return cls._repeated(distinct, folds, 3)
+        if total > PLENTY:
+            held = total // most + 1
+            place = distinct.places(held * FOLDS)
+            masses = [distinct.dealt(place, held * FOLDS, f * held) for f in range(FOLDS)]
+            learned = Share.of(weight - distinct.dealt(place, held, 0))
+            return cls._of(distinct, [(Share.of(mass), learned) for mass in masses])
+        place, parts = distinct.places(folds), []
+        for f in range(folds):
+            whole = distinct.dealt(place, folds, f)
+            thinned = distinct.dealt(place, folds, f, most, total) if total > most else whole
+            parts.append((Share.of(thinned), Share.of(weight - whole)))
+        return cls._of(distinct, parts)
+
+    @classmethod
+    def _of(cls, of: Distinct, parts: list[tuple[Share, Share]]) -> Plan:
+        tests, trains = zip(*((test, train) for test, train in parts if len(test.rows)), strict=True)
+        return cls(of.X, of.index, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
+
+    @classmethod
+    def _repeated(cls, distinct: Distinct, folds: int, repeats: int) -> Plan:
+        """Unit by unit, so that it can be told which of them are tested again."""
+        units, weight = distinct.units, distinct.weight
+        row = np.repeat(np.arange(len(units)), units)
+        end = np.cumsum(units)
+        within = np.arange(len(row)) - np.repeat(end - units, units)
+        mass = np.where(within + 1 < units[row], 1.0, weight[row] - within)
+        tests, trains, unit = [], [], []
+        for repeat in range(repeats):
+            fold = (distinct.places(folds, repeat)[row] + within) % folds
+            if (fold == fold[0]).all():  # nothing would be left to learn from, as where each class has one row
+                fold = np.arange(len(row)) % folds
             for f in range(folds):
-                test = counted[fold == f]
-                if len(test) > most // folds:
-                    test = np.sort(rng.choice(test, most // folds, replace=False))
-                if len(test):
-                    tests.append(test)
-                    trains.append(counted[fold != f])
-        return cls(sample, tuple(tests), tuple(trains))
+                some = np.flatnonzero(fold == f)
+                if len(some):
+                    others = np.flatnonzero(fold != f)
+                    tests.append(Share(row[some], mass[some]))
+                    left = np.bincount(row[others], mass[others], minlength=len(units))
+                    trains.append(Share.of(left.astype(np.float64, copy=False)))
+                    unit.append(some)
+        rows = distinct.X, distinct.index, distinct.rows
+        return cls(*rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
 
     @property
     def rows(self) -> Int:
         """The rows tested, part after part: (m,)."""
-        return np.concatenate(self.tests)
+        return np.concatenate([test.rows for test in self.tests])
 
     @property
     def part(self) -> Int:
         """The part each of them is in: (m,)."""
-        return np.repeat(np.arange(len(self.tests)), [len(t) for t in self.tests])
+        return np.repeat(np.arange(len(self.tests)), [len(test.rows) for test in self.tests])
 
     @property
     def label(self) -> Int:
-        return self.sample.rows.codes[self.rows]
+        return self.known.codes[self.rows]
 
     @property
     def mass(self) -> Float:
-        """What each counts: 1 on the average over the rows, shared among the times a row is tested: (m,)."""
-        weights, tested = self.sample.rows.weights[self.rows], len(np.unique(self.rows))
-        out: Float = weights * (tested / weights.sum())
+        """What each counts, shared among the times it is tested: (m,)."""
+        out: Float = np.concatenate([test.mass for test in self.tests]) / self.repeats
         return out
+
+    def learned(self, train: Share) -> tuple[Any, Array, Float | None]:
+        """Features, labels and weights of what a model learns, in the order of the table: it is read faster so."""
+        order = np.argsort(self.index[train.rows])
+        rows, mass = train.rows[order], train.mass[order]
+        y = np.array(self.known.classes.tolist())[self.known.codes[rows]]
+        return taken(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
 
     def models(
         self, classifier: BayesClassifier, known: dict[int, Model] | None = None, held: Naive | None = None
@@ -91,7 +142,7 @@ class Plan:
         ``known`` has models of the same rows that counted the same, and gets those that are made; ``held`` is a
         structure whose choices are kept.
         """
-        every = tuple(self.sample.rows.classes.tolist())
+        every = tuple(self.known.classes.tolist())
         known = {} if known is None else known
         for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
             tests, (train, *_) = zip(*parts, strict=True)
@@ -99,9 +150,9 @@ class Plan:
             if number in known:
                 made._adopt(made._likewise(known[number]))
             else:
-                made._adopt(made._learned(*self.sample.take(train), every, held=held))
+                made._adopt(made._learned(*self.learned(train), every, held=held))
                 known[number] = made.model_
-            yield made, taken(self.sample.features, np.concatenate(tests))
+            yield made, taken(self.X, self.index[np.concatenate([test.rows for test in tests])])
 
     def factors(self, classifier: BayesClassifier, held: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
@@ -118,23 +169,15 @@ def _factors(model: Model, block: Any, *_: Any) -> Float:
     return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
 
 
-def _dealt(codes: Int, folds: int, rng: np.random.Generator) -> Int:
-    """A fold for each row, every class dealt out evenly."""
-    order = np.argsort(codes + rng.random(len(codes)), kind="stable")
-    fold = np.empty(len(codes), dtype=np.int64)
-    fold[order] = (np.arange(len(codes)) + rng.integers(folds)) % folds
-    return fold
-
-
-def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any, random_state: Any = 0) -> Model:
+def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any) -> Model:
     """The model with a weight for each piece and a bias for each class, fitted to rows foretold by the others.
 
-    Of a file or relation, these are among 100,000 rows drawn at random.
+    Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """
-    X = gathered(X, model.counted.types, DRAWN)[0] if is_outside(X) else X
-    sample = Sample.of(X, y, weight)
-    plan = Plan.of(sample, np.random.default_rng(random_state))
+    plan = Plan.of(Distinct.read(X, y, weight, model, DRAWN))
     held = model.structure if classifier._holds else None
-    seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
+    with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
+        warnings.simplefilter("ignore")
+        seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
-    return replace(model, tuning=Tuning(w, bias, model.counted.domain.classes))
+    return replace(model, tuning=Tuning(w, bias, Levels.of(plan.known.classes.tolist())))

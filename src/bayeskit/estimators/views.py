@@ -13,6 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
+from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import names_in, without
@@ -43,6 +44,14 @@ class Filled:
 
 
 @dataclass(frozen=True)
+class ViewNotes:
+    """What a file tells of a view beside its knots."""
+
+    scales: tuple[tuple[str, float, bool], ...]
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
 class View:
     """Numbers for every column: numeric ones as they are or as normal scores, levels as 0 or 1 each.
 
@@ -53,19 +62,19 @@ class View:
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, encoder: BayesClassifier, X: Any, scores: bool, levels: bool) -> View:
-        """From the rows of a table, in the codes of a fitted classifier."""
+    def of(cls, encoder: BayesClassifier, X: Any, weight: Float, scores: bool, levels: bool) -> View:
+        """From the rows of a table and their weights, in the codes of a fitted classifier."""
         blocks = list(_blocks(encoder, X))
         schema, known = encoder.model_.schema, encoder.model_.counted.domain.levels
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
-            if (filled := _filled(name, x, scores)) is not None:
+            if (filled := _filled(name, x, weight, scores)) is not None:
                 scales.append(filled)
         coded: list[tuple[str, Levels]] = []
         for j, name in enumerate(schema.coded if levels else ()):
             codes = np.concatenate([b.codes[j] for b in blocks])
-            count = np.bincount(codes[codes >= 0], minlength=1)
+            count = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=1)
             some = np.sort(np.argsort(-count, kind="stable")[:LEVELS])
             some = some[count[some] > 0]
             if len(some) > 1:
@@ -73,23 +82,28 @@ class View:
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
-    def described(self) -> dict[str, Any]:
-        """All of it but numbers, as JSON."""
-        scales = [[s.name, s.hole, s.flagged] for s in self.scales]
-        return {"scales": scales, "levels": [[name, keys_of(told)] for name, told in self.levels]}
+    def described(self) -> ViewNotes:
+        """All of it but numbers."""
+        scales = tuple((s.name, s.hole, s.flagged) for s in self.scales)
+        return ViewNotes(scales, tuple((name, tuple(keys_of(told))) for name, told in self.levels))
 
     def numbers(self) -> dict[str, Float]:
         """The knots of each numeric column: (2, q)."""
         return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
-    def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
-        """Back from both."""
+    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], encoder: BayesClassifier) -> View:
+        """Back from both; refused where the encoder could not tell it the columns."""
+        schema = encoder.model_.schema
+        if not {s[0] for s in notes.scales} <= {*schema.numeric} or not {n for n, _ in notes.levels} <= {*schema.coded}:
+            raise ModelFileError("a view has columns that the model has not")
         scales = []
-        for i, (name, hole, flagged) in enumerate(described["scales"]):
-            scales.append(Filled(str(name), Scale(*numbers[str(i)]), float(hole), bool(flagged)))
-        levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
-        return cls(tuple(scales), levels)
+        for i, (name, hole, flagged) in enumerate(notes.scales):
+            knots = numbers[str(i)]
+            if knots.ndim != 2 or len(knots) != 2 or not knots.size or (np.diff(knots[0]) < 0).any():
+                raise ModelFileError("the scale of a view cannot be")
+            scales.append(Filled(name, Scale(*knots), hole, flagged))
+        return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
     @property
     def owners(self) -> list[str]:
@@ -170,17 +184,20 @@ def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
     return encoder._inquiry(X).blocks()
 
 
-def _filled(name: str, x: Float, scores: bool) -> Filled | None:
-    known = x[~np.isnan(x)]
-    value, count = np.unique(known, return_counts=True)
+def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
+    there = ~np.isnan(x)
+    known, mass = x[there], weight[there]
+    value, place = np.unique(known, return_inverse=True)
     if len(value) < 2:
         return None
-    flagged = bool(len(known) < 0.99 * len(x))
+    flagged = bool(mass.sum() < 0.99 * weight.sum())
     if not scores:
-        middle, spread = float(known.mean()), max(float(known.std()), 1e-300)
+        middle = float(np.average(known, weights=mass))
+        spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
         return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
-    whole = Scale.normal(value, count.astype(np.float64))
-    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, len(known), KNOTS)))
+    count = np.bincount(place, mass).astype(np.float64, copy=False)
+    whole = Scale.normal(value, count)
+    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
     thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
     return Filled(name, thinned, 0.0, flagged)

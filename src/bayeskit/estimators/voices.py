@@ -98,7 +98,7 @@ def _tuned(pieces: Float, base: Float, plan: Plan) -> tuple[tuple[Float, Float],
     bend = seen.curvature(*tuning) if len(tuning[0]) <= WIDE else None
     for part in np.unique(plan.part):
         test = plan.part == part
-        rest = ~np.isin(plan.rows, plan.rows[test])
+        rest = ~np.isin(plan.unit, plan.unit[test])
         near = None if bend is None else (found, rest.mean() * bend)
         weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, near)
         logs[test] = seen.at(test).log_posterior(weight, bias)

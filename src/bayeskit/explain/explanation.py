@@ -38,10 +38,11 @@ class Explanation(Shown):
     proba: Float  # (n, K) the posterior the terms add up to
     unseen: Bool | None = None  # (n, parts) levels that were never learned; None is nowhere
     kind: str = "pyarrow"  # of frames
+    density: bool = True  # whether prior + terms is log P(c, x), and not a score: that and what all classes share
 
     @cached_property
     def joint(self) -> Float:
-        """log P(c) + log p(x | c): (n, K)."""
+        """log P(c) + log p(x | c), or the score that stands in its place: (n, K)."""
         whole: Float = self.prior + self.terms.sum(axis=1)
         return whole
 
@@ -153,7 +154,7 @@ class Explanation(Shown):
         lines.append(["prior", "", *_signed(self.prior[shown])])
         for j, part in enumerate(self.parts):
             lines.append([shortened(part), self.value(i, j), *_signed(self.terms[i, j, shown])])
-        lines.append(["log P(c, x)", "", *_signed(self.joint[i, shown])])
+        lines.append(["log P(c, x)" if self.density else "score", "", *_signed(self.joint[i, shown])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i, shown])])
         return lines
 

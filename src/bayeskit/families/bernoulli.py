@@ -35,6 +35,7 @@ class Bernoulli:
     smoothing: float | None = None
     group: int = 0
 
+    identifier: ClassVar[str] = "family/bernoulli"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
     sparse: ClassVar[bool] = True
@@ -67,6 +68,10 @@ class BernoulliDensity(Counts):
     absent: Float  # (columns, K) log(1 - q)
 
     normalised: ClassVar[bool] = True
+
+    def probabilities(self) -> Float:
+        present: Float = np.exp(self.table + self.absent)
+        return present
 
     def add(self, block: Block, out: Float, own: bool = False) -> None:
         cells = block.sparse(self.parts)

@@ -35,6 +35,7 @@ class Multinomial:
     smoothing: float | None = None
     group: int = 0
 
+    identifier: ClassVar[str] = "family/multinomial"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
     sparse: ClassVar[bool] = True
@@ -59,6 +60,10 @@ class Multinomial:
 @dataclass(frozen=True)
 class MultinomialDensity(Counts):
     """Logarithms of the share of each column in the counts of a class."""
+
+    def probabilities(self) -> Float:
+        shares: Float = np.exp(self.table)
+        return shares
 
     def _own(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.parts), self.smoothing

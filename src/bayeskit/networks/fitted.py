@@ -12,6 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import Levels
+from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, InputError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import Inference
@@ -124,16 +125,27 @@ class Fitted:
 
     def merge(self, other: Fitted) -> Fitted:
         """Of the rows of both."""
-        return self._with(other, Counted.merge, DistinctRows.merge)
+        told = None if other.counted is None else other.counted.schema
+        return self._with(other, told, Counted.merge, DistinctRows.merge)
 
     def subtract(self, other: Fitted) -> Fitted:
         """Without the other's rows."""
-        return self._with(other, Counted.subtract, DistinctRows.subtract)
+        told = None if other.counted is None else other.counted.schema.undeclared()
+        return self._with(other, told, Counted.subtract, DistinctRows.subtract)
 
-    def _with(self, other: Fitted, counts: Callable[..., Counted], rows: Callable[..., DistinctRows]) -> Fitted:
+    def _with(
+        self,
+        other: Fitted,
+        told: Schema | None,
+        counts: Callable[..., Counted],
+        rows: Callable[..., DistinctRows],
+    ) -> Fitted:
+        """With the other's rows, whose columns are as ``told``, or without them."""
         graph = self.network.graph
-        if self.counted is not None and other.counted is not None:
-            both = counts(self.counted, other.counted).canonical()
+        if self.counted is not None and other.counted is not None and told is not None:
+            schema = self.counted.schema.unify(told)
+            empty = family_counts(graph, schema.names, True)
+            both = counts(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
             return Fitted.from_counts(graph, both, self.recipe)
         if self.rows is not None and other.rows is not None:
             return Fitted.from_rows(graph, rows(self.rows, other.rows), self.recipe, self.network)

@@ -9,24 +9,64 @@ function modelOf(program, unpacked) {
   const added = (a, b, by = 1) => a.map((v, k) => v + by * b[k]);
 
   // What the prior begins with, and what each column, the neighbours and the backing-off add, as Python's explanations
-  // have it: all that a voice says counts as much as the voice.
+  // have it: all that a voice says counts as much as the voice, and as much as it shows after backing off.
   function terms() {
     let first = added(program.base, prior.map((p, k) => Math.log(p) - Math.log(program.prior[k])));
-    const told = [...questions.map(zeros), zeros(), zeros()], together = questions.length, backed = together + 1;
-    for (const voice of program.voices) {
-      const one = heard(voice), begin = added(one.start, program.own, -1);
-      first = added(first, begin, voice.weight);
-      one.told.forEach((row, j) => { told[j] = added(told[j], row, voice.weight); });
-      told[together] = added(told[together], one.together, voice.weight);
-      if (!program.backOff) continue;
-      const joint = one.told.reduce((sum, row) => added(sum, row), added(one.start, one.together)), all = logsum(joint);
-      const e = program.backOff;
-      const said = joint.map((v, k) => logsum([Math.log1p(-e) + v - all, Math.log(e) + program.own[k]]) - program.own[k]);
-      const rest = said.map((v, k) => v - (joint[k] - program.own[k])), most = Math.max(...rest);
-      told[backed] = added(told[backed], rest.map((v) => v - most), voice.weight);
+    let told = [...questions.map(zeros), zeros(), zeros()];
+    const all = program.voices.map((voice) => {
+      const { start, told, together } = heard(voice);
+      return { start, terms: [...told, together], weight: voice.weight };
+    });
+    if (!program.backOff) {
+      for (const one of all) {
+        first = added(first, added(one.start, program.own, -1), one.weight);
+        one.terms.forEach((row, j) => { told[j] = added(told[j], row, one.weight); });
+      }
+      return { first, told };
+    }
+    for (const one of all) one.logs = normal(one.terms.reduce((sum, row) => added(sum, row), one.start));
+    const score = all.reduce((sum, one) => added(sum, backedOff(one.logs), one.weight), program.base);
+    const rival = score.indexOf(Math.max(...score));
+    for (const one of all) {
+      const shown = backedOffTerms(one, rival);
+      first = added(first, shown.base, one.weight);
+      told = told.map((row, j) => added(row, shown.terms[j], one.weight));
     }
     return { first, told };
   }
+
+  const normal = (joint) => { const all = logsum(joint); return joint.map((v) => v - all); };
+  const centred = (row) => { const mean = row.reduce((a, b) => a + b, 0) / row.length; return row.map((v) => v - mean); };
+  const backedOff = (logs) =>
+    logs.map((v, k) => logsum([Math.log1p(-program.backOff) + v, Math.log(program.backOff) + program.own[k]]) - program.own[k]);
+
+  // As backed_off_terms in Python: terms for a class and terms against it each share what they move of the odds that show.
+  function backedOffTerms(voice, rival) {
+    const FAR = 1e6, e = program.backOff, own = program.own, { logs } = voice;
+    const start = voice.start.map((v) => Math.max(v, -FAR));
+    const terms = voice.terms.map((row) => row.map((v) => within(v, -FAR, FAR)));
+    const base = backedOff(normal(start)), gain = added(backedOff(logs), base, -1);
+    const moved = terms.map(zeros), rest = zeros();
+    classes.forEach((_, c) => {
+      const apart = terms.map((row) => row[c] - row[rival]);
+      const more = apart.reduce((sum, v) => sum + Math.max(v, 0), 0), less = apart.reduce((sum, v) => sum + Math.min(v, 0), 0);
+      const share = Math.log1p(-e) + logsum([logs[c], logs[rival]]);
+      const shown = (by) => {
+        const odds = start[c] - start[rival] + by;
+        return logsum([share + logExpit(odds), Math.log(e) + own[c]]) - logsum([share + logExpit(-odds), Math.log(e) + own[rival]]);
+      };
+      const none = shown(0), up = shown(more), down = shown(less), both = shown(more + less);
+      const rise = more > 0 ? (up - none + both - down) / (2 * more) : 0;
+      const fall = less < 0 ? (down - none + both - up) / (2 * less) : 0;
+      apart.forEach((v, j) => { moved[j][c] = v * (v > 0 ? rise : fall); });
+      const left = gain[c] - gain[rival] - moved.reduce((sum, row) => sum + row[c], 0);
+      const size = 1 + moved.reduce((sum, row) => sum + Math.abs(row[c]), 0);
+      rest[c] = Math.abs(left) <= 1e-13 * size ? 0 : left;
+    });
+    return { base, terms: [...moved, rest].map(centred) };
+  }
+
+  const logExpit = (x) => (x < 0 ? x - Math.log1p(Math.exp(x)) : -Math.log1p(Math.exp(-x)));
 
   function posterior(first, told) {
     const joint = told.reduce((sum, row) => added(sum, row), first);

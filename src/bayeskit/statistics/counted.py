@@ -15,7 +15,7 @@ import pyarrow as pa
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
-from bayeskit.data.encode import Roles, Tally, encode
+from bayeskit.data.encode import EXACT_INTEGERS, Roles, Tally, encode
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -92,17 +92,19 @@ class Counted:
         return replace(self, domain=domain, statistic=placed)
 
     def conform(self, schema: Schema, statistic: Callable[[int], Product]) -> Counted:
-        """The same counts under a schema that has determined columns undetermined so far."""
+        """The same counts under a schema that has determined columns undetermined so far, or declares more levels."""
         if schema.columns == self.schema.columns:
             return replace(self, schema=schema)
         like = statistic(0)
         levels = {name: self.domain.levels.get(name, Levels()) for name in schema.coded}
-        return replace(
+        wide = replace(
             self,
             schema=schema,
             domain=Domain(self.domain.classes, levels),
             statistic=self.statistic.spread(like),
         )
+        known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
+        return wide._on(Domain(self.domain.classes, known))
 
     def merge(self, other: Counted) -> Counted:
         """The counts of both tables: union of the domains, place both, merge."""
@@ -127,10 +129,10 @@ class Counted:
     @cached_property
     def types(self) -> dict[str, str]:
         """What each column holds, for sources that do not say it: text, number or truth; under "" the labels."""
-        held = {name: NAMES.get(levels.keys[0][0], "") for name, levels in self.domain.levels.items() if levels.keys}
+        held = {name: _type(levels) for name, levels in self.domain.levels.items() if levels.keys}
         if self.schema.named:  # a matrix has one type, and perhaps 100,000 columns
             held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
-        held[""] = NAMES.get(self.domain.classes.keys[0][0], "")
+        held[""] = _type(self.domain.classes)
         return held
 
     @property
@@ -176,7 +178,7 @@ class Counted:
     def _levels_there(self, occupied: Mapping[str, Bool]) -> dict[str, Levels]:
         """The declared and the occupied levels of each column."""
         return {
-            name: old.canonical(occupied.get(name, np.zeros(len(old), bool)), self.schema[name].declared)
+            name: self.schema[name].known(old, occupied.get(name, np.zeros(len(old), bool)))
             for name, old in self.domain.levels.items()
         }
 
@@ -222,6 +224,14 @@ class Counted:
         groups: Int = np.where(kept[None, :], classes[:, None], -1).ravel().astype(np.int64)
         placed = self.statistic.place(groups, len(classes), {})
         return replace(self, statistic=placed, folds=1, roles=replace(self.roles, fold=None))
+
+
+def _type(levels: Levels) -> str:
+    """What levels are; nothing of numbers that a double cannot tell apart, whose type is to be found out."""
+    family = levels.keys[0][0]
+    numbers = (value for f, value in levels.keys if f == NUMBER and isinstance(value, int))
+    exact = all(abs(value) <= EXACT_INTEGERS for value in numbers)
+    return NAMES.get(family, "") if exact else ""
 
 
 def _levels(keys: list[list[Any]]) -> Levels:

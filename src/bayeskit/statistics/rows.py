@@ -37,7 +37,7 @@ class Rows:
     bound: np.uint64 = EVERY  # rows whose keys are not below were dropped
 
     @classmethod
-    def empty(cls, columns: Sequence[Column], n_groups: int, most: int | None = None, seed: int = 0) -> Rows:
+    def empty(cls, columns: Sequence[Column], n_groups: int, most: int | None = None, seed: int = 0) -> Self:
         made = cls(tuple(columns), n_groups, (), {}, most, seed)
         sizes = dict.fromkeys(made.schema.coded, 0)
         return replace(made, parts=(made._nothing,), sizes=sizes)

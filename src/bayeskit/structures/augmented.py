@@ -11,6 +11,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
+from bayeskit.settings import saved_as
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
@@ -37,11 +38,12 @@ class Augmented(Smoothed):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float | None = 2.0
+    toll: float | None = field(default=2.0, metadata=saved_as("penalty"))
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
 
+    identifier: ClassVar[str] = "structure/augmented"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels chose the arcs
 
@@ -56,6 +58,10 @@ class Augmented(Smoothed):
 
     def first(self) -> Self:
         return replace(super().first(), parents=None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.parents is None else (*super().choices, "the arcs")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         levels = [(name,) for name in columns]

@@ -16,12 +16,13 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
+from bayeskit.information import best_first
 from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT, Margin
-from bayeskit.structures.dependence import ranked, relevance
+from bayeskit.structures.dependence import relevance
 from bayeskit.structures.discrete import Smoothed, positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
@@ -41,6 +42,7 @@ class Averaged(Smoothed):
     parents: int | None = None
     given: float = 0.5  # pseudo-rows of each level in the tables given a parent
 
+    identifier: ClassVar[str] = "structure/aode"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
 
@@ -59,9 +61,11 @@ class Averaged(Smoothed):
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def best(self, levels: Tables) -> tuple[int, ...]:
-        """The columns that are parents, from the table of each; in a tie the first names."""
-        rank = ranked([name for (name,) in levels.tables])
-        return tuple(np.sort(np.lexsort((rank, -relevance(levels)))[: self.parents]).tolist())
+        """The columns that are parents, from the table of each; a constant one tells nothing of the others."""
+        names = [name for (name,) in levels.tables]
+        order = best_first(relevance(levels), names)
+        several = [j for j in order if levels.sizes[names[j]] > 1]
+        return tuple(sorted((several or order)[: self.parents]))
 
     def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]

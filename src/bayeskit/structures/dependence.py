@@ -11,6 +11,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.statistics.tables import Tables
 
 NOTHING = 1e-12  # nats of a row that are only rounding
+DIGITS = 10  # of the largest gain: what is beyond is rounding
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Dependence:
         rank = ranked([name for (name,) in levels.tables])
         with np.errstate(over="ignore"):
             gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs, rank[a] > rank[b]), axis=0)
-        return cls(relevance(levels), gain, rank)
+        return cls(evened(relevance(levels)), evened(gain), rank)
 
     def tree(self) -> list[tuple[int, ...]]:
         """Parents in the tree of largest gain (Chow and Liu) from the first name on, without arcs of no gain."""
@@ -71,6 +72,12 @@ class Dependence:
                     size *= cells[other]
             parents[child] = tuple(chosen)
         return parents
+
+
+def evened(gain: Float) -> Float:
+    """Gains that differ by rounding alone made equal, so that ties do not hang on the order of the classes."""
+    largest = float(gain.max(initial=0.0))
+    return np.round(gain / largest, DIGITS) * largest if 0 < largest < np.inf else gain
 
 
 def ranked(names: Sequence[str]) -> Int:

@@ -112,7 +112,7 @@ class NetworkedDensity(Bounded):
 
     def _known(self, codes: Code) -> Code:
         """Level codes (tables, rows): -1 missing, -2 never seen and smoothed."""
-        if not self.smooth_unseen:
+        if not self.smooth_unseen and codes.min(initial=0) < -1:
             codes = np.maximum(codes, np.int32(-1))
         if not self.class_parents:
             return codes

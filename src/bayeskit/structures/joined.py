@@ -14,6 +14,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
+from bayeskit.information import best_first
 from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
@@ -49,6 +50,7 @@ class Joined(Discrete):
     tried: tuple[Set, ...] | None = field(default=None, repr=False)  # those to choose from, once known
     sets: tuple[Set, ...] | None = field(default=None, repr=False)  # those kept, single columns first, once known
 
+    identifier: ClassVar[str] = "structure/aje"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels chose the sets
 
@@ -60,6 +62,10 @@ class Joined(Discrete):
 
     def first(self) -> Self:
         return replace(super().first(), tried=None, sets=None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return super().choices if self.sets is None else (*super().choices, "the sets of columns")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
@@ -77,12 +83,12 @@ class Joined(Discrete):
             return replace(self, tried=self._able(alone, levels.sizes, statistic.groups))
         told = alone | dict(zip(self.tried, _gains(statistic["sets"]), strict=True))
         more = {some: told[some] - max(0.0, *(told.get(s, 0.0) for s in _within(some))) for some in self.tried}
-        return replace(self, tried=(), sets=(*alone, *sorted(more, key=lambda some: -more[some])[: self.most]))
+        return replace(self, tried=(), sets=(*alone, *_best(more, self.most)))
 
     def _able(self, alone: Mapping[Set, float], sizes: Mapping[str, int], classes: int) -> tuple[Set, ...]:
         """The sets of the columns that tell most, but those of many cells."""
         several = [some for some in alone if sizes[some[0]] > 1]
-        best = set(sorted(several, key=lambda some: -alone[some])[:WIDTH])
+        best = set(_best({some: alone[some] for some in several}, WIDTH))
         columns = [some[0] for some in several if some in best]
         made = (some for size in range(2, self.n + 1) for some in combinations(columns, size))
         return tuple(some for some in made if classes * prod(sizes[name] for name in some) <= CELLS)
@@ -100,8 +106,16 @@ class Joined(Discrete):
         members = [tuple(place[name] for name in some) for some in kept]
         sizes = [statistic["levels"].sizes[name] for name in names]
         density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
-        copies = sum(map(len, kept)) / max(len({name for some in kept for name in some}), 1)
+        told = [some for some in kept if any(statistic["levels"].sizes[name] > 1 for name in some)]
+        copies = sum(map(len, told)) / max(len({name for some in told for name in some}), 1)
         return replace(density, scale=1 / max(copies, 1.0))
+
+
+def _best(gains: Mapping[Set, float], most: int) -> list[Set]:
+    """The sets of most gain, the best first."""
+    sets = list(gains)
+    order = best_first(np.array(list(gains.values()), dtype=np.float64), [tuple(sorted(some)) for some in sets])
+    return [sets[j] for j in order[:most]]
 
 
 def _within(some: Set) -> Sequence[Set]:
@@ -141,4 +155,6 @@ def _evidence(counts: Float, strength: float) -> Float:
     logs: Float = np.log((whole / share + strength) / (whole.sum(axis=-1, keepdims=True) + strength))
     logs[(slice(FRONT),) * (logs.ndim - 1)] = 0.0  # nothing is known, but for rounding
     logs[..., counts.reshape(len(counts), -1).sum(axis=1) == 0] = 0.0  # nothing is known of a class without rows
+    if max(counts.shape[1:]) < 2:  # a constant column tells nothing
+        logs[:] = 0.0
     return logs

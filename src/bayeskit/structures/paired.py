@@ -44,8 +44,15 @@ class Paired(Averaged):
 
     chosen: tuple[str, ...] | None = field(default=None, repr=False)  # the columns pairs are made of, once known
 
+    identifier: ClassVar[str] = "structure/a2de"
+
     def first(self) -> Self:
         return replace(super().first(), chosen=None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        all_of_them = self.parents is None or self.chosen is None
+        return super().choices if all_of_them else (*super().choices, "the columns that make pairs")
 
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         if self.chosen is None:

@@ -1,0 +1,47 @@
+"""Renewal: weights derived from the rows a model keeps, so that they are those of one fit whatever came before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+
+from bayeskit.arrays import Array, Float
+from bayeskit.estimators.unseen import tuned
+from bayeskit.model import Model
+from bayeskit.statistics.distinct import Distinct
+from bayeskit.structures.kept import Kept
+from bayeskit.structures.naive import Naive
+
+
+def renewed(classifier: Any, model: Model) -> Model:
+    """The model with weights fitted to the rows it keeps, read in their one order; cuts, arcs and sets are held."""
+    ((family, names),) = model.structure.parts
+    assert isinstance(family, Kept)
+    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
+    likelihood, _ = family.chosen(rows, model.context)
+    levels = {c.name: "nominal" for c in model.schema.columns if c.coded and not c.numeric}
+    kinds = {**levels, **classifier.kinds} if isinstance(classifier.kinds, Mapping) else classifier.kinds or levels
+    plain = clone(classifier).set_params(exact=False, kinds=kinds)
+    chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), tuning=None)
+    return replace(model, tuning=tuned(plain, chosen, *_table(model, rows)).tuning)
+
+
+def _table(model: Model, rows: Distinct) -> tuple[pa.Table, Array, Float]:
+    """The rows as values, their labels and weights."""
+    held = rows.rows
+    columns: dict[str, Any] = {}
+    for name in model.schema.names:
+        if name in rows.schema.numeric_index:
+            columns[name] = pa.array(held.numbers[:, rows.schema.numeric_index[name]], from_pandas=True)
+        elif name in rows.schema.coded_index:
+            values = [*model.counted.domain.levels[name].values, None]
+            codes = held.codes[:, rows.schema.coded_index[name]]
+            columns[name] = pa.array([values[code] for code in codes.tolist()])
+        else:
+            columns[name] = pa.nulls(len(held))
+    return pa.table(columns), model.classes[held.group], np.asarray(held.weight.rounded())

@@ -1,0 +1,40 @@
+"""Words: the columns of a text by name, and how probable each is in every class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.counts import Counts
+from bayeskit.errors import InputError
+from bayeskit.model import Model
+
+
+def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:
+    """The columns by the names given for them in their order, if any are.
+
+    >>> named(["x0", "x1"], ["free", "money"])
+    ('free', 'money')
+    """
+    if names is None:
+        return tuple(columns)
+    given = tuple(map(str, names))
+    if len(given) != len(columns):
+        raise InputError(f"names has {len(given)} names for {len(columns)} columns; give one for each, in their order")
+    return given
+
+
+def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
+    """The columns of texts, and P(word | class): (columns, K)."""
+    plain = replace(model, tuning=None).density.densities
+    texts = [density for density in plain if isinstance(density, Counts)]
+    if not texts:
+        raise InputError(
+            "no column is a word: P(word | class) is that of the families Multinomial and Bernoulli; of other columns "
+            "ask marginal(column)"
+        )
+    return tuple(n for density in texts for n in density.parts), np.concatenate([d.probabilities() for d in texts])

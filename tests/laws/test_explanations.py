@@ -1,0 +1,96 @@
+"""Explanations add up to the posterior of every classifier; those of a pool are as large as its posterior can show."""
+
+from functools import cache
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+
+import bayeskit as bk
+from bayeskit.pool import backed_off_terms
+
+MODELS = {
+    "naive": lambda: bk.NaiveBayes(),
+    "families chosen": lambda: bk.NaiveBayes(families="auto"),
+    "weighted": lambda: bk.NaiveBayes(weights="fitted"),
+    "full": lambda: bk.FullBayes(),
+    "tied": lambda: bk.FullBayes(covariance="tied"),
+    "neighbours": lambda: bk.KNNBayes(metric="gower", pseudo=1.0),
+    "TAN": lambda: bk.TAN(),
+    "KDB": lambda: bk.KDB(weights="fitted"),
+    "AODE": lambda: bk.AODE(),
+    "AJE": lambda: bk.AJE(sets=10),
+    "network": lambda: bk.NetworkBayes(),
+    "pool": lambda: bk.AutoBayes(),
+}
+SCORES = {"weighted", "neighbours", "KDB", "AJE", "pool"}
+
+
+def table():
+    """Three classes that single columns tell apart beyond what a double between 0 and 1 can show."""
+    X, y = load_wine(return_X_y=True)
+    X = pd.DataFrame(X[:, :6], columns=list("abcdef"))
+    X["mark"] = y + np.random.default_rng(0).normal(0, 1e-3, len(y))
+    X["colour"] = np.where(X["a"] > 13, "dark", "light")
+    X.loc[::7, "b"] = np.nan
+    return X, y
+
+
+@cache
+def fitted(name):
+    X, y = table()
+    model = MODELS[name]().fit(X, y)
+    return model, X, y, model.explain(X)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_terms_add_up_to_the_log_posterior(name):
+    model, X, _, found = fitted(name)
+    logs = model.predict_log_proba(X)
+    gap = found.joint - found.joint[:, :1] - (logs - logs[:, :1])
+    size = np.abs(found.prior).sum() + np.abs(found.terms).sum(axis=(1, 2))
+    assert (np.abs(gap).max(axis=1) <= 1e-12 * size).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_what_is_a_density_is_called_one(name):
+    *_, found = fitted(name)
+    assert ("log P(c, x)" in found.row(0)) == (name not in SCORES)
+    assert ("score" in found.row(0)) == (name in SCORES)
+
+
+def test_no_term_of_a_pool_is_larger_than_its_posterior_can_show():
+    pool, X, y, found = fitted("pool")
+    least = (np.bincount(y).min() + 0.5) / (len(y) + 1.5)
+    bound = 2 * pool.pool_.weight.sum() * np.log((len(y) + 10) / least)
+    assert np.ptp(found.terms, axis=2).max() <= bound
+    seen = [X if m.view is None else m.view.matrix(pool.encoder_, X) for m in pool.members_]
+    raw = [m.classifier.explain(rows).terms for m, rows in zip(pool.members_, seen, strict=True)]
+    assert max(np.ptp(terms, axis=2).max() for terms in raw) > 1000  # what members say before they are backed off
+    bits = [np.abs(found.evidence(i, unit="bits")).max() for i in range(0, len(y), 10)]
+    assert max(bits) <= bound / np.log(2)
+
+
+def test_terms_share_what_shows_between_two_classes():
+    """Two terms for a class and one against it, by 30-digit arithmetic."""
+    mpmath.mp.dps = 30
+    prior, e, terms = [mpmath.mpf("0.7"), mpmath.mpf("0.3")], mpmath.mpf(1) / 100, [900, 300, -40]
+    start = mpmath.log(prior[0] / prior[1])
+
+    def shown(odds):
+        p = 1 / (1 + mpmath.exp(-odds))
+        return mpmath.log(((1 - e) * p + e * prior[0]) / ((1 - e) * (1 - p) + e * prior[1]))
+
+    none, up, down, both = (shown(start + by) for by in (0, 1200, -40, 1160))
+    rise, fall = (up - none + both - down) / 2, (down - none + both - up) / 2
+    wanted = [float(rise * 900 / 1200), float(rise * 300 / 1200), float(fall)]
+    logs = np.array([[float(-mpmath.log1p(mpmath.exp(-start - 1160))), float(-start - 1160)]])
+    own = np.log(np.array([0.7, 0.3]))
+    raw = np.array([[[t, 0.0] for t in terms]], dtype=float)
+    base, found, rest = backed_off_terms(own, raw, logs, own, 90.0, np.array([0]))
+    np.testing.assert_allclose(base, 0.0, atol=1e-15)
+    np.testing.assert_allclose(found[0, :, 0] - found[0, :, 1], wanted, rtol=1e-12)
+    assert not rest.any()
+    assert sum(wanted) == pytest.approx(float(both - none), rel=1e-12)
