@@ -13,12 +13,16 @@ from sklearn.base import clone
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
+from bayeskit.statistics.bins import FINEST, Bins
+from bayeskit.statistics.product import Product
+from bayeskit.structures.naive import Naive
 
 OWN = ("fit", "predict", "predict_proba")
 
@@ -48,9 +52,20 @@ class Algebra:
     @property
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels, which leave-one-out would hold."""
-        table = self._table()
-        schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
-        return self.classifier._structure(schema)[0].chooses
+        return self._structure[0].chooses
+
+    @property
+    def _structure(self) -> tuple[Naive, Schema]:
+        schema = self._table().schema(self.classifier.kinds, self.classifier._policy, ())
+        return self.classifier._structure(schema)
+
+    @property
+    def grids(self) -> tuple[str, ...]:
+        """What the models of folds have of all rows."""
+        structure, schema = self._structure
+        if not any(_bins(Model.statistic(structure, schema)(0))):
+            return ()
+        return coarse_grids(self.classifier._counted(self._table()))
 
     def foretold(self, split: Split) -> tuple[Float, None]:
         """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
@@ -115,6 +130,27 @@ class Algebra:
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
         return self.sample.intake(self.classifier.n_jobs, fold)
+
+
+def coarse_grids(model: Model) -> tuple[str, ...]:
+    """The grid of columns with more values than it has cells, in words: that of fewer rows may be finer."""
+    names = [
+        name
+        for bins in _bins(model.counted.statistic)
+        for name, exponent in zip(bins.columns, bins.exponent.tolist(), strict=True)
+        if exponent > FINEST
+    ]
+    more = f" and {len(names) - 3} columns more" if len(names) > 3 else ""
+    return (f"grid of {', '.join(map(repr, names[:3]))}{more}",) if names else ()
+
+
+def _bins(statistic: Any) -> Iterator[Bins]:
+    """The bins among statistics of the same rows."""
+    if isinstance(statistic, Bins):
+        yield statistic
+    elif isinstance(statistic, Product):
+        for part in statistic.parts.values():
+            yield from _bins(part)
 
 
 def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:

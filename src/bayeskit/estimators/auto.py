@@ -27,7 +27,7 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.gathering import gathered, portions
 from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
-from bayeskit.estimators.learner import warn_of_held
+from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
@@ -378,7 +378,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
+        settings = changed(self, "n_jobs", "callback")
         bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
 
     @classmethod
@@ -386,7 +386,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            return cls(**bundle.settings)._adopt(*unbundled(bundle))
+            made = cls(**bundle.settings)
+            made._check_settings()
+            return made._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

@@ -139,16 +139,16 @@ class Plan:
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
         at_stake = own_stakes(model, self.at_stake, rows.classes)
         actions = actions_of(model, rows.classes)
-        held: tuple[str, ...] = ()
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
             proba, done, held = way.left_out()
             action, actions = _coded(actions, proba, done)
             measures = Measures.of(rows, proba, 1 / max(len(rows) - 1, 1), at_stake, action)
         elif isinstance(self.method, Bootstrap632):
-            draws = self.method.draws(rows, np.random.default_rng(self.seed))
+            draws, held = self.method.draws(rows, np.random.default_rng(self.seed)), way.grids
             measures, actions = _resampled(way, rows, at_stake, draws, self.method, actions)
         else:
+            held = way.grids
             measures, actions = _divided(way, rows, at_stake, self.splits, actions)
         return Evaluation(
             rows.classes,

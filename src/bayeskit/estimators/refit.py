@@ -31,6 +31,7 @@ class Refit:
     n_jobs: int | None = None
 
     computed: ClassVar[str] = "refit"
+    grids: ClassVar[tuple[str, ...]] = ()  # nothing is that of all rows
 
     def __post_init__(self) -> None:
         if not hasattr(self.estimator, "predict_proba"):

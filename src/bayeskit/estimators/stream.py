@@ -18,7 +18,7 @@ from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import by_algebra, foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, coarse_grids, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.singles import Singles
@@ -122,7 +122,7 @@ class Stream:
             fit=lambda: self._fitted(pooled),
             X=self.table.source.rows,
             y=self.table.source.roles.label,
-            held=pooled.density.held if isinstance(method, LeaveOneOut) else (),
+            held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
         )
 
     def _tested(self, method: Any) -> Iterable[int]:

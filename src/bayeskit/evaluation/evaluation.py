@@ -26,9 +26,10 @@ class Evaluation(Shown):
     """Out-of-sample posteriors, and every measure of them with an interval.
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
-    "refit". ``held`` says what leave-one-out by algebra has of all rows, which a refit would find anew; nothing else
-    differs from refits, and ``LeaveOneOut(exact=True)`` holds nothing. ``proba`` is NaN for rows never tested, and None
-    for sources that were streamed.
+    "refit". ``held`` says what models by algebra have of all rows, which a refit would find anew (the grid of a column
+    with more values than cells, in leave-one-out also bandwidths and the target of shrinkage); nothing else differs
+    from refits, and ``LeaveOneOut(exact=True)`` holds nothing. ``proba`` is NaN for rows never tested, and None for
+    sources that were streamed.
     """
 
     classes: Array  # (K,)

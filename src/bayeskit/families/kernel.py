@@ -43,6 +43,7 @@ class Kernel:
 
     bandwidth: str | float = "silverman"
 
+    identifier: ClassVar[str] = "family/kernel"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
