@@ -227,3 +227,10 @@ def test_a_pool_can_be_calibrated(method, tmp_path):
     assert bk.report(found, tmp_path / "report.html").stat().st_size > 10_000
     with pytest.raises(BayeskitError, match="no density of rows"):
         made.log_evidence(X[:, 2:])
+
+
+def test_rows_to_calibrate_on_are_in_memory(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    (tmp_path / "rows.csv").write_text("x,class\n1,a\n2,b\n")
+    with pytest.raises(BayeskitError, match="rows in memory"):
+        bk.NaiveBayes().fit(X, y).calibrated(tmp_path / "rows.csv", "class")

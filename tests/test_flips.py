@@ -149,3 +149,76 @@ def test_costs_around_a_stranger_are_not_explained():
     model = bk.RiskClassifier(LogisticRegression()).fit([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(bk.errors.KindError, match="LogisticRegression"):
         model.counterfactual([[0.0]])
+
+
+def _clinic():
+    """Two numbers that are never negative, and an age: normal densities reach below what there is."""
+    rng = np.random.default_rng(4)
+    y = np.repeat(["ill", "well"], 60)
+    vessels = np.where(y == "ill", rng.integers(0, 4, 120), rng.integers(0, 2, 120))
+    age = np.clip(rng.normal(np.where(y == "ill", 58, 50), 9), 29, 77).round()
+    return {"vessels": vessels.astype(float), "age": age}, y
+
+
+def test_no_number_beyond_those_of_the_given_rows_is_tried():
+    X, y = _clinic()
+    model = bk.NaiveBayes().fit(X, y)
+    beyond = [f for row in model.counterfactual(X).rows for f in row if f.becomes is not None and f.becomes < 0]
+    assert beyond  # a normal density has them
+    for row in model.counterfactual(X, among=X).rows:
+        for flip in row:
+            if flip.becomes is not None:
+                assert X[flip.column].min() <= flip.becomes <= X[flip.column].max()
+
+
+def test_columns_that_are_held_stay():
+    X, y = _clinic()
+    model = bk.NaiveBayes().fit(X, y)
+    assert {f.column for row in model.counterfactual(X).rows for f in row} == {"vessels", "age"}
+    for hold in ("age", ["age"]):
+        assert {f.column for row in model.counterfactual(X, hold=hold).rows for f in row} == {"vessels"}
+    with pytest.raises(ValueError, match="hold names 'sex', which is no column"):
+        model.counterfactual(X, hold="sex")
+
+
+def test_two_columns_together_flip_what_neither_does_alone():
+    """Of two levels the decision is 'yes' only where both are 1: brute force over all pairs."""
+    X = {n: [str(v) for v in column] for n, column in zip("abc", np.indices((2, 2, 2)).reshape(3, -1), strict=True)}
+    X = {n: column * 20 for n, column in X.items()}
+    y = ["yes" if a == b == "1" else "no" for a, b in zip(X["a"], X["b"], strict=True)]
+    model = bk.TAN().fit(X, y)
+    row = {"a": ["0"], "b": ["0"], "c": ["0"]}
+    assert model.predict(row)[0] == "no"
+    (single,) = model.counterfactual(row).rows
+    assert [f for f in single if f.becomes is not None] == []
+    (found,) = model.counterfactual(row, columns=2).rows
+    pairs = [f for f in found if isinstance(f.column, tuple)]
+    assert [(f.column, f.value, f.becomes, f.after) for f in pairs] == [(("a", "b"), ("0", "0"), ("1", "1"), "yes")]
+    assert pairs[0].probability == pytest.approx(model.predict_proba({"a": ["1"], "b": ["1"], "c": ["0"]}).max())
+    assert model.counterfactual(row, columns=2, hold="b").rows == ((),) or all(
+        "b" not in f.column for f in model.counterfactual(row, columns=2, hold="b").rows[0]
+    )
+    assert "a and b" in str(model.counterfactual(row, columns=2))
+
+
+@pytest.mark.parametrize(
+    "model", [bk.NaiveBayes(), bk.RiskClassifier(bk.NaiveBayes(), {"ill": {"a": 0, "b": 9}, "well": {"a": 1, "b": 0}})]
+)
+def test_every_pair_flips_and_is_nearer_than_its_columns(model):
+    X, y = _clinic()
+    model.fit(X, y)
+    few = {n: column[:10] for n, column in X.items()}
+    for i, row in enumerate(model.counterfactual(few, among=X, columns=2).rows):
+        alone = {f.column: f.distance for f in row if isinstance(f.column, str) and f.becomes is not None}
+        for flip in (f for f in row if isinstance(f.column, tuple)):
+            changed = {n: few[n][i : i + 1] for n in few} | {
+                n: [v] for n, v in zip(flip.column, flip.becomes, strict=True)
+            }
+            assert model.predict(changed)[0] == flip.after != flip.before
+            assert flip.distance < min([alone.get(n, np.inf) for n in flip.column])
+
+
+def test_three_columns_at_once_are_refused():
+    X, y = _clinic()
+    with pytest.raises(ValueError, match="give 1 or 2"):
+        bk.NaiveBayes().fit(X, y).counterfactual(X, columns=3)

@@ -220,6 +220,8 @@ def test_bad_tables_are_named(tmp_path):
     estimator = bk.NaiveBayes(families={"size": Histogram("mdlp")})
     with pytest.raises(InputError, match="refit"):
         bk.FeatureSelector(method="forward", estimator=estimator).fit(X, y)
+    with pytest.raises(InputError, match="weights=None"):
+        bk.FeatureSelector(method="forward", estimator=bk.NaiveBayes(weights="fitted")).fit(X, y)
     with pytest.raises(InputError, match="one class only"), pytest.warns(UserWarning, match="only one class"):
         bk.FeatureSelector(method="forward").fit(X, ["a"] * len(y))
     chosen = bk.FeatureSelector().fit(X, y)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bayeskit import record, store
 from bayeskit.arrays import Array, Float
-from bayeskit.codec import build, describe
+from bayeskit.codec import build, describe, parse
 from bayeskit.errors import ModelFileError
+
+T = TypeVar("T")
+FIELDS = {"model", "settings", "parts", "notes"}
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,10 @@ class Bundle:
             headers[name], tensors = record.packed(model, kind, settings)
             arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
         header = {
-            "model": self.kind,
-            "settings": describe(dict(self.settings)),
+            "model": record.identifier_of(self.kind),
+            "settings": describe(record.named_settings(self.settings)),
             "parts": headers,
             "notes": self.notes,
-            "numbers": {name: list(np.shape(array)) for name, array in self.numbers.items()},
         }
         store.write(path, header, arrays)
 
@@ -52,23 +54,19 @@ class Bundle:
             numbers = _of("numbers", arrays)
             if not all(np.isfinite(array).all() for array in numbers.values()):
                 raise ModelFileError("it holds numbers that are none")
-            return cls(str(header["model"]), build(header["settings"]), parts, header["notes"], numbers)
+            kind = record.estimator_of(parse(str, header["model"], "model"))
+            return cls(kind, record.settings_of(build(header["settings"])), parts, header["notes"], numbers)
 
 
-def _of(name: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:
     return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
 
 
-def _expected(header: Mapping[str, Any]) -> store.Spec:
-    """Names, types and shapes a file with this header must have."""
-    try:
-        spec: dict[str, Any] = {
-            f"numbers/{name}": (np.dtype(np.float64), tuple(shape)) for name, shape in header["numbers"].items()
-        }
-        for name, head in header["parts"].items():
-            spec |= {f"{name}/{key}": what for key, what in record.expected(head).items()}
-        return spec
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"the header does not describe models ({error}); save the model again") from error
+def _expected(header: Mapping[str, Any], shapes: store.Shapes) -> store.Spec:
+    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
+    if header.keys() != FIELDS or not isinstance(header["parts"], dict):
+        raise ModelFileError("the header does not describe models; save the model again")
+    spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
+    for name, head in header["parts"].items():
+        spec |= {f"{name}/{key}": what for key, what in record.expected(head, _of(name, shapes)).items()}
+    return spec

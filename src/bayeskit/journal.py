@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +24,10 @@ class Origin:
     size: int = 0
     sha256: str = ""
 
+    def __post_init__(self) -> None:
+        if self.size < 0 or not SHA256.fullmatch(self.sha256):
+            raise ModelFileError(f"the journal names the files {self}, which cannot be")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -34,6 +37,10 @@ class Entry:
     rows: float
     time: str  # ISO 8601, UTC
     origin: Origin = Origin()
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS or not self.rows >= 0:
+            raise ModelFileError(f"the journal has the unknown line {self}")
 
     @classmethod
     def now(cls, operation: str, rows: float, origin: Origin = Origin()) -> Entry:
@@ -59,25 +66,6 @@ def without_origin(journal: Journal, origin: Origin) -> Journal:
 
 
 def as_record(entry: Entry) -> dict[str, Any]:
-    """A line as JSON has it; what is empty is left out."""
+    """A line as a command tells it; what is empty is left out."""
     plain = {name: value for name, value in asdict(entry).items() if name != "origin"}
     return plain | {name: value for name, value in asdict(entry.origin).items() if value}
-
-
-def entries(saved: Any) -> Journal:
-    """The journal of a file, if it is one."""
-    return tuple(map(_entry, saved if isinstance(saved, list) else [None]))
-
-
-def _entry(line: Any) -> Entry:
-    kinds = {"operation": str, "rows": float, "time": str}
-    more = {f.name: type(f.default) for f in fields(Origin)}
-    if not isinstance(line, Mapping) or not set(kinds) <= set(line) <= set(kinds) | set(more):
-        raise ModelFileError("its journal is not as it should be")
-    if any(type(value) is not (kinds | more)[name] for name, value in line.items()):
-        raise ModelFileError("its journal is not as it should be")
-    origin = Origin(**{name: value for name, value in line.items() if name in more})
-    sound = line["rows"] >= 0 and origin.size >= 0 and SHA256.fullmatch(origin.sha256)
-    if line["operation"] not in OPERATIONS or not sound:
-        raise ModelFileError(f"its journal has the unknown line {dict(line)}")
-    return Entry(line["operation"], line["rows"], line["time"], origin)

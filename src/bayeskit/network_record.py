@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit import store
 from bayeskit.arrays import Array
-from bayeskit.codec import build, describe, keys_of
+from bayeskit.codec import keys_of, parsed, written
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Tally
 from bayeskit.data.levels import EVERYTHING, Levels
@@ -22,7 +22,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
 from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table
-from bayeskit.record import key_of
+from bayeskit.record import key_of, settings_of
 from bayeskit.statistics.counted import Counted
 
 KIND = "network"
@@ -32,6 +32,20 @@ KEPT: dict[str, dict[str, Any]] = {
     "rows": {"probabilities": np.float64, "rows.codes": np.int64, "rows.weights": np.float64},
     "tables": {"probabilities": np.float64},
 }
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file tells of a network beside its tensors; a field that is not there has its default."""
+
+    model: str
+    kept: str  # what its tables follow from
+    declared: tuple[bool, ...] = ()  # by node, whether its states were
+    known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
+    recipe: Recipe = Recipe()
+    settings: Any = field(default_factory=dict)
+    tally: Tally | None = None
+    digest: str | None = None
 
 
 def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
@@ -47,18 +61,17 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
         arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if rows is not None:
         arrays |= {"rows.codes": rows.codes.astype(np.int64), "rows.weights": rows.weights}
-    header = {
-        "model": KIND,
-        "kept": "counts" if counted is not None else "rows" if rows is not None else "tables",
-        "declared": [node in declared or bool(told.get(node) and told[node].order) for node in network.nodes],
-        "known": describe([told[node].levels if node in told else () for node in network.nodes]),
-        "recipe": describe(asdict(fitted.recipe)),
-        "settings": describe(settings),
-        "tally": None if counted is None else asdict(counted.tally),
-        "digest": digest(network),
-        "shapes": {name: list(array.shape) for name, array in arrays.items()},
-    }
-    store.write(path, header, arrays)
+    header = Header(
+        KIND,
+        "counts" if counted is not None else "rows" if rows is not None else "tables",
+        tuple(node in declared or bool(told.get(node) and told[node].order) for node in network.nodes),
+        tuple(told[node].levels if node in told else () for node in network.nodes),
+        fitted.recipe,
+        dict(settings),
+        None if counted is None else counted.tally,
+        digest(network),
+    )
+    store.write(path, written(header), arrays)
 
 
 def digest(network: Network) -> str:
@@ -69,14 +82,14 @@ def digest(network: Network) -> str:
 def load(path: Any) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
     told, arrays = store.read(path, _expected)
-    header: dict[str, Any] = told
     try:
+        header = parsed(Header, told)
         fitted = _fitted(header, arrays)
-        if digest(fitted.network) != header["digest"]:
+        if header.digest is not None and digest(fitted.network) != header.digest:
             raise ModelFileError("its digest does not fit its content")
         levels = fitted.network.levels
-        pairs = zip(fitted.network.nodes, header["declared"], strict=True)
-        return fitted, {node: levels[node] for node, yes in pairs if yes}, build(header["settings"])
+        pairs = zip(fitted.network.nodes, header.declared, strict=True)
+        return fitted, {node: levels[node] for node, yes in pairs if yes}, settings_of(header.settings)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
@@ -101,14 +114,14 @@ def _arrays(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _expected(header: Mapping[str, Any]) -> store.Spec:
-    """Names, types and shapes a file with this header must have."""
-    shapes = {name: tuple(shape) for name, shape in header["shapes"].items()}
+def _expected(told: Mapping[str, Any], shapes: store.Shapes) -> store.Spec:
+    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
+    header = parsed(Header, told)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
-    kept = header["kept"]
-    if header["model"] != KIND or kept not in KEPT:
+    kept = header.kept
+    if header.model != KIND or kept not in KEPT:
         raise ModelFileError("the header does not describe a network; save it again")
     spec |= {name: np.dtype(kind) for name, kind in KEPT[kept].items()}
     if kept == "counts":
@@ -117,7 +130,7 @@ def _expected(header: Mapping[str, Any]) -> store.Spec:
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
 
 
-def _fitted(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted:
+def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     nodes, lines = (store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS)
     parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
     graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
@@ -125,14 +138,14 @@ def _fitted(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted:
     levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True)}
     if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
         raise ModelFileError("a node or a state occurs twice")
-    recipe = Recipe(**build(header["recipe"]))
-    if header["kept"] == "counts":
+    recipe = header.recipe
+    if header.kept == "counts":
         return Fitted.from_counts(graph, _counted(header, arrays, graph, levels), recipe)
     shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
     flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
     tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
     network = Network(graph, levels, tables)
-    if header["kept"] == "tables":
+    if header.kept == "tables":
         return Fitted(network, recipe)
     codes, weights = arrays["rows.codes"], arrays["rows.weights"]
     sizes = np.array([len(some) for some in levels.values()])
@@ -144,23 +157,21 @@ def _fitted(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted:
     return Fitted(network, recipe, rows=rows)
 
 
-def _counted(
-    header: Mapping[str, Any], arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]
-) -> Counted:
+def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
     """The counts a network was learned from."""
     nodes = graph.nodes
     order = arrays["columns"].tolist()
     if sorted(order) != list(range(len(nodes))):
         raise ModelFileError("its columns are not its nodes")
-    declared = dict(zip(nodes, header["declared"], strict=True))
-    known = dict(zip(nodes, build(header["known"]), strict=True))
+    declared = dict(zip(nodes, header.declared, strict=True))
+    known = dict(zip(nodes, header.known or ((),) * len(nodes), strict=True))
     plain = [Column(nodes[v], "nominal", "", "a node of the network", levels=known[nodes[v]]) for v in order]
     columns = tuple(replace(c, order=tuple(levels[c.name].values)) if declared[c.name] else c for c in plain)
     schema = Schema(columns)
     empty = family_counts(graph, schema.names)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
-    counted = Counted(schema, domain, empty.with_arrays(counts), tally=Tally(**header["tally"]))
+    counted = Counted(schema, domain, empty.with_arrays(counts), tally=header.tally or Tally())
     for part in counted.statistic.parts.values():
         if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
             raise ModelFileError("its counts do not fit its states")

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import hashlib
 import os
 import secrets
 import stat
@@ -40,12 +41,12 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     If anything fails before, it is gone and what was there is intact.
     """
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".bayeskit-{secrets.token_hex(8)}.tmp")
+    folder, name = os.path.split(target)
+    front = f".bayeskit-{hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()}-"
     try:
         mode = _mode(target)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
-        descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        _remove_orphans(folder, front)
+        descriptor, temporary = _temporary(os.path.join(folder, front), 0o666 if mode is None else 0o600)
         try:
             with os.fdopen(descriptor, "w+b") as file:
                 if mode is not None:
@@ -53,7 +54,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
+                os.replace(temporary, target)  # while it is locked: nobody takes it for an orphan
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
@@ -62,6 +63,37 @@ def replacing(path: str) -> Iterator[BinaryIO]:
         raise OSError(error.errno, f"{error.strerror}; not saved, an older file is intact", path) from error
     with suppress(PermissionError):  # a directory one may write but not list: old or new, the file is whole
         _sync(folder)
+
+
+def _temporary(front: str, mode: int) -> tuple[int, str]:
+    """A new file that is locked while its writer lives."""
+    while True:
+        temporary = f"{front}{secrets.token_hex(8)}.tmp"
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):  # a file system without locks: nobody is taken for an orphan there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):  # taken for an orphan before it was locked
+            if os.path.samestat(os.fstat(descriptor), os.stat(temporary)):
+                return descriptor, temporary
+        os.close(descriptor)
+
+
+def _remove_orphans(folder: str, front: str) -> None:
+    """Remove what killed writers of the same file have left; those of living ones are locked."""
+    with suppress(PermissionError):  # a directory one may write but not list
+        for name in os.listdir(folder or "."):
+            if name.startswith(front) and name.endswith(".tmp"):
+                with suppress(OSError):
+                    _remove_orphan(os.path.join(folder, name))
+
+
+def _remove_orphan(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # whatever else may bear the name
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

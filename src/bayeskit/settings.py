@@ -9,6 +9,13 @@ import numpy as np
 
 from bayeskit.errors import InputError
 
+SAVED_AS = "saved as"  # in the metadata of a field: its name in files
+
+
+def saved_as(name: str) -> dict[str, str]:
+    """Metadata of a field that goes by another name in files than in Python."""
+    return {SAVED_AS: name}
+
 
 def number(value: Any) -> float | None:
     """A finite number of any type as a double; None if it is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -97,6 +97,8 @@ class Laplace(Smoothing):
 
     alpha: float = 1.0
 
+    identifier: ClassVar[str] = "smoothing/laplace"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _positive("Laplace alpha", self.alpha))
 
@@ -123,6 +125,8 @@ class NoSmoothing(Smoothing):
     array([[0.75, 0.25]])
     """
 
+    identifier: ClassVar[str] = "smoothing/none"
+
     @property
     def normalised(self) -> bool:
         return True
@@ -143,6 +147,8 @@ class ReplaceZeros(Smoothing):
     """
 
     by: float | str = 0.5
+
+    identifier: ClassVar[str] = "smoothing/replace_zeros"
 
     def __post_init__(self) -> None:
         if self.by != "class":
@@ -179,6 +185,8 @@ class MEstimate(Smoothing):
 
     m: float = 1.0
     prior: tuple[float, ...] | None = None
+
+    identifier: ClassVar[str] = "smoothing/m_estimate"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", _positive("MEstimate m", self.m))
@@ -219,6 +227,8 @@ class TowardPooled(Smoothing):
 
     m: float = 1.0
 
+    identifier: ClassVar[str] = "smoothing/toward_pooled"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", _positive("TowardPooled m", self.m))
 
@@ -245,6 +255,8 @@ class AddM(Smoothing):
     """
 
     m: float = 1.0
+
+    identifier: ClassVar[str] = "smoothing/add_m"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", _positive("AddM m", self.m))

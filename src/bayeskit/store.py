@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedReader
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -22,16 +23,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bayeskit import format1
 from bayeskit.errors import InputError, ModelFileError, ModelFileUnreadable
 from bayeskit.replacement import replace_file
 
 Array: TypeAlias = npt.NDArray[Any]
 Path: TypeAlias = str | os.PathLike[str]
 Spec: TypeAlias = Mapping[str, tuple[np.dtype[Any] | str, tuple[int, ...]]]  # tensor name -> dtype and shape
-Expect: TypeAlias = Callable[[Mapping[str, object]], Spec]
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]  # of the tensors in a file, as many bytes as there are
+Expect: TypeAlias = Callable[[Mapping[str, object], Shapes], Spec]
 Content: TypeAlias = tuple[dict[str, object], dict[str, Array]]  # header and arrays
 
-FORMAT = 1
+FORMAT = 2  # that is written; 1 is read too
 HEAD_BYTES = 2**24  # the longest JSON
 DEPTH = 32  # the deepest nesting of a header
 _CODES = {"<f8": "F64", "<i8": "I64", "|u1": "U8"}
@@ -54,7 +57,7 @@ def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array])
 
 
 def read(path: Path, expect: Expect) -> Content:
-    """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header)``."""
+    """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header, shapes)``."""
     with _opened(path) as file:
         return _read(file, os.fstat(file.fileno()).st_size, expect)
 
@@ -62,7 +65,8 @@ def read(path: Path, expect: Expect) -> Content:
 def peek(path: Path) -> dict[str, object]:
     """The header of a file as it stands there, unchecked: enough to choose who is to read it."""
     with _opened(path) as file:
-        return _parse(_told(file, os.fstat(file.fileno()).st_size)[8:].decode())[0]
+        number, header, tensors = _parse(_told(file, os.fstat(file.fileno()).st_size)[8:].decode())
+        return header if number == FORMAT else format1.renewed(header, tensors)[0]
 
 
 @contextmanager
@@ -144,7 +148,7 @@ class _Head:
         return self.blank[: self.field] + digest + self.blank[self.field + len(_BLANK) :]
 
 
-def _head(header: Mapping[str, object], spec: Spec) -> _Head:
+def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _Head:
     """The only head that a file with this header and these tensors can have."""
     found = []
     for name, (dtype, shape) in spec.items():
@@ -160,7 +164,7 @@ def _head(header: Mapping[str, object], spec: Spec) -> _Head:
     for width, name, code, sizes in sorted(found):  # wide ones first: every tensor is aligned
         start, end = end, end - width * math.prod(sizes)
         tensors[name] = {"dtype": code, "shape": sizes, "data_offsets": [start, end]}
-    inner = _canonical({"format": FORMAT, "header": _checked(dict(header)), "sha256": _BLANK.decode()})
+    inner = _canonical({"format": number, "header": _checked(dict(header)), "sha256": _BLANK.decode()})
     metadata = {"__metadata__": {"bayeskit": inner}}
     text = json.dumps(metadata | tensors, separators=(",", ":"))
     text += " " * (-len(text) % 8)
@@ -173,8 +177,12 @@ def _head(header: Mapping[str, object], spec: Spec) -> _Head:
 def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
     """Header and arrays of an open file of ``size`` bytes."""
     told = _told(file, size)
-    header, tensors = _parse(told[8:].decode())
-    head = _head(header, expect(header))
+    number, header, tensors = _parse(told[8:].decode())
+    shapes = _shapes(tensors, size, size - len(told))
+    new, names = (header, {name: name for name in tensors}) if number == FORMAT else format1.renewed(header, tensors)
+    spec = expect(new, {names[name]: shape for name, shape in shapes.items()})
+    back = {name: old for old, name in names.items()}
+    head = _head(header, {back.get(name, name): what for name, what in spec.items()}, number)
     if odd := sorted(tensors.keys() ^ head.tensors.keys()):
         raise ModelFileError(f"tensors {reprlib.repr(odd)} are missing or unknown; {_DAMAGED}")
     for name, entry in head.tensors.items():
@@ -194,10 +202,26 @@ def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
         raise ModelFileError(f"the SHA-256 does not match, some byte has changed; {_DAMAGED}")
     data.flags.writeable = False
     kinds = {code: kind for kind, code in _CODES.items()}
-    return header, {
-        name: data[slice(*entry["data_offsets"])].view(kinds[entry["dtype"]]).reshape(entry["shape"])
+    return new, {
+        names[name]: data[slice(*entry["data_offsets"])].view(kinds[entry["dtype"]]).reshape(entry["shape"])
         for name, entry in head.tensors.items()
     }
+
+
+def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str, tuple[int, ...]]:
+    """The shapes that a file tells of its tensors, which must take the bytes that are there: before any is believed."""
+    found, taken = {}, 0
+    for name, entry in tensors.items():
+        told = entry if isinstance(entry, dict) else {}
+        width = next((np.dtype(kind).itemsize for kind, code in _CODES.items() if code == told.get("dtype")), None)
+        sizes = told["shape"] if isinstance(told.get("shape"), list) else [None]
+        if width is None or len(sizes) > 32 or not all(type(size) is int and 0 <= size <= longest for size in sizes):
+            raise ModelFileError(f"tensor {name!r} is {reprlib.repr(entry)}, which this file cannot hold; {_DAMAGED}")
+        found[name] = tuple(sizes)
+        taken += width * math.prod(sizes)
+    if taken != room:
+        raise ModelFileError(f"{longest} bytes where {longest - room + taken} belong; {_DAMAGED}")
+    return found
 
 
 def _told(file: BufferedReader, size: int) -> bytes:
@@ -209,29 +233,30 @@ def _told(file: BufferedReader, size: int) -> bytes:
     return prefix + file.read(length)
 
 
-def _parse(text: str) -> tuple[dict[str, object], dict[str, object]]:
-    """The header and the tensors' entries, as a file tells them."""
-    tensors = _loads(text)
+def _parse(text: str) -> tuple[int, dict[str, object], dict[str, object]]:
+    """Format, header and the tensors' entries, as a file tells them."""
+    tensors = loads(text)
     metadata = tensors.pop("__metadata__", None) if isinstance(tensors, dict) else None
     if not isinstance(metadata, dict) or metadata.keys() != {"bayeskit"}:
         raise ModelFileError(f"the metadata is not of bayeskit alone; {_FOREIGN}")
-    inner = _loads(metadata["bayeskit"])
-    if inner["format"] != FORMAT:
+    inner = loads(metadata["bayeskit"])
+    if type(inner["format"]) is not int or not 1 <= inner["format"] <= FORMAT:
         told = reprlib.repr(inner["format"])
-        raise ModelFileError(f"format {told} is unknown, this bayeskit reads {FORMAT}; install a newer one")
+        raise ModelFileError(f"format {told} is unknown, this bayeskit reads up to {FORMAT}; install a newer one")
     if inner.keys() != {"format", "header", "sha256"} or not isinstance(inner["header"], dict):
         raise ModelFileError(f"the metadata is not format, header and sha256; {_DAMAGED}")
-    return inner["header"], tensors
+    return inner["format"], inner["header"], tensors
 
 
-def _loads(text: str) -> Any:
-    """JSON without duplicate keys, huge integers, NaN or deep nesting."""
+def loads(text: str, digits: int = 20) -> Any:
+    """JSON without duplicate keys, integers of more digits, NaN, infinity or deep nesting."""
     depth = 0
     for mark in _MARKS.finditer(text):  # first, for json recurses
         depth += (mark[0] in "[{") - (mark[0] in "]}")
         if depth > DEPTH + 1:
             raise ValueError("nested too deep")
-    return json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_constant=_integer)
+    whole = partial(_integer, digits=digits)
+    return json.loads(text, object_pairs_hook=_unique, parse_int=whole, parse_float=_finite, parse_constant=_finite)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -242,11 +267,21 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def _integer(digits: str) -> int:
-    """An integer that takes no quadratic time; NaN and Infinity are none."""
-    if len(digits) > 20:
-        raise ValueError("an integer of more than 64 bits")
-    return int(digits)
+def _integer(text: str, digits: int) -> int:
+    """An integer that takes no quadratic time."""
+    if len(text) > digits:
+        raise ValueError(
+            "an integer of more than 64 bits" if digits == 20 else f"an integer of more than {digits} digits"
+        )
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    """A number; NaN and infinity are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is not a finite number")
+    return value
 
 
 def _canonical(value: object) -> str:

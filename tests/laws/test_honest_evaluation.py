@@ -229,6 +229,32 @@ def test_a_level_that_was_not_drawn_is_unseen() -> None:
     assert found.proba[3, 0] == pytest.approx(np.mean(share), abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "model",
+    [
+        bk.NaiveBayes(families="auto"),
+        bk.NaiveBayes(families={"x": Kernel()}, unseen="smooth", prior="uniform"),
+        bk.FullBayes(shrinkage="pooled"),
+        bk.KNNBayes(metric="gower"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_bootstrap_is_of_refits_to_the_rows_drawn(model: Any) -> None:
+    table, y, _ = table_of()
+    found = bk.evaluate(model, table, y, bk.Bootstrap632(repeats=6))
+    seed = int(np.random.default_rng(0).integers(1 << 62))
+    summed, times = np.zeros((N, len(CLASSES))), np.zeros(N)
+    for drawn in bk.Bootstrap632(repeats=6).draws(found.measures.out.kept.rows, np.random.default_rng(seed)):
+        rows, out = np.repeat(np.arange(N), drawn.astype(int)), drawn == 0
+        proba = clone(model).fit(table.take(pa.array(rows)), y[rows]).predict_proba(table)
+        summed[out] += proba[out]
+        times += out
+    known = times > 0
+    assert found.computed == "algebra"
+    assert np.abs(found.proba[known] - summed[known] / times[known, None]).max() <= 1e-10
+
+
 def test_a_level_of_one_fold_of_a_stream_is_unseen(tmp_path: Any) -> None:
     table, y, _ = table_of(["town", "x"])
     path = tmp_path / "rows.parquet"
@@ -277,3 +303,20 @@ def test_fitted_weights_are_those_of_cross_val_score() -> None:
     compared = bk.compare({"plain": bk.NaiveBayes(), "fitted": model}, X, y, bk.CrossValidation(folds))
     assert compared["fitted"].log_loss == pytest.approx(found.log_loss, abs=1e-12)
     assert compared.best == "fitted"
+
+
+@pytest.mark.parametrize("method", [bk.CrossValidation(3), bk.Holdout(), bk.Bootstrap632(2)], ids=str)
+def test_a_grid_that_is_held_is_said(method: Any, tmp_path: Any) -> None:
+    """Above 1,024 values of a column cells are coarser, and fewer rows might have finer ones."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1500) % 2
+    many, few = rng.normal(y[:, None], 1, (1500, 1)), rng.integers(0, 9, (1500, 1)) + 0.5
+    X, model = np.hstack([many, few]), bk.NaiveBayes(families=Histogram())
+    found = bk.evaluate(model, X, y, method)
+    assert found.held == ("grid of 'x0'",)
+    assert "grid of 'x0'" in str(found)
+    assert bk.evaluate(model, X[:900], y[:900], method).held == ()
+    assert bk.evaluate(bk.NaiveBayes(), X, y, method).held == ()
+    if not isinstance(method, bk.Bootstrap632):
+        pq.write_table(pa.table({"x0": X[:, 0], "x1": X[:, 1], "class": y}), tmp_path / "rows.parquet")
+        assert bk.evaluate(model, str(tmp_path / "rows.parquet"), "class", method).held == found.held

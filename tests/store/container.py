@@ -18,14 +18,14 @@ HEADER = {"k": 2, "name": "wétter", "smoothing": 0.5, "tags": [None, True, {}]}
 ARRAYS = {"n": np.array([3, -4]), "sum": np.array([[0.5, -0.0]]), "text": np.frombuffer(b"abc", np.uint8)}
 
 
-def expect(header):
+def expect(header, shapes):
     """The tensors of ARRAYS; ``k`` is checked by nobody else."""
     return {"n": ("int64", (header["k"],)), "sum": ("<f8", (1, header["k"])), "text": (np.dtype("u1"), (3,))}
 
 
 def like(arrays):
     """An ``expect`` for any arrays."""
-    return lambda header: {name: (a.dtype, a.shape) for name, a in arrays.items()}
+    return lambda header, shapes: {name: (a.dtype, a.shape) for name, a in arrays.items()}
 
 
 def reseal(raw):

@@ -16,7 +16,7 @@ def model(number: int, size: int = 50_000) -> tuple[dict[str, object], dict[str,
     }
 
 
-def expect(header):
+def expect(header, shapes):
     """The tensors of ``model``."""
     return {"counts": ("int64", (header["size"],)), "sums": ("float64", (header["size"],))}
 

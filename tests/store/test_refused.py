@@ -73,7 +73,7 @@ def test_duplicate_keys(path, raw):
     again = b'"n":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}'
     refused(path, edited(raw, again, again + b"," + again), "twice")
     refused(path, edited(raw, rb"\"k\":2", rb"\"k\":2,\"k\":2"), "twice")
-    refused(path, edited(raw, rb"{\"format\":1", rb"{\"format\":1,\"format\":1"), "twice")
+    refused(path, edited(raw, rb"{\"format\":2", rb"{\"format\":2,\"format\":2"), "twice")
     refused(path, edited(raw, b'"dtype":"U8"', b'"dtype":"U8","dtype":"U8"'), "twice")
     refused(path, edited(raw, b'{"__metadata__"', b'{"__metadata__":{},"__metadata__"'), "twice")
 
@@ -144,8 +144,8 @@ def test_wrong_shape_by_header(path, raw):
 def test_shapes_that_overflow(path, shape):
     tree, data = tree_of(_bytes_of(path, {}, {"x": np.zeros(0)}))
     tree["x"]["shape"] = shape
-    match = "cannot have shape|TypeError"
-    refused(path, dumped(tree, data), match, expect=lambda header: {"x": ("f8", shape)})
+    match = "which this file cannot hold|bytes where"
+    refused(path, dumped(tree, data), match, expect=lambda header, shapes: {"x": ("f8", shape)})
 
 
 def _bytes_of(path, header, arrays):
@@ -154,7 +154,7 @@ def _bytes_of(path, header, arrays):
 
 
 def test_format_and_metadata(path, raw):
-    refused(path, edited(raw, rb"\"format\":1", rb"\"format\":2"), "format 2 is unknown.*newer")
+    refused(path, edited(raw, rb"\"format\":2", rb"\"format\":3"), "format 3 is unknown.*newer")
     tree, data = tree_of(raw)
     future = tree | {"__metadata__": {"bayeskit": {"format": 7, "quite": "other"}}}
     refused(path, dumped(future, data), "format 7 is unknown")
@@ -188,11 +188,11 @@ def test_other_spelling_of_the_same_json(path, raw):
 @pytest.mark.parametrize(
     ("number", "match"),
     [
-        ("NaN", "invalid literal"),
-        ("Infinity", "invalid literal"),
-        ("-Infinity", "invalid literal"),
-        ("9" * 25, "64 bits"),
-        ("9" * 100_000, "64 bits"),
+        ("NaN", "finite"),
+        ("Infinity", "finite"),
+        ("-Infinity", "finite"),
+        ("9" * 25, "64 bits|20 digits"),
+        ("9" * 100_000, "64 bits|20 digits"),
         (str(2**63), "64 bits|tensor 'n'"),
         ("1e999", "finite|tensor 'n'"),
         ("-1e999", "finite|tensor 'n'"),
@@ -262,14 +262,14 @@ def test_errors_of_expect_are_the_files(path, raw):
     ):
         refused(path, raw, expect=_raiser(error))
     refused(path, raw, "model.bayes: 3 columns; refit", expect=_raiser(ModelFileError("3 columns; refit")))
-    refused(path, raw, expect=lambda header: {"n": ("f4", (2,))})
-    refused(path, raw, expect=lambda header: None)
+    refused(path, raw, expect=lambda header, shapes: {"n": ("f4", (2,))})
+    refused(path, raw, expect=lambda header, shapes: None)
     with pytest.raises(KeyboardInterrupt):
         store.read(path, _raiser(KeyboardInterrupt()))
 
 
 def _raiser(error):
-    def expect(header):
+    def expect(header, shapes):
         raise error
 
     return expect

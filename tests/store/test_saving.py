@@ -16,6 +16,7 @@ import pytest
 
 from bayeskit import store
 from bayeskit.errors import InputError
+from bayeskit.replacement import replacing
 
 from .container import ARRAYS, ENV, HEADER, SAVER, expect
 from .saver import expect as saver_expect
@@ -82,6 +83,29 @@ def test_long_name(tmp_path):
     path = tmp_path / ("x" * 249 + ".bayes")
     store.write(path, HEADER, ARRAYS)
     assert store.read(path, expect)[0] == HEADER
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
+    other = path.with_name("other.bayes")
+    for target in (path, other):
+        script = f"import os\nfrom bayeskit.replacement import replacing\nwith replacing({str(target)!r}): os._exit(9)"
+        assert subprocess.run([sys.executable, "-c", script], env=ENV).returncode == 9
+    assert len(leftovers(path.parent)) == 2
+    store.write(path, HEADER, ARRAYS)
+    assert len(leftovers(path.parent)) == 1
+    store.write(other, HEADER, ARRAYS)
+    assert not leftovers(path.parent)
+    assert store.read(path, expect)[0] == store.read(other, expect)[0] == HEADER
+
+
+def test_the_file_of_a_living_writer_stays(path):
+    with replacing(str(path)) as slow:
+        (name,) = leftovers(path.parent)
+        store.write(path, HEADER, ARRAYS)
+        assert leftovers(path.parent) == [name]
+        slow.write(path.read_bytes())
+    assert store.read(path, expect)[0] == HEADER
+    assert not leftovers(path.parent)
 
 
 def test_missing_directory(tmp_path):

@@ -47,11 +47,11 @@ class Asker:
         kind = store.peek(file).get("model")
         if kind == network_record.KIND:
             raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
-        if kind == "AutoBayes":
+        if kind == record.ESTIMATORS["AutoBayes"]:
             import bayeskit as bk
 
             pool = bk.load(file)
-            return cls(pool.encoder_.model_, kind, pool)
+            return cls(pool.encoder_.model_, "AutoBayes", pool)
         model, kind, _ = record.load(file)
         return cls(model, kind)
 

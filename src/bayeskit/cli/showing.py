@@ -32,7 +32,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
         network = bk.load(file)
         say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges})
         return
-    if told == "AutoBayes":
+    if told == record.ESTIMATORS["AutoBayes"]:
         _inspect_pool(bk.load(file), say)
         return
     model, kind, settings = record.load(file)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayeskit.arrays import Bool, Code, Int
-from bayeskit.errors import InputError
+from bayeskit.errors import InputError, KindError
 
 Key = tuple[int, Hashable]
 BOOL, NUMBER, TEXT, MARK = range(4)
@@ -49,7 +49,7 @@ def key(value: Any) -> Key | None:
         if value in (float("inf"), float("-inf")):
             raise InputError("Input contains infinity: an infinite number can be neither a level nor a label")
         return (NUMBER, int(value)) if value == int(value) else (NUMBER, float(value))
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be a level")
+    raise KindError(f"{value!r} of type {type(value).__name__} cannot be a level")
 
 
 def show(key: Key) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from bayeskit.engines.delimited import Delimited
 from bayeskit.engines.parquet import parquet_fields
 from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
+from bayeskit.engines.sound import damage_told
 from bayeskit.engines.sql import Table, literal, unlike
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
@@ -78,8 +79,8 @@ class Files:
     def table(self, connection: Any, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
-            unlike(self.all[0], pq.read_schema(self.all[0]).names)
-            self.check_alike(lambda path: pq.read_schema(path).names)
+            unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
+            self.check_alike(lambda path: _parquet(path, pq.read_schema).names)
             return Table(f"read_parquet({self._list}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:
             if self.reading.bad_lines != "error":
@@ -104,7 +105,7 @@ def rows_of(source: Any) -> int | None:
     if not is_place(source, "files") or Reading.of(source).query:
         return None
     files = Files.of(Reading.of(source))
-    return sum(pq.read_metadata(path).num_rows for path in files.all) if files.ending in PARQUET else None
+    return sum(_parquet(path, pq.read_metadata).num_rows for path in files.all) if files.ending in PARQUET else None
 
 
 def bytes_of(source: Any) -> int:
@@ -112,6 +113,12 @@ def bytes_of(source: Any) -> int:
     if not is_place(source, "files", "arrow") or Reading.of(source).query:
         return 0
     return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
+
+
+def _parquet(path: str, read: Callable[[str], Any]) -> Any:
+    """What the end of a Parquet file says."""
+    with damage_told(path):
+        return read(path)
 
 
 def contents_of(source: Any) -> tuple[str, int, str]:

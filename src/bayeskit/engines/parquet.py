@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from bayeskit.engines.declared import Declared, declaring
+from bayeskit.engines.sound import damage_told
 from bayeskit.engines.types import is_level, is_text, plain_type
 
 WRITTEN = b"ARROW:schema"
@@ -23,7 +24,9 @@ def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
     """
     found: dict[str, pa.Field] = {}
     for path in paths:
-        for f in _written(path):
+        with damage_told(path):
+            written = _written(path)
+        for f in written:
             t = f.type
             if f.name in found:
                 continue

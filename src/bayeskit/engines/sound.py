@@ -35,4 +35,4 @@ def damage_told(where: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError) as error:
         told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{where}: it is damaged, or no Arrow data ({told}); get it anew") from error
+        raise InputError(f"{where}: it is damaged, or not what its name says ({told}); get it anew") from error

@@ -27,14 +27,14 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.gathering import gathered, portions
 from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
-from bayeskit.estimators.learner import warn_of_held
+from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
@@ -300,18 +300,21 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
         return whole if top is None else whole.top(top)
 
-    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+    def counterfactual(
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+    ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
         """
         check_is_fitted(self, "encoder_")
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+        free = Freedom.of(among, hold, columns)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
-        return self.encoder_._flips(X, decide, outcomes, among)
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        return self.encoder_._flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         check_is_fitted(self, "encoder_")
         if not self.members_:
@@ -327,7 +330,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival)
+        plain = member.classifier.nomogram(target, rival, among=among)
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
@@ -375,7 +378,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
-        settings = {n: v for n, v in self.get_params(deep=False).items() if n not in ("n_jobs", "callback")}
+        settings = changed(self, "n_jobs", "callback")
         bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
 
     @classmethod
@@ -383,7 +386,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
-            return cls(**bundle.settings)._adopt(*unbundled(bundle))
+            made = cls(**bundle.settings)
+            made._check_settings()
+            return made._adopt(*unbundled(bundle))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

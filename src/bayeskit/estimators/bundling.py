@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import bayeskit
 from bayeskit.bundle import Bundle
+from bayeskit.codec import parsed, written
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.candidates import Member
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.roll import Line, Roll
-from bayeskit.estimators.views import View
+from bayeskit.estimators.views import View, ViewNotes
 from bayeskit.model import Model
 from bayeskit.pool import Pool
 from bayeskit.record import Read
 
 POOL = ("weight", "bias", "gain", "curvature")
+Score = float | None  # where there is none
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a file tells of the members beside their models."""
+
+    names: tuple[str, ...]
+    views: tuple[ViewNotes | None, ...]
+    roll: tuple[tuple[str, Score, Score, Score, str], ...]
+    rows: int
 
 
 def bundled(
@@ -35,44 +47,63 @@ def bundled(
     numbers = {f"pool.{n}": getattr(pool, n) for n in POOL}
     for i, view in enumerate(m.view for m in members):
         numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
-    notes = {
-        "names": [m.name for m in members],
-        "views": [None if m.view is None else m.view.described() for m in members],
-        "roll": [[n, *(v if np.isfinite(v) else None for v in values), why] for n, *values, why in roll.lines],
-        "rows": roll.rows,
-    }
-    return Bundle(name, dict(settings), parts, notes, numbers)
+    lines = tuple((n, *(float(v) if np.isfinite(v) else None for v in values), why) for n, *values, why in roll.lines)
+    views = tuple(None if m.view is None else m.view.described() for m in members)
+    notes = Notes(tuple(m.name for m in members), views, lines, roll.rows)  # type: ignore[arg-type]
+    return Bundle(name, dict(settings), parts, written(notes), numbers)
 
 
 def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool, Roll]:
     """Encoder, members, pool and roll; members that see the same share a view."""
-    notes, numbers = bundle.notes, bundle.numbers
+    notes, numbers = parsed(Notes, bundle.notes), bundle.numbers
     made = {name: revived(*part) for name, part in bundle.parts.items()}
+    encoder = made.pop("encoder")
+    if made.keys() != {f"member {i}" for i in range(len(notes.names))} or notes.rows < 0:
+        raise ModelFileError("its members are not those it names")
     members: list[Member] = []
-    for i, (name, view) in enumerate(zip(notes["names"], notes["views"], strict=True)):
+    for i, (name, view) in enumerate(zip(notes.names, notes.views, strict=True)):
         mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
-        member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine))
+        member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine, encoder))
+        _agrees(member, encoder)
         same = next((m for m in members if member.sees_like(m)), member)
         members.append(replace(member, view=same.view))
     pool = Pool(*(numbers[f"pool.{n}"] for n in POOL))
-    lines = [
-        Line._make([n, *(np.nan if v is None else float(v) for v in values), why]) for n, *values, why in notes["roll"]
-    ]
-    if len(members) != len(pool.weight) or len(pool.bias) != len(made["encoder"].classes_):
+    m, k = len(members), len(encoder.classes_)
+    shapes = [np.shape(getattr(pool, n)) for n in POOL]
+    known = {f"view {i}.{n}" for i, one in enumerate(members) if one.view is not None for n in one.view.numbers()}
+    if shapes != [(m,), (k,), (m,), (m + k, m + k)] or numbers.keys() != known | {f"pool.{n}" for n in POOL}:
         raise ModelFileError("its members do not fit its weights")
-    return made["encoder"], tuple(members), pool, Roll(tuple(lines), int(notes["rows"]))
+    even = np.allclose(pool.curvature, pool.curvature.T)
+    if not (pool.weight >= 0).all() or not even or not (np.linalg.eigvalsh(pool.curvature) > 0).all():
+        raise ModelFileError("its weights cannot be")
+    lines = [Line._make([n, *(np.nan if v is None else v for v in values), why]) for n, *values, why in notes.roll]
+    return encoder, tuple(members), pool, Roll(tuple(lines), notes.rows)
+
+
+def _agrees(member: Member, encoder: BayesClassifier) -> None:
+    """Refuse a member that cannot read the rows as the encoder gives them, or tells of other classes."""
+    mine, whole = member.classifier.model_, encoder.model_
+    columns = mine.schema.names == whole.schema.names and mine.schema.named == whole.schema.named
+    seen = columns if member.view is None else not mine.schema.named and len(mine.schema.names) == len(member.view)
+    if (
+        not seen
+        or mine.counted.domain.classes != whole.counted.domain.classes
+        or mine.schema.label != whole.schema.label
+    ):
+        raise ModelFileError(f"its member {member.name!r} does not fit the others")
 
 
 def _kept(classifier: BayesClassifier) -> Read:
-    settings = {n: v for n, v in classifier.get_params(deep=False).items() if n != "n_jobs"}
-    return classifier.model_, type(classifier).__name__, settings
+    return classifier.model_, type(classifier).__name__, classifier._settings
 
 
 def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
     """The estimator of a model that was saved."""
-    kind = getattr(bayeskit, name) if name in bayeskit.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, BayesClassifier)):
-        raise ModelFileError(f"model kind {name!r} is not known to this version; update bayeskit")
-    made = kind(**settings)
+    kind = getattr(bayeskit, name)
+    if not issubclass(kind, BayesClassifier):
+        raise ModelFileError(f"a {name} is no classifier of one model")
+    made: BayesClassifier = kind(**settings)
+    made._check_settings()
+    made._structure(model.schema)  # refuses settings that no table of these columns could have been learned with
     made._adopt(model)
     return made

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Bool, Float
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
+from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
@@ -20,7 +21,7 @@ from bayeskit.estimators.evaluate import evaluate
 from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.methods import CrossValidation, Rows
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
 
 PART = "calibration"
@@ -68,6 +69,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
         self._check_settings()
         check_is_fitted(fitted)
+        if is_outside(X):
+            raise InputError(
+                "the map is fitted to rows in memory; read some thousand rows of the file or relation first"
+            )
         sample = Sample.of(X, y, sample_weight)
         known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
         if known != theirs:
@@ -182,19 +187,22 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             unseen=None if raw.unseen is None else np.pad(raw.unseen, ((0, 0), (0, 1))),
         )
 
-    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+    def counterfactual(
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+    ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``."""
         check_is_fitted(self, "estimator_")
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+        free = Freedom.of(among, hold, columns)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
-        found: Flips = self.estimator_._flips(X, decide, outcomes, among)
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        found: Flips = self.estimator_._flips(X, decide, outcomes, free)
         return found
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):

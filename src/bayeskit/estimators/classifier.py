@@ -18,7 +18,7 @@ from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.learner import Learner
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips, most_probable
+from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
@@ -89,26 +89,33 @@ class BayesClassifier(ClassifierMixin, Learner):
         """
         return explained(self._inquiry(X), top, prior, kind_of(X), names)
 
-    def counterfactual(self, X: Any, prior: Any = None, among: Any = None) -> Flips:
+    def counterfactual(
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+    ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        ``among`` is a table whose values are tried in columns of which the model knows none.
+        ``among`` is a table of rows as they occur: only numbers within theirs are tried, and its values in columns of
+        which the model knows none. Columns in ``hold`` stay as they are (age, sex). With ``columns=2`` two of them are
+        changed together where that takes a smaller change than one alone.
         """
         check_is_fitted(self, "model_")
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, among)
+        free = Freedom.of(among, hold, columns)
+        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
-        others = None if among is None else self._inquiry(among).blocks()
-        return flipped(self._inquiry(X), decide, outcomes, others, kind_of(X))
+        others = None if free.among is None else self._inquiry(free.among).blocks()
+        return flipped(self._inquiry(X), decide, outcomes, others, kind_of(X), free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
-        With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up.
+        With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
+        of numbers shows the usual ones of its density, and none beyond those of the rows ``among`` which, if given.
         """
         check_is_fitted(self, "model_")
-        return Nomogram.of(self.model_, self.explain, target, rival, prior)
+        known = () if among is None else tuple(self._inquiry(among).blocks())
+        return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
 
     def marginal(self, column: str, prior: Any = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold."""

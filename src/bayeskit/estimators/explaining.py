@@ -13,7 +13,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
-from bayeskit.explain.flips import Decide, Flip, Flips, flips
+from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import named
 from bayeskit.model import Model
@@ -55,12 +55,15 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
     )
 
 
-def flipped(asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str) -> Flips:
-    """What would change the decision of each row; ``others`` have values for columns of which the model knows none."""
-    trials, labels = Trials.of(asked.model, among=others), outcomes.tolist()
+def flipped(
+    asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
+) -> Flips:
+    """What would change the decision of each row; ``others`` have the values that may be tried."""
+    trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)
+    labels = outcomes.tolist()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
-        return flips(trials, decide, labels, batch, block.rows)
+        return flips(trials, decide, labels, batch, block.rows, free.columns)
 
     rows = tuple(row for rows in asked.steps(None, step) for row in rows)
     return Flips(rows, outcomes, trials.untried, kind)

@@ -28,7 +28,7 @@ def load(path: Any) -> BayesClassifier | Network | AutoBayes:
     kind = store.peek(path).get("model")
     if kind == network_record.KIND:
         return Network.restored(path)
-    if kind == AutoBayes.__name__:
+    if kind == record.ESTIMATORS["AutoBayes"]:
         return AutoBayes.restored(path)
     model, name, settings = record.load(path)
     with record.doubts(path):

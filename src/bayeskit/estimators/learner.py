@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit import record
 from bayeskit.arrays import Array
+from bayeskit.codec import describe, json_text
 from bayeskit.data.schema import Schema
 from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.intake import Intake, check_rows
@@ -21,11 +23,10 @@ from bayeskit.estimators.tags import any_table
 from bayeskit.likelihood import shown
 from bayeskit.model import Model
 from bayeskit.prior import normal_prior
+from bayeskit.record import UNSEEN
 from bayeskit.statistics.counted import Counted
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
-
-UNSEEN = ("missing", "smooth", "error")
 
 
 class Learner(BaseEstimator):
@@ -248,10 +249,17 @@ class Learner(BaseEstimator):
     @property
     def _settings(self) -> dict[str, Any]:
         """What a file keeps of the parameters."""
-        return {n: v for n, v in self.get_params(deep=False).items() if n != "n_jobs"}
+        return changed(self, "n_jobs")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
+
+
+def changed(estimator: Any, *besides: str) -> dict[str, Any]:
+    """The parameters of an estimator that differ from their defaults, but for some."""
+    usual = signature(type(estimator)).parameters
+    given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}
+    return {n: v for n, v in given.items() if json_text(describe(v)) != json_text(describe(usual[n].default))}
 
 
 def warn_of_held(exact: Exactness, able: bool) -> None:

@@ -25,7 +25,7 @@ from bayeskit.frame import frame
 from bayeskit.likelihood import shown
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backed
+from bayeskit.structures.backoff import Backed, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
@@ -125,10 +125,9 @@ class NaiveBayes(BayesClassifier):
         """A column with its family named, and all families it has a part in."""
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
-        name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else shown(chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
             chosen = Backed(chosen, positive("backoff", self.backoff))
-            name += f", backed off by {chosen.rows:g} rows"
+        name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else title(chosen)
         families = [] if chosen is None else [chosen]
         if column.kind not in CODED and column.missing == "level":
             families.append(Categorical(self.smoothing))

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.estimators.learner import changed
 from bayeskit.networks.graph import Graph
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.naive import Naive
@@ -151,7 +152,7 @@ class NetworkBayes(Dependent):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        found = super()._settings
+        found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(getattr(self.structure, "edges", self.structure))
         return found

@@ -22,7 +22,7 @@ def renewed(classifier: Any, model: Model) -> Model:
     """The model with weights fitted to the rows it keeps, read in their one order; cuts, arcs and sets are held."""
     ((family, names),) = model.structure.parts
     assert isinstance(family, Kept)
-    rows: Any = model.counted.statistic["features"][repr(family)]  # type: ignore[index]
+    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
     likelihood, _ = family.chosen(rows, model.context)
     levels = {c.name: "nominal" for c in model.schema.columns if c.coded and not c.numeric}
     kinds = {**levels, **classifier.kinds} if isinstance(classifier.kinds, Mapping) else classifier.kinds or levels

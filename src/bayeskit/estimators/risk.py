@@ -14,7 +14,7 @@ from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.flips import Decide, Flips
+from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.nomogram import Nomogram
 
 
@@ -120,13 +120,17 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found: Explanation = self._explaining("explain").explain(X, top)
         return found
 
-    def counterfactual(self, X: Any, among: Any = None) -> Flips:
-        """What would change the action of each row: in each column the nearest value that does; abstaining counts."""
-        check_is_fitted(self, "estimator_")
-        return self._flips(X, self._taken, np.array([*self.costs_.actions, self.abstain], dtype=object), among)
+    def counterfactual(self, X: Any, among: Any = None, *, hold: Any = (), columns: int = 1) -> Flips:
+        """What would change the action of each row: in each column the nearest value that does; abstaining counts.
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, among: Any = None) -> Flips:
-        found: Flips = self._explaining("counterfactual")._flips(X, decide, outcomes, among)
+        ``among``, ``hold`` and ``columns`` as in the classifier's own ``counterfactual``.
+        """
+        check_is_fitted(self, "estimator_")
+        actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
+        return self._flips(X, self._taken, actions, Freedom.of(among, hold, columns))
+
+    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        found: Flips = self._explaining("counterfactual")._flips(X, decide, outcomes, free)
         return found
 
     def _taken(self, X: Any) -> tuple[Int, Float]:
@@ -139,10 +143,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
         return action, chance
 
-    def nomogram(self, target: Any = None, rival: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, among: Any = None) -> Nomogram:
         """The nomogram of the estimator's posterior."""
         check_is_fitted(self, "estimator_")
-        found: Nomogram = self._explaining("nomogram").nomogram(target, rival)
+        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among)
         return found
 
     def _explaining(self, what: str) -> Any:

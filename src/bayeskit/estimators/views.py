@@ -13,6 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
+from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import names_in, without
@@ -40,6 +41,14 @@ class Filled:
         score = np.nan_to_num(self.scale.of(x), copy=False, nan=self.hole)
         out: Float = np.floor(score * GRAINS + 0.5) / GRAINS
         return out
+
+
+@dataclass(frozen=True)
+class ViewNotes:
+    """What a file tells of a view beside its knots."""
+
+    scales: tuple[tuple[str, float, bool], ...]
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -73,23 +82,28 @@ class View:
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
-    def described(self) -> dict[str, Any]:
-        """All of it but numbers, as JSON."""
-        scales = [[s.name, s.hole, s.flagged] for s in self.scales]
-        return {"scales": scales, "levels": [[name, keys_of(told)] for name, told in self.levels]}
+    def described(self) -> ViewNotes:
+        """All of it but numbers."""
+        scales = tuple((s.name, s.hole, s.flagged) for s in self.scales)
+        return ViewNotes(scales, tuple((name, tuple(keys_of(told))) for name, told in self.levels))
 
     def numbers(self) -> dict[str, Float]:
         """The knots of each numeric column: (2, q)."""
         return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
-    def rebuilt(cls, described: Mapping[str, Any], numbers: Mapping[str, Float]) -> View:
-        """Back from both."""
+    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], encoder: BayesClassifier) -> View:
+        """Back from both; refused where the encoder could not tell it the columns."""
+        schema = encoder.model_.schema
+        if not {s[0] for s in notes.scales} <= {*schema.numeric} or not {n for n, _ in notes.levels} <= {*schema.coded}:
+            raise ModelFileError("a view has columns that the model has not")
         scales = []
-        for i, (name, hole, flagged) in enumerate(described["scales"]):
-            scales.append(Filled(str(name), Scale(*numbers[str(i)]), float(hole), bool(flagged)))
-        levels = tuple((str(name), Levels(tuple(map(key_of, keys)))) for name, keys in described["levels"])
-        return cls(tuple(scales), levels)
+        for i, (name, hole, flagged) in enumerate(notes.scales):
+            knots = numbers[str(i)]
+            if knots.ndim != 2 or len(knots) != 2 or not knots.size or (np.diff(knots[0]) < 0).any():
+                raise ModelFileError("the scale of a view cannot be")
+            scales.append(Filled(name, Scale(*knots), hole, flagged))
+        return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
     @property
     def owners(self) -> list[str]:

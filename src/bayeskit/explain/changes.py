@@ -1,4 +1,4 @@
-"""Changes: one row asked again and again, with one column changed each time."""
+"""Changes: one row asked again and again, with one column, or two, changed each time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,21 @@ CELLS = 4_000_000  # of the tables that are asked at once
 
 @dataclass(frozen=True)
 class Change:
-    """The values to be tried in one column; None is a missing one."""
+    """The values to be tried in one column; None is a missing one. ``also`` is tried together with them in another."""
 
     column: str
     values: Sequence[Any]
+    also: tuple[str, Sequence[Any]] | None = None  # another column, and as many values
+
+    @property
+    def each(self) -> list[tuple[str, Sequence[Any]]]:
+        """Every column that is changed, with its values."""
+        return [(self.column, self.values), *([self.also] if self.also else [])]
+
+    def piece(self, start: int, end: int) -> Change:
+        """Some of the values."""
+        also = None if self.also is None else (self.also[0], self.also[1][start:end])
+        return Change(self.column, self.values[start:end], also)
 
     @staticmethod
     def held(batch: Any, row: int, column: str) -> Any:
@@ -57,7 +68,7 @@ def _chunks(changes: Sequence[Change], most: int) -> Iterator[list[tuple[int, Ch
     room = most
     for i, change in enumerate(changes):
         for start in range(0, len(change.values), most):
-            piece = Change(change.column, change.values[start : start + most])
+            piece = change.piece(start, start + most)
             if some and len(piece.values) > room:
                 yield some
                 some, room = [], most
@@ -74,15 +85,17 @@ def _table(batch: Any, row: int, changes: Sequence[Change]) -> Any:
     if isinstance(batch, Matrix):
         x: Array = np.repeat(batch.slice(row, 1).dense().astype(np.float64), start[-1], axis=0)
         for change, first in zip(changes, start.tolist(), strict=False):
-            mine = [np.nan if v is None else v for v in change.values]
-            x[first : first + len(mine), batch.positions[change.column]] = mine
+            for name, values in change.each:
+                mine = [np.nan if v is None else v for v in values]
+                x[first : first + len(mine), batch.positions[name]] = mine
         return x
     whole = pa.Table.from_batches([batch.slice(row, 1)]).take(np.zeros(start[-1], dtype=np.int64))
     columns: dict[str, list[Any]] = {}
     for change, first in zip(changes, start.tolist(), strict=False):
-        if change.column not in columns:
-            columns[change.column] = [Change.held(batch, row, change.column)] * int(start[-1])
-        columns[change.column][first : first + len(change.values)] = change.values
+        for name, tried in change.each:
+            if name not in columns:
+                columns[name] = [Change.held(batch, row, name)] * int(start[-1])
+            columns[name][first : first + len(tried)] = tried
     for name, values in columns.items():
         whole = whole.set_column(whole.column_names.index(name), name, pa.array(values))
     return whole

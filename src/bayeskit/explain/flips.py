@@ -1,19 +1,22 @@
-"""Flips: what would change a decision, one column at a time."""
+"""Flips: what would change a decision, one column at a time or two together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
 from bayeskit.frame import Shown, frame, shortened
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
+PAIRED = 8  # columns of which two are changed together: those that come nearest to turning the decision
 LINES = 20
 
 Decide = Callable[[Any], tuple[Int, Float]]  # of a table the outcome of each row by number, and its probability: (n,)
@@ -21,9 +24,12 @@ Decide = Callable[[Any], tuple[Int, Float]]  # of a table the outcome of each ro
 
 @dataclass(frozen=True)
 class Flip:
-    """A change of one column that changes the decision; None is a missing value."""
+    """A change of one column, or of two, that changes the decision; None is a missing value.
 
-    column: str
+    Of two columns, ``column``, ``value`` and ``becomes`` are pairs, and the distance is the sum of both.
+    """
+
+    column: Any
     value: Any  # what the row holds
     becomes: Any  # the nearest value that flips it
     before: Any  # class, or action
@@ -32,9 +38,24 @@ class Flip:
     distance: float  # deviations of a number, steps of an ordered level or interval, else 1; NaN for leaving it out
 
 
+@dataclass(frozen=True)
+class Freedom:
+    """What may be changed: to values of a table, not in some columns, in one column or in two at once."""
+
+    among: Any = None
+    hold: tuple[str, ...] = ()
+    columns: int = 1
+
+    @classmethod
+    def of(cls, among: Any, hold: Any, columns: Any) -> Freedom:
+        if columns not in (1, 2):
+            raise InputError(f"columns={columns!r}: one column may be changed at a time, or two; give 1 or 2")
+        return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Flips(Shown):
-    """For each row the changes of a single column that flip its decision, the smallest first."""
+    """For each row the changes that flip its decision, the smallest first."""
 
     rows: tuple[tuple[Flip, ...], ...]  # (n)
     classes: Array  # (K,) what is decided between
@@ -45,7 +66,7 @@ class Flips(Shown):
 
     @property
     def nearest(self) -> tuple[Flip | None, ...]:
-        """The smallest change of each row; None where no single column flips it."""
+        """The smallest change of each row; None where no change flips it."""
         return tuple(row[0] if row else None for row in self.rows)
 
     def __len__(self) -> int:
@@ -57,9 +78,9 @@ class Flips(Shown):
         return frame(
             {
                 "row": np.array([i for i, _ in each], dtype=np.int64),
-                "column": [f.column for _, f in each],
-                "value": [None if f.value is None else str(f.value) for _, f in each],
-                "becomes": [None if f.becomes is None else str(f.becomes) for _, f in each],
+                "column": [_text(f.column) for _, f in each],
+                "value": [_text(f.value) for _, f in each],
+                "becomes": [_text(f.becomes) for _, f in each],
                 "before": [str(f.before) for _, f in each],
                 "after": [str(f.after) for _, f in each],
                 "probability": np.array([f.probability for _, f in each]),
@@ -71,14 +92,14 @@ class Flips(Shown):
     def _title(self) -> str:
         held = sum(not row for row in self.rows)
         note = f"; not tried: {', '.join(map(shortened, self.untried[:8]))}" if self.untried else ""
-        return f"single changes that flip the decision ({held} of {len(self)} rows have none){note}"
+        return f"changes that flip the decision ({held} of {len(self)} rows have none){note}"
 
     def _lines(self) -> list[list[str]]:
         each = [(i, flip) for i, row in enumerate(self.rows) for flip in row][:LINES]
         return [["row", "column", "from", "to", "decision", "P", "distance"]] + [
             [
                 str(i),
-                shortened(f.column),
+                shortened(_text(f.column)),
                 _shown(f.value),
                 _shown(f.becomes),
                 f"{shortened(f.before)} → {shortened(f.after)}",
@@ -89,8 +110,15 @@ class Flips(Shown):
         ]
 
 
+def _text(value: Any) -> str | None:
+    """A value, or those of two columns."""
+    if isinstance(value, tuple):
+        return " and ".join("missing" if v is None else str(v) for v in value)
+    return None if value is None else str(value)
+
+
 def _shown(value: Any) -> str:
-    return "missing" if value is None else shortened(value)
+    return "missing" if value is None else shortened(_text(value))
 
 
 @dataclass(frozen=True)
@@ -102,6 +130,7 @@ class Row:
     outcomes: Sequence[Any]
     batch: Any  # a record batch or a matrix
     place: int
+    columns: int = 1  # how many may be changed at once
 
     def flips(self) -> tuple[Flip, ...]:
         """Those of the row, the smallest first."""
@@ -130,6 +159,8 @@ class Row:
             if lost[-1] and value is not None:
                 flips.append(self._flip(name, value, None, decision, after[-1], chance[-1], np.nan))
         flips += self._closer(near, held, decision)
+        if self.columns == 2:
+            flips += self._paired(dict(columns), found, held, decision, flips)
         return tuple(sorted(flips, key=lambda f: (np.isnan(f.distance), f.distance)))
 
     def _closer(self, near: dict[str, tuple[float, float]], held: dict[str, Any], decision: int) -> Iterator[Flip]:
@@ -142,23 +173,56 @@ class Row:
                 turn = max(1, int(np.argmax(after != decision)))
                 near[name], last[name] = (float(along[turn - 1]), float(along[turn])), (int(after[turn]), chance[turn])
         for name, (_, target) in near.items():
-            away = abs(target - held[name]) / max(self.trials.spread(name), 1e-300)
+            away = self.trials.columns[name].away(held[name], target)
             yield self._flip(name, held[name], target, decision, *last[name], away)
+
+    def _paired(
+        self,
+        columns: dict[str, Any],
+        found: Sequence[tuple[Int, Float]],
+        held: dict[str, Any],
+        decision: int,
+        flips: Sequence[Flip],
+    ) -> Iterator[Flip]:
+        """Two columns together, where that takes a smaller change than either alone."""
+        doubt = {
+            n: float(np.where(after == decision, p, 0.0).min()) for n, (after, p) in zip(columns, found, strict=True)
+        }
+        some = sorted(columns, key=lambda name: doubt[name])[:PAIRED]
+        alone = {flip.column: flip.distance for flip in flips if flip.becomes is not None}
+        changes = []
+        for one, other in combinations(sorted(some, key=list(columns).index), 2):
+            both = list(product(columns[one].few(held[one]), columns[other].few(held[other])))
+            if both:
+                changes.append(Change(one, [a for a, _ in both], (other, [b for _, b in both])))
+        for change, (after, chance) in zip(changes, self._asked(changes) if changes else [], strict=True):
+            (one, mine), (other, theirs) = change.each
+            sums = [
+                columns[one].away(held[one], a) + columns[other].away(held[other], b)
+                for a, b in zip(mine, theirs, strict=True)
+            ]
+            away = np.where(after != decision, sums, np.inf)
+            best = int(np.argmin(away))
+            if away[best] < min(alone.get(one, np.inf), alone.get(other, np.inf)):
+                pair = (one, other), (held[one], held[other]), (mine[best], theirs[best])
+                yield self._flip(*pair, decision, int(after[best]), float(chance[best]), float(away[best]))
 
     def _asked(self, changes: Sequence[Change]) -> list[tuple[Int, Float]]:
         """Outcomes and their probabilities with each value of each change."""
         return asked(self.batch, self.place, changes, self.decide)
 
     def _flip(
-        self, name: str, value: Any, becomes: Any, before: int, after: int, chance: float, distance: float
+        self, name: Any, value: Any, becomes: Any, before: int, after: int, chance: float, distance: float
     ) -> Flip:
         outcomes = self.outcomes
         return Flip(name, value, becomes, outcomes[before], outcomes[int(after)], float(chance), float(distance))
 
 
-def flips(trials: Trials, decide: Decide, outcomes: Sequence[Any], batch: Any, rows: int) -> list[tuple[Flip, ...]]:
+def flips(
+    trials: Trials, decide: Decide, outcomes: Sequence[Any], batch: Any, rows: int, columns: int
+) -> list[tuple[Flip, ...]]:
     """Those of every row of a batch."""
-    return [Row(trials, decide, outcomes, batch, i).flips() for i in range(rows)]
+    return [Row(trials, decide, outcomes, batch, i, columns).flips() for i in range(rows)]
 
 
 def most_probable(proba: Float) -> tuple[Int, Float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Float
+from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.explain.trials import numbers_of
 from bayeskit.frame import Shown, frame, shortened
 from bayeskit.model import Model
 
@@ -75,7 +77,13 @@ class Nomogram(Shown):
 
     @classmethod
     def of(
-        cls, model: Model, explain: Callable[[Any], Explanation], target: Any, rival: Any = None, prior: Any = None
+        cls,
+        model: Model,
+        explain: Callable[[Any], Explanation],
+        target: Any,
+        rival: Any = None,
+        prior: Any = None,
+        among: Sequence[Block] = (),
     ) -> Nomogram:
         a, b = _pair(model.classes.tolist(), target, rival)
         if not model.density.additive:
@@ -91,7 +99,7 @@ class Nomogram(Shown):
                     f"column {name!r} has a value that rules a class out, which is no number of points; "
                     f"fit with smoothing above 0"
                 )
-        kept = {name: _usual(m) for name, m in alone.items()}
+        kept = {name: _usual(m, among) for name, m in alone.items()}
         low = {name: float(weight[kept[name]].min()) for name, weight in weights.items()}
         widest = max((float(np.ptp(weight[kept[name]])) for name, weight in weights.items()), default=0.0)
         if not widest > 0:
@@ -212,10 +220,13 @@ def _followed(model: Model) -> dict[str, Marginal]:
     return alone
 
 
-def _usual(alone: Marginal) -> Any:
-    """Which of its values are shown: all levels, the usual numbers."""
+def _usual(alone: Marginal, among: Sequence[Block]) -> Any:
+    """Which of its values are shown: all levels, the usual numbers as far as some rows have such."""
     if not alone.numeric:
         return np.arange(len(alone.values))
     low, high = alone.usual()
+    known = numbers_of(among, alone.name)
+    if len(known):
+        low, high = max(low, float(known.min())), min(high, float(known.max()))
     numbers = np.asarray(alone.values, dtype=np.float64)
     return np.flatnonzero((numbers >= low) & (numbers <= high))

@@ -10,12 +10,14 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block
+from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, marginals
 from bayeskit.model import Model
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced
 
 TRIED = 96  # values along a continuous column
+FEW = 12  # values of a column that is changed together with another
 MOST = 1000  # values of a table
 TAIL = 1e-6  # share of a column's values that are too unusual to be tried
 
@@ -30,14 +32,18 @@ class Numbers:
     dense: bool = False  # whether values between them may be tried too
 
     @classmethod
-    def along(cls, alone: Marginal) -> Numbers:
-        """The usual values of a column, as finely as its density bends."""
+    def along(cls, alone: Marginal, known: Float) -> Numbers:
+        """The usual values of a column, as finely as its density bends; none beyond those known, if any are."""
         low, high = alone.usual(TAIL)
+        if len(known):
+            low, high = max(low, float(known.min())), min(high, float(known.max()))
         values = np.asarray(alone.values, dtype=np.float64)
         pooled = alone.shares @ alone.prior
         middle = float(values @ pooled)
         spread = float(np.sqrt((values - middle) ** 2 @ pooled))
         inside = values[(values >= low) & (values <= high)]
+        if len(known) and alone.continuous:
+            inside = np.unique([low, *inside.tolist(), high])
         if alone.continuous:  # between them it is looked closer where a decision turns
             inside = inside[:: -(-len(inside) // TRIED)]
         return cls(inside.tolist(), spread, middle, alone.continuous)
@@ -55,13 +61,22 @@ class Numbers:
         every = np.arange(low, high + 1) if high - low < MOST else np.unique(np.rint(self.values))
         return replace(self, values=every.astype(np.int64).tolist(), dense=False) if len(every) else self
 
+    def few(self, held: float | None) -> Sequence[float]:
+        """Some of the values, all along the column."""
+        some = np.unique(np.linspace(0, len(self.values) - 1, FEW).astype(np.int64))
+        return [self.values[i] for i in some.tolist()]
+
+    def away(self, held: float | None, value: float) -> float:
+        """The distance of any value."""
+        return 1.0 if held is None else abs(value - held) / max(self.spread, 1e-300)
+
     def nearest(self, there: Bool, held: float | None) -> int:
         """Which of some values is the nearest."""
         start = self.middle if held is None else held
         return int(np.argmin(np.where(there, np.abs(np.array(self.values) - start), np.inf)))
 
     def distance(self, held: float | None, place: int) -> float:
-        return 1.0 if held is None else abs(self.values[place] - held) / max(self.spread, 1e-300)
+        return self.away(held, self.values[place])
 
 
 @dataclass(frozen=True)
@@ -80,6 +95,13 @@ class Intervals:
     def whole(self) -> Intervals:
         """Of a column that holds whole numbers only."""
         return replace(self, integers=True)
+
+    def few(self, held: float | None) -> Sequence[float]:
+        values = self.values if held is None else sorted(self.values, key=lambda value: abs(value - held))
+        return values[:FEW]
+
+    def away(self, held: float | None, value: float) -> float:
+        return self.distance(held, self.values.index(value))
 
     def nearest(self, there: Bool, held: float | None) -> int:
         start = float(np.median(self.cuts)) if held is None else held
@@ -104,6 +126,13 @@ class Levels:
     def whole(self) -> Levels:
         return self
 
+    def few(self, held: Any) -> Sequence[Any]:
+        order = np.argsort([self.distance(held, i) if self._known(held) else -u for i, u in enumerate(self.usual)])
+        return [self.values[i] for i in order[:FEW].tolist() if self.values[i] != held]
+
+    def away(self, held: Any, value: Any) -> float:
+        return self.distance(held, self.values.index(value))
+
     def nearest(self, there: Bool, held: Any) -> int:
         steps = [self.distance(held, i) for i in range(len(self.values))] if self._known(held) else -self.usual
         return int(np.argmin(np.where(there, steps, np.inf)))
@@ -124,7 +153,10 @@ class Trials:
 
     @classmethod
     def of(cls, model: Model, prior: Any = None, among: Iterable[Block] | None = None) -> Trials:
-        """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which."""
+        """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which.
+
+        Where rows are kept or given, no number beyond theirs is tried.
+        """
         schema, alone = model.schema, marginals(model, prior=prior)
         blocks = _kept(model) if among is None else list(among)
         cuts = _cuts(model)
@@ -132,14 +164,13 @@ class Trials:
         untried = []
         for name in schema.names:
             column, silent = schema[name], name in model.constant
+            known = numbers_of(blocks, name) if column.numeric else np.empty(0)
             if column.numeric and name in alone:
-                found[name] = Numbers.along(alone[name])
+                found[name] = Numbers.along(alone[name], known)
             elif column.numeric and name in cuts:
                 if cuts[name]:
                     found[name] = Intervals(np.array(cuts[name]))
             elif column.numeric and not silent:
-                known = np.concatenate([np.empty(0), *(np.asarray(b.numbers((name,))[0].column(0)) for b in blocks)])
-                known = known[~np.isnan(known)]
                 if len(known):
                     found[name] = Numbers.among(known)
                 else:
@@ -148,9 +179,18 @@ class Trials:
                 found[name] = _levels(model, name, alone.get(name))
         return cls(found, tuple(untried))
 
-    def spread(self, name: str) -> float:
-        """The deviation of a number column, 1 of another."""
-        return getattr(self.columns[name], "spread", 1.0)
+    def without(self, hold: Sequence[str], names: Sequence[str]) -> Trials:
+        """The same but for columns that are to stay as they are."""
+        if strange := [name for name in hold if name not in names]:
+            raise InputError(f"hold names {strange[0]!r}, which is no column ({', '.join(names[:12])})")
+        free = {name: tried for name, tried in self.columns.items() if name not in hold}
+        return Trials(free, tuple(name for name in self.untried if name not in hold))
+
+
+def numbers_of(blocks: Sequence[Block], name: str) -> Float:
+    """The values of a column that rows hold."""
+    known: Float = np.concatenate([np.empty(0), *(np.asarray(b.numbers((name,))[0].column(0)) for b in blocks)])
+    return known[~np.isnan(known)]
 
 
 def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:

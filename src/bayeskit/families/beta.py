@@ -33,6 +33,7 @@ class Beta(Parametric):
     array(['a', 'b'], dtype='<U1')
     """
 
+    identifier: ClassVar[str] = "family/beta"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative",)
     views: ClassVar[tuple[str, ...]] = ("log x", "log(1 - x)")
     support: ClassVar[Support] = UNIT

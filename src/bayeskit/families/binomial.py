@@ -32,6 +32,7 @@ class Binomial(Parametric):
     trials: int = 1
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/binomial"
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ class Categorical:
 
     smoothing: float | Smoothing = 1.0
 
+    identifier: ClassVar[str] = "family/categorical"
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal", "ordinal")
 
     def __post_init__(self) -> None:

@@ -38,6 +38,7 @@ class Complement:
     norm: bool = False
     group: int = 0
 
+    identifier: ClassVar[str] = "family/complement"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
     sparse: ClassVar[bool] = True

@@ -27,6 +27,7 @@ class Exponential(Parametric):
 
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/exponential"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     scales: ClassVar[bool] = True
     in_core: ClassVar[bool] = True

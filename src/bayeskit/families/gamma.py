@@ -33,6 +33,7 @@ class Gamma(Parametric):
     array([[0.836, 0.164]])
     """
 
+    identifier: ClassVar[str] = "family/gamma"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     views: ClassVar[tuple[str, ...]] = ("x", "log x")
     scales: ClassVar[bool] = True

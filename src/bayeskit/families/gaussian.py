@@ -41,6 +41,7 @@ class Gaussian:
 
     predictive: bool = False
 
+    identifier: ClassVar[str] = "family/gaussian"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:

@@ -48,6 +48,7 @@ class Histogram:
     bins: int | str | tuple[float, ...] = "auto"
     smoothing: float | None = None
 
+    identifier: ClassVar[str] = "family/histogram"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:

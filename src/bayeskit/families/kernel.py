@@ -43,6 +43,7 @@ class Kernel:
 
     bandwidth: str | float = "silverman"
 
+    identifier: ClassVar[str] = "family/kernel"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
@@ -225,7 +226,7 @@ class KernelDensity:
     groups: int
 
     normalised: ClassVar[bool] = True
-    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel",)
+    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel, which saw the label of the row",)
 
     @property
     def constant(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class LogNormal(Parametric):
     array([[0.818, 0.182]])
     """
 
+    identifier: ClassVar[str] = "family/lognormal"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     views: ClassVar[tuple[str, ...]] = ("log x",)
     in_core: ClassVar[bool] = True

@@ -35,6 +35,7 @@ class Multinomial:
     smoothing: float | None = None
     group: int = 0
 
+    identifier: ClassVar[str] = "family/multinomial"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
     sparse: ClassVar[bool] = True

@@ -30,6 +30,7 @@ class NegativeBinomial(Parametric):
 
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/negative_binomial"
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
     in_core: ClassVar[bool] = True
     support: ClassVar[Support] = COUNTS

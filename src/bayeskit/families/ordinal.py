@@ -35,6 +35,7 @@ class Ordinal:
 
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/ordinal"
     kinds: ClassVar[tuple[str, ...]] = ("ordinal",)
 
     def __post_init__(self) -> None:

@@ -26,6 +26,7 @@ class Poisson(Parametric):
 
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/poisson"
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
     in_core: ClassVar[bool] = True
     support: ClassVar[Support] = COUNTS

@@ -29,6 +29,7 @@ class VonMises(Parametric):
     array(['a'], dtype='<U1')
     """
 
+    identifier: ClassVar[str] = "family/von_mises"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative",)
     views: ClassVar[tuple[str, ...]] = ("cos x", "sin x")
     support: ClassVar[Support] = ANGLES

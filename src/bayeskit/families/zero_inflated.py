@@ -40,6 +40,7 @@ class ZeroInflated(Parametric):
     family: Any = "LogNormal"
     smoothing: float = 1.0
 
+    identifier: ClassVar[str] = "family/zero_inflated"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
     atom: ClassVar[bool] = True

@@ -69,10 +69,10 @@ def cases(table: Table, rows: Int, classes: Array, explained: Explanation | None
 
 
 def _case(row: int, i: int, truth: int, proba: Float, classes: Array, explained: Explanation | None) -> str:
-    label, taken = classes.tolist()[truth], classes.tolist()[int(np.argmax(proba))]
+    label, likely = classes.tolist()[truth], classes.tolist()[int(np.argmax(proba))]
     head = (
-        f"<h3>Row {row}</h3><p>Truly <b>{text(label)}</b> ({number(float(proba[truth]), 4)}), taken for "
-        f"<b>{text(taken)}</b> ({number(float(proba.max()), 4)}).</p>"
+        f"<h3>Row {row}</h3><p>Truly <b>{text(label)}</b> ({number(float(proba[truth]), 4)}), most probable was "
+        f"<b>{text(likely)}</b> ({number(float(proba.max()), 4)}).</p>"
     )
     return f'<article class="case">{head}{"" if explained is None else _steps(explained, i, label)}</article>'
 

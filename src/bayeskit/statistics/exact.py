@@ -17,6 +17,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 
 HALF = 1 << 31
+FULL = 2**32  # more than any limb of a canonical sum
 DOUBT = 2.0**-10  # a difference of doubles below this share of them is computed from the exact sums
 
 
@@ -186,6 +187,8 @@ class ExactSum:
         limbs = np.array(arrays[name], dtype=np.int64)
         if limbs.shape[:-1] != shape or limbs.shape[-1] < 1:
             raise ValueError(f"{name} has shape {limbs.shape}, expected {(*shape, 'limbs')}")
+        if not ((limbs >= -FULL) & (limbs <= FULL)).all() or arrays[f"{name}.low"].shape != (1,):
+            raise ValueError(f"{name} is not in canonical form")
         whole = ExactSum(limbs, int(arrays[f"{name}.low"][0]))
         if not -400 <= whole.low <= 400 or whole.limbs.shape[-1] > 400:
             raise ValueError(f"{name} has an impossible exponent")

@@ -16,12 +16,12 @@ from bayeskit.statistics.statistic import Statistic
 
 @dataclass(frozen=True)
 class Product:
-    """Statistics by name, all of the same groups; there may be none."""
+    """Statistics by name, or by what they are of, all of the same groups; there may be none."""
 
-    parts: Mapping[str, Statistic]
+    parts: Mapping[Any, Statistic]
     groups: int
 
-    def __getitem__(self, name: str) -> Statistic:
+    def __getitem__(self, name: Any) -> Statistic:
         return self.parts[name]
 
     @property
@@ -29,7 +29,7 @@ class Product:
         """Levels of the columns its parts count by level."""
         return {name: size for part in self.parts.values() for name, size in getattr(part, "sizes", {}).items()}
 
-    def _each(self, step: Callable[[str, Any], Statistic]) -> Product:
+    def _each(self, step: Callable[[Any, Any], Statistic]) -> Product:
         return replace(self, parts={name: step(name, part) for name, part in self.parts.items()})
 
     def update(self, block: Block, /) -> Product:
@@ -41,7 +41,7 @@ class Product:
 
     def spread(self, like: Product, /) -> Product:
         none = np.full(self.groups, -1, dtype=np.int64)
-        parts: dict[str, Any] = {}
+        parts: dict[Any, Any] = {}
         for name, wide in like.parts.items():
             if name in self.parts:
                 parts[name] = self.parts[name].spread(wide)
@@ -69,12 +69,21 @@ class Product:
         for part in self.parts.values():
             yield from part.column_weights()
 
+    @property
+    def _labels(self) -> dict[Any, str]:
+        """What the arrays of each part begin with: its name, or its number if it has none."""
+        return {name: name if isinstance(name, str) else str(i) for i, name in enumerate(self.parts)}
+
     def arrays(self) -> dict[str, Array]:
-        return {f"{name}/{field}": array for name, part in self.parts.items() for field, array in part.arrays().items()}
+        labels = self._labels
+        return {f"{labels[name]}/{f}": array for name, part in self.parts.items() for f, array in part.arrays().items()}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Product:
-        def back(name: str, part: Any) -> Statistic:
-            mine = {f.removeprefix(f"{name}/"): a for f, a in arrays.items() if f.startswith(f"{name}/")}
+        labels = self._labels
+
+        def back(name: Any, part: Any) -> Statistic:
+            front = f"{labels[name]}/"
+            mine = {f.removeprefix(front): a for f, a in arrays.items() if f.startswith(front)}
             return part.with_arrays(mine)  # type: ignore[no-any-return]
 
         return self._each(back)

@@ -11,6 +11,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
+from bayeskit.settings import saved_as
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
@@ -37,11 +38,12 @@ class Augmented(Smoothed):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float | None = 2.0
+    toll: float | None = field(default=2.0, metadata=saved_as("penalty"))
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
 
+    identifier: ClassVar[str] = "structure/augmented"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels chose the arcs
 

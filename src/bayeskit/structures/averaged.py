@@ -42,6 +42,7 @@ class Averaged(Smoothed):
     parents: int | None = None
     given: float = 0.5  # pseudo-rows of each level in the tables given a parent
 
+    identifier: ClassVar[str] = "structure/aode"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
 

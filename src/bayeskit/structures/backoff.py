@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity, held_by
+from bayeskit.likelihood import Axis, Context, Limit, LogDensity, held_by, shown
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,11 @@ class Backed:
     family: Any
     rows: float
 
+    identifier: ClassVar[str] = "structure/backoff"
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
+
+    def __str__(self) -> str:
+        return f"{shown(self.family)}, backed off by {self.rows:g} rows"
 
     @property
     def leave_one_out(self) -> bool:
@@ -157,3 +161,8 @@ class Backed:
         for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
             present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
         return BackedOff(density, np.array([present[name] for name in density.parts]), self.rows)
+
+
+def title(family: Any) -> str:
+    """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
+    return str(family) if isinstance(family, Backed) else shown(family)

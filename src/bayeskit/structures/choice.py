@@ -39,6 +39,7 @@ class Choice:
 
     candidates: tuple[Any, ...]
 
+    identifier: ClassVar[str] = "structure/choice"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     leave_one_out: ClassVar[bool] = False  # labels choose
 
@@ -59,6 +60,7 @@ class LevelChoice:
 
     candidates: tuple[Any, ...]
 
+    identifier: ClassVar[str] = "structure/level_choice"
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal", "ordinal")
     leave_one_out: ClassVar[bool] = False  # labels choose
 

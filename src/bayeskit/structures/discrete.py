@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from bayeskit.borders import Borders, few
+from bayeskit.borders import Borders, ascending, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
 from bayeskit.settings import number
@@ -36,6 +36,9 @@ class Discrete:
     def __post_init__(self) -> None:
         if self.cuts not in (MDLP, FREQUENCY):
             raise InputError(f"cuts={self.cuts!r}: choose {MDLP!r} or {FREQUENCY!r}")
+        if self.grid is not None:
+            made = ((name, ascending(cuts, f"column {name!r}") if cuts else ()) for name, cuts in self.grid)
+            object.__setattr__(self, "grid", tuple(made))
 
     def first(self) -> Self:
         """The same before any row was read."""

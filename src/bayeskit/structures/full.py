@@ -48,6 +48,7 @@ class Full:
     smoothing: float | str = 1.0
     available: bool = False
 
+    identifier: ClassVar[str] = "structure/full"
     kinds: ClassVar[tuple[str, ...]] = (*CODED, *NUMERIC)
 
     def __post_init__(self) -> None:

@@ -50,6 +50,7 @@ class Joined(Discrete):
     tried: tuple[Set, ...] | None = field(default=None, repr=False)  # those to choose from, once known
     sets: tuple[Set, ...] | None = field(default=None, repr=False)  # those kept, single columns first, once known
 
+    identifier: ClassVar[str] = "structure/aje"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels chose the sets
 

@@ -34,18 +34,17 @@ class Naive:
 
     @classmethod
     def of(cls, family_of: Mapping[str, Sequence[Any]], schema: Schema) -> Naive:
-        """From the families of each column; columns of equal families go together."""
+        """From the families of each column; columns of equal families go together, in the order of the first."""
         owned: dict[Any, list[str]] = {}
         for name in schema.names:
             for family in family_of.get(name, ()):
                 owned.setdefault(family, []).append(name)
-        in_order = sorted(owned.items(), key=lambda part: repr(part[0]))
-        return cls(schema.names, tuple((family, tuple(names)) for family, names in in_order))
+        return cls(schema.names, tuple((family, tuple(names)) for family, names in owned.items()))
 
     @classmethod
     def alike(cls, families: Sequence[Any], schema: Schema) -> Naive:
         """Of the same families for every column."""
-        return cls(schema.names, tuple((family, schema.names) for family in sorted(families, key=repr)))
+        return cls(schema.names, tuple((family, schema.names) for family in families))
 
     @property
     def sparse(self) -> bool:
@@ -81,7 +80,7 @@ class Naive:
 
         Families that choose what to count (cuts, arcs) from what was counted before have ``further`` too.
         """
-        later = {f: f.further(statistic[repr(f)], context) for f, _ in self.parts if hasattr(f, "further")}
+        later = {f: f.further(statistic[f], context) for f, _ in self.parts if hasattr(f, "further")}
         if not any(later.values()):
             return None
         return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
@@ -116,14 +115,14 @@ class Naive:
     def renamed(self, statistic: Product, counted: Naive) -> Product:
         """What another structure of the same columns has counted, as that of this one, which counts the same."""
         pairs = zip(self.parts, counted.parts, strict=True)
-        return Product({repr(mine): statistic[repr(theirs)] for (mine, _), (theirs, _) in pairs}, statistic.groups)
+        return Product({mine: statistic[theirs] for (mine, _), (theirs, _) in pairs}, statistic.groups)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         every, by_name = names_of(columns), {}
         if any(names is not every and names != every for _, names in self.parts):
             by_name = {c.name: c for c in columns}
         parts = {
-            repr(family): family.statistic(
+            family: family.statistic(
                 columns if names is every or names == every else [by_name[n] for n in names], n_groups
             )
             for family, names in self.parts
@@ -131,7 +130,7 @@ class Naive:
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = weighed_together([family.fit(statistic[repr(family)], context) for family, _ in self.parts])
+        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.parts])
         others = (d.parts for d in densities if d.parts is not self.columns)  # of 100,000 names sets cost most of a fit
         together = [parts for parts in others if not set(parts) <= set(self.columns)]
         return NaiveDensity(together[0] if together else self.columns, densities)

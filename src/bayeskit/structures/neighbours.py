@@ -41,6 +41,7 @@ class Neighbours:
     most: int | None = None
     seed: int = 0
 
+    identifier: ClassVar[str] = "structure/neighbors"
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def __post_init__(self) -> None:

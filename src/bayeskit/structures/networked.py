@@ -53,6 +53,7 @@ class Networked(Smoothed):
     augmented: bool = True  # whether every column of a searched network has the class as a parent
     found: Families | None = field(default=None, repr=False)  # once the tables to count are known
 
+    identifier: ClassVar[str] = "structure/network"
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and arcs
 

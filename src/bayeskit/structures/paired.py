@@ -44,6 +44,8 @@ class Paired(Averaged):
 
     chosen: tuple[str, ...] | None = field(default=None, repr=False)  # the columns pairs are made of, once known
 
+    identifier: ClassVar[str] = "structure/a2de"
+
     def first(self) -> Self:
         return replace(super().first(), chosen=None)
 

@@ -1,0 +1,115 @@
+"""Model files with a right digest and a wrong content: every field is read as what it must be."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bayeskit as bk
+from bayeskit import store
+from bayeskit.errors import ModelFileError
+from fuzz.bayes_mutants import GOLDEN, content
+
+from .container import dumped, tree_of
+
+FOLDER = GOLDEN / f"format{store.FORMAT}"
+DEEP = "[" * 100_000 + "]" * 100_000
+LINE = {"operation": "update", "rows": 1.0, "time": ""}
+GRIDS = [[["x", [3.0, 1.0]]], [["x", ["a"]]], [["y", [1.0]]], [["x", 1.0]], "x", [["x", []], ["x", []]]]
+WRONG: dict[str, list[Any]] = {
+    "target": [3, ["y"], {"map": []}],
+    "named": [1, "yes", None, False],
+    "label": ["", "x8", "M8[s]", "V4", "S1", 3, "<f8", "?"],
+    "tuned": [1, "no", True],
+    "declared": [["a", ["b"]], "ham", [{"is": "family/gaussian"}], [{"map": []}]],
+    "tally": [[], {"rows": -1}, {"rows": 1.5}, {"rows": True}, {"rows": "3"}, {"lost": 3}],
+    "prior": [3, None, "other", [0.5, 0.6], {"map": [["ham", 1.0]]}, {"map": [[[], 1.0]]}],
+    "unseen": ["ignore", None, 0],
+    "journal": [
+        {},
+        [{}],
+        [{"operation": "burn", "rows": 1.0, "time": ""}],
+        [{"operation": "fit", "rows": -1.0, "time": ""}],
+    ],
+    "settings": [3, [], {"map": [["nothing", 1]]}, {"map": [["smoothing", "much"]]}, {"map": [["families", [[]]]]}],
+    "components": [
+        [],
+        [[{"is": "smoothing/laplace"}, 3]],
+        [[{"is": "structure/choice", "candidates": [3]}, 3]],
+        [[{"is": "structure/backoff", "family": {"is": "structure/full"}, "rows": 1.0}, 3]],
+        [[{"is": "family/gaussian", "predictive": 1}, 3]],
+        [[{"is": "family/gaussian"}, 10**9]],
+        [[{"is": "family/gaussian"}, -1]],
+        [[{"is": "family/beta"}, 3]],
+    ],
+    "more": [1],
+}
+
+
+def refused(folder: Path, header: dict[str, Any], arrays: dict[str, Any]) -> str:
+    file = folder / "crafted.bayes"
+    store.write(file, header, arrays)
+    with pytest.raises(ModelFileError) as caught:
+        bk.load(file)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, some in WRONG.items() for value in some])
+def test_a_field_of_another_kind_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "gaussian.bayes")
+    del header["digest"]
+    refused(tmp_path, {**header, name: value}, arrays)
+
+
+@pytest.mark.parametrize(
+    "grid", [[["x", [3.0, 1.0]]], [["x", ["a"]]], [["y", [1.0]]], [["x", 1.0]], "x", [["x", []], ["x", []]]]
+)
+def test_a_grid_that_cannot_be_is_refused(grid: Any, tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "tan.bayes")
+    del header["digest"]
+    header["components"][0][0]["grid"] = grid
+    refused(tmp_path, header, arrays)
+
+
+@pytest.mark.parametrize("owners", [[0, 1, 1], [0, 1, 5], [0, 1, -1], [0, 1]])
+def test_owners_that_cannot_be_are_refused(owners: list[int], tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "gaussian.bayes")
+    del header["digest"]
+    refused(tmp_path, header, {**arrays, "owners": np.array(owners)})
+
+
+@pytest.mark.parametrize("limb", [2**63 - 1, -(2**63), 2**40])
+def test_limbs_beyond_their_range_are_refused(limb: int, tmp_path: Path) -> None:
+    for name in (n for n in content(FOLDER / "gaussian.bayes")[1] if n.startswith("counts/") and "." not in n):
+        header, arrays = content(FOLDER / "gaussian.bayes")
+        del header["digest"]
+        if arrays[name].size:
+            arrays[name].reshape(-1)[0] = limb
+            refused(tmp_path, header, arrays)
+
+
+@pytest.mark.parametrize("name", ["classes", "levels", "columns"])
+def test_deep_json_is_refused(name: str, tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "categorical.bayes")
+    lines = store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"])
+    arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack([DEEP, *lines[1:]])
+    assert "nested too deep" in refused(tmp_path, header, arrays)
+
+
+@pytest.mark.parametrize("name", ["names.ends", "owners", "counts/classes/cells", "levels.sizes"])
+@pytest.mark.parametrize("shape", [[10**9], [0, 10**9], [2**62]])
+def test_a_length_beyond_the_file_takes_no_memory(name: str, shape: list[int], tmp_path: Path) -> None:
+    tree, data = tree_of((FOLDER / "gaussian.bayes").read_bytes())
+    tree[name]["shape"] = shape
+    file = tmp_path / "bomb.bayes"
+    file.write_bytes(dumped(tree, data))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelFileError, match=r"cannot hold|bytes where"):
+        bk.load(file)
+    if sys.platform.startswith("linux"):  # in kilobytes
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
