@@ -303,3 +303,20 @@ def test_fitted_weights_are_those_of_cross_val_score() -> None:
     compared = bk.compare({"plain": bk.NaiveBayes(), "fitted": model}, X, y, bk.CrossValidation(folds))
     assert compared["fitted"].log_loss == pytest.approx(found.log_loss, abs=1e-12)
     assert compared.best == "fitted"
+
+
+@pytest.mark.parametrize("method", [bk.CrossValidation(3), bk.Holdout(), bk.Bootstrap632(2)], ids=str)
+def test_a_grid_that_is_held_is_said(method: Any, tmp_path: Any) -> None:
+    """Above 1,024 values of a column cells are coarser, and fewer rows might have finer ones."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1500) % 2
+    many, few = rng.normal(y[:, None], 1, (1500, 1)), rng.integers(0, 9, (1500, 1)) + 0.5
+    X, model = np.hstack([many, few]), bk.NaiveBayes(families=Histogram())
+    found = bk.evaluate(model, X, y, method)
+    assert found.held == ("grid of 'x0'",)
+    assert "grid of 'x0'" in str(found)
+    assert bk.evaluate(model, X[:900], y[:900], method).held == ()
+    assert bk.evaluate(bk.NaiveBayes(), X, y, method).held == ()
+    if not isinstance(method, bk.Bootstrap632):
+        pq.write_table(pa.table({"x0": X[:, 0], "x1": X[:, 1], "class": y}), tmp_path / "rows.parquet")
+        assert bk.evaluate(model, str(tmp_path / "rows.parquet"), "class", method).held == found.held

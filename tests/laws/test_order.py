@@ -192,3 +192,11 @@ def test_units_are_dealt_round_robin_within_their_class(rows, folds, seed):
             wanted[(start + unit) % folds, i] += min(1.0, weight[i] - unit)
         at[code[i]] = start + math.ceil(weight[i])
     np.testing.assert_allclose(shares, wanted, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_of_each_class_is_answered_whatever_its_hash():
+    for x in range(8):
+        X = pd.DataFrame({"a": [float(x), x + 1.0]})
+        for model in (bk.NaiveBayes(weights="fitted"), bk.AutoBayes(fast=True)):
+            assert np.isfinite(model.fit(X, ["p", "q"]).predict_proba(X)).all()

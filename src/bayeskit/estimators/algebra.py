@@ -13,12 +13,16 @@ from sklearn.base import clone
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Rows, Split
 from bayeskit.model import Model
+from bayeskit.statistics.bins import FINEST, Bins
+from bayeskit.statistics.product import Product
+from bayeskit.structures.naive import Naive
 
 OWN = ("fit", "predict", "predict_proba")
 
@@ -48,12 +52,23 @@ class Algebra:
     @property
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels, which leave-one-out would hold."""
-        table = self._table()
-        schema = table.schema(self.classifier.kinds, self.classifier._policy, ())
-        return self.classifier._structure(schema)[0].chooses
+        return self._structure[0].chooses
+
+    @property
+    def _structure(self) -> tuple[Naive, Schema]:
+        schema = self._table().schema(self.classifier.kinds, self.classifier._policy, ())
+        return self.classifier._structure(schema)
+
+    @property
+    def grids(self) -> tuple[str, ...]:
+        """What the models of folds have of all rows."""
+        structure, schema = self._structure
+        if not any(_bins(Model.statistic(structure, schema)(0))):
+            return ()
+        return coarse_grids(self.classifier._counted(self._table()))
 
     def foretold(self, split: Split) -> tuple[Float, None]:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
@@ -70,7 +85,7 @@ class Algebra:
         return out, None
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
-        """Posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
+        """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
         out, apart = np.empty((len(rows), len(rows.classes))), []
@@ -82,7 +97,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             asked, refitted = singles.asked(model, _labelled(block, start, rows))
-            model.posterior(asked, own=True, out=out[start : start + block.rows])
+            model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
@@ -91,16 +106,16 @@ class Algebra:
         return out, None, model.density.held
 
     def _refitted(self, row: int) -> Float:
-        """The posterior of a row by a classifier fitted to the others: (K,)."""
+        """The log-posterior of a row by a classifier fitted to the others: (K,)."""
         rows = self.sample.rows
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
         X, y, weight = self.sample.take(others)
         less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
-        found: Float = less.predict_proba(taken(self.sample.features, np.array([row])))[0]
+        found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
         return found
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
-        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+        """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
         blocks = _each_block(table, whole, lambda block, start: (block, start))
@@ -110,22 +125,46 @@ class Algebra:
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
             model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
-            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
+            yield (
+                drawn,
+                (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
+            )
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
         return self.sample.intake(self.classifier.n_jobs, fold)
 
 
+def coarse_grids(model: Model) -> tuple[str, ...]:
+    """The grid of columns with more values than it has cells, in words: that of fewer rows may be finer."""
+    names = [
+        name
+        for bins in _bins(model.counted.statistic)
+        for name, exponent in zip(bins.columns, bins.exponent.tolist(), strict=True)
+        if exponent > FINEST
+    ]
+    more = f" and {len(names) - 3} columns more" if len(names) > 3 else ""
+    return (f"grid of {', '.join(map(repr, names[:3]))}{more}",) if names else ()
+
+
+def _bins(statistic: Any) -> Iterator[Bins]:
+    """The bins among statistics of the same rows."""
+    if isinstance(statistic, Bins):
+        yield statistic
+    elif isinstance(statistic, Product):
+        for part in statistic.parts.values():
+            yield from _bins(part)
+
+
 def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
-    """Posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))
     begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)), log=True)
 
 
 def asked_of(model: Model, block: Block) -> Block:

@@ -94,6 +94,8 @@ class Plan:
         tests, trains, unit = [], [], []
         for repeat in range(repeats):
             fold = (distinct.places(folds, repeat)[row] + within) % folds
+            if (fold == fold[0]).all():  # nothing would be left to learn from, as where each class has one row
+                fold = np.arange(len(row)) % folds
             for f in range(folds):
                 some = np.flatnonzero(fold == f)
                 if len(some):
