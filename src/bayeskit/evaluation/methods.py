@@ -184,7 +184,8 @@ class LeaveOneOut:
     """Every row is foretold by the model of all others.
 
     By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
-    target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each row, and holds nothing.
+    target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each
+    row, and holds nothing.
     """
 
     exact: bool = False
