@@ -163,7 +163,7 @@ def test_a_measure_that_does_not_exist_has_no_interval():
         found = bk.evaluate(bk.NaiveBayes(), [[1.0], [2.0], [3.0]], ["a", "b", "b"], bk.CrossValidation(3))
     interval = found.interval("auc")
     assert np.isnan([interval.low, interval.high]).all()
-    assert interval.how == "too few folds"
+    assert interval.how == "too few rows of a class"
 
 
 def test_a_fitted_model_is_evaluated_without_a_change():

@@ -60,6 +60,15 @@ def same(found, wanted):
     assert found.confusion.matrix == pytest.approx(wanted.confusion.matrix)
 
 
+def same_intervals(found, wanted):
+    for name in ("accuracy", "balanced_accuracy", "mcc", "log_loss", "brier"):
+        one, other = found.interval(name), wanted.interval(name)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9), name
+    for name in ("auc", "ece_l2"):  # from bins
+        one, other = found.interval(name), wanted.interval(name)
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=5e-3), name
+
+
 @pytest.mark.parametrize("hole", [None, np.nan])
 def test_a_row_without_a_key_falls_into_no_fold(hole):
     batch = pa.record_batch({"id": pa.array([1.5, hole, 2.5])})
@@ -73,6 +82,7 @@ def test_folds_of_a_stream_are_those_of_memory(folder):
     memory = TABLE.drop_columns(["id"])
     wanted = bk.evaluate(bk.NaiveBayes(), memory, "kind", bk.CrossValidation(fold), sample_weight="w")
     same(found, wanted)
+    same_intervals(found, wanted)
     assert found.proba is None
     assert found.computed == "algebra"
     assert found.auc_bound < 0.002
@@ -97,7 +107,8 @@ def test_relations_are_streamed():
     found = bk.evaluate(bk.NaiveBayes(), relation, "kind", bk.LeaveOneOut(), sample_weight="w")
     wanted = bk.evaluate(bk.NaiveBayes(), TABLE.drop_columns(["id"]), "kind", bk.LeaveOneOut(), sample_weight="w")
     same(found, wanted)
-    assert "random parts" in found.interval("log_loss").how
+    one, other = found.interval("log_loss"), wanted.interval("log_loss")
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-9)
 
 
 def test_a_key_keeps_its_rows_together_and_is_no_feature(folder):
@@ -109,6 +120,7 @@ def test_a_key_keeps_its_rows_together_and_is_no_feature(folder):
     wanted = bk.evaluate(bk.NaiveBayes(), TABLE.drop_columns(["id"]), "kind", bk.CrossValidation(fold))
     same(found, wanted)
     assert found.model.schema_.names == ("x", "town", "w")
+    assert found.interval("accuracy").how == "folds, corrected t"
 
 
 def test_a_holdout_of_a_stream_tests_its_share(folder):

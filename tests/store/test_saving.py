@@ -241,7 +241,8 @@ def test_kill(tmp_path):
             child.kill()
         whole(path)
     names = set(os.listdir(tmp_path)) - {"model.bayes"}
-    assert all(re.fullmatch(r"\.bayeskit-[0-9a-f]{16}\.tmp", name) for name in names)
+    assert all(re.fullmatch(r"\.bayeskit-[0-9a-f]{16}-[0-9a-f]{16}\.tmp", name) for name in names)
+    assert len(names) <= 1  # each save removes what the one before it has left
 
 
 def test_concurrent_writers(path):

@@ -68,7 +68,7 @@ class Algebra:
         return coarse_grids(self.classifier._counted(self._table()))
 
     def foretold(self, split: Split) -> tuple[Float, None]:
-        """Posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
+        """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
         whole = self.classifier._counted(table, folds=split.folds)
@@ -85,7 +85,7 @@ class Algebra:
         return out, None
 
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
-        """Posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
+        """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
         model = self.classifier._counted(table)
         out, apart = np.empty((len(rows), len(rows.classes))), []
@@ -97,7 +97,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             asked, refitted = singles.asked(model, _labelled(block, start, rows))
-            model.posterior(asked, own=True, out=out[start : start + block.rows])
+            model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
@@ -106,16 +106,16 @@ class Algebra:
         return out, None, model.density.held
 
     def _refitted(self, row: int) -> Float:
-        """The posterior of a row by a classifier fitted to the others: (K,)."""
+        """The log-posterior of a row by a classifier fitted to the others: (K,)."""
         rows = self.sample.rows
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
         X, y, weight = self.sample.take(others)
         less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
-        found: Float = less.predict_proba(taken(self.sample.features, np.array([row])))[0]
+        found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
         return found
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
-        """How often each row was drawn, (n,), and posteriors of all rows by the model of those drawn, (n, K)."""
+        """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
         whole = self.classifier._counted(table)
         blocks = _each_block(table, whole, lambda block, start: (block, start))
@@ -125,7 +125,10 @@ class Algebra:
             for block, start in blocks:  # a level only weightless rows have has no code to be counted by
                 statistic = statistic.update(_labelled(replace(block, codes=np.maximum(block.codes, -1)), start, often))
             model = replace(whole, counted=replace(whole.counted, statistic=statistic).trimmed())
-            yield drawn, (np.concatenate([model.posterior(asked_of(model, block)) for block, _ in blocks]), None)
+            yield (
+                drawn,
+                (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
+            )
 
     def _table(self, fold: Any = None) -> Intake:
         self.classifier._check_settings()
@@ -154,14 +157,14 @@ def _bins(statistic: Any) -> Iterator[Bins]:
 
 
 def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
-    """Posteriors of the rows of a block, each by the model of its fold, written where there is one."""
+    """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))
     begin, end = (np.searchsorted(fold[order], numbers, side) for side in ("left", "right"))
     for f, one, last in zip(numbers.tolist(), begin.tolist(), end.tolist(), strict=True):
         if one < last:
             some = order[one:last]
-            out[some] = models[f].posterior(asked_of(models[f], block.at(some)))
+            out[some] = models[f].posterior(asked_of(models[f], block.at(some)), log=True)
 
 
 def asked_of(model: Model, block: Block) -> Block:

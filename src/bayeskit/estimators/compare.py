@@ -8,7 +8,7 @@ from typing import Any
 from bayeskit.errors import InputError
 from bayeskit.estimators.baselines import baselines as usual
 from bayeskit.estimators.evaluate import planned
-from bayeskit.evaluation.comparison import Comparison, check_measure
+from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
 from bayeskit.frame import kind_of
 
 
@@ -20,6 +20,7 @@ def compare(
     *,
     by: str = "log_loss",
     baselines: bool = False,
+    correction: str | None = "holm",
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
@@ -30,7 +31,8 @@ def compare(
     """Several classifiers side by side, each evaluated on the same folds.
 
     ``models`` maps names to classifiers (or is a list of them); ``baselines=True`` adds scikit-learn's logistic
-    regression and support vector machine. The other arguments are those of ``evaluate``.
+    regression and support vector machine. ``correction`` is that of the p-values of the differences to the best:
+    "holm", or None for each alone. The other arguments are those of ``evaluate``.
 
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
@@ -39,6 +41,7 @@ def compare(
     >>> found["normal"].accuracy == found["flat"].accuracy
     True
     """
+    check_correction(correction)
     named = dict(models) if isinstance(models, Mapping) else _named(models)
     plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
     if baselines:
@@ -49,7 +52,7 @@ def compare(
     for name, model in named.items():
         found[str(name)] = plan.run(model, n_jobs)
         check_measure(by, found[str(name)])
-    return Comparison(found, by, kind_of(X))
+    return Comparison(found, by, kind_of(X), correction)
 
 
 def _named(models: Any) -> dict[str, Any]:

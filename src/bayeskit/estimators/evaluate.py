@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions
+from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.kept import Kept, Trial
-from bayeskit.evaluation.measures import Bootstrapped, Measures
+from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
-from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.evaluation.scores import BY_ROW, Scores, Stakes, by_row
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
@@ -141,12 +143,12 @@ class Plan:
         actions = actions_of(model, rows.classes)
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
-            proba, done, held = way.left_out()
-            action, actions = _coded(actions, proba, done)
-            measures = Measures.of(rows, proba, 1 / max(len(rows) - 1, 1), at_stake, action)
+            logs, done, held = way.left_out()
+            action, actions = _coded(actions, logs, done)
+            measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), at_stake, action, left_out=True)
         elif isinstance(self.method, Bootstrap632):
-            draws, held = self.method.draws(rows, np.random.default_rng(self.seed)), way.grids
-            measures, actions = _resampled(way, rows, at_stake, draws, self.method, actions)
+            held = way.grids
+            measures, actions = _resampled(way, rows, at_stake, self.method, self.seed, actions)
         else:
             held = way.grids
             measures, actions = _divided(way, rows, at_stake, self.splits, actions)
@@ -174,12 +176,12 @@ def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra
     return Refit(model, sample, n_jobs)
 
 
-def _coded(actions: Actions, proba: Float, done: Array | None) -> tuple[Int | None, Actions]:
+def _coded(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | None, Actions]:
     """What was done with each row by code, and the actions with those that came up; None is the most probable class."""
     if done is None:
         return None, actions
-    tested = ~np.isnan(proba[:, 0])
-    codes = np.full(len(proba), -1, dtype=np.int64)
+    tested = ~np.isnan(logs[:, 0])
+    codes = np.full(len(logs), -1, dtype=np.int64)
     codes[tested], actions = actions.coded(done[tested])
     return codes, actions
 
@@ -189,46 +191,60 @@ def _divided(
 ) -> tuple[Measures, Actions]:
     trials, parts, ratios = [], [], []
     for split in splits:
-        proba, done = way.foretold(split)
-        action, actions = _coded(actions, proba, done)
+        logs, done = way.foretold(split)
+        proba = np.exp(logs)
+        action, actions = _coded(actions, logs, done)
         tested = np.isin(np.arange(split.folds), split.tested)
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
-        trials.append(Trial(proba, fold, action))
+        trials.append(Trial(proba, fold, action, logs))
         parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), at_stake, action))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
     kept = Kept(rows, tuple(trials))
-    ratio = float(np.mean(ratios))
-    return Measures(reduce(Scores.beside, parts), len(trials), ratio, kept, stakes=at_stake), actions
+    ratio, grouped = float(np.mean(ratios)), rows.groups is not None
+    scores = reduce(Scores.beside, parts)
+    return Measures(scores, len(trials), ratio, kept, stakes=at_stake, grouped=grouped), actions
 
 
 def _resampled(
-    way: Algebra | Refit,
-    rows: Rows,
-    at_stake: Stakes | None,
-    draws: Iterable[Float],
-    method: Bootstrap632,
-    actions: Actions,
+    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, method: Bootstrap632, seed: int, actions: Actions
 ) -> tuple[Bootstrapped, Actions]:
-    outs, drawns, chances = [], [], []
-    summed, times = np.zeros((len(rows), len(rows.classes))), np.zeros(len(rows))
-    votes = np.zeros((len(rows), len(actions.names)))
-    share = np.bincount(rows.codes[rows.counted], rows.weights[rows.counted], minlength=len(rows.classes))
-    for drawn, (proba, done) in way.resampled(draws):
-        action, actions = _coded(actions, proba, done)
+    def draws() -> Iterator[Float]:
+        return method.draws(rows, np.random.default_rng(seed))
+
+    codes, weights = np.maximum(rows.codes, 0), rows.weights * rows.counted
+    times = reduce(lambda so_far, drawn: so_far + (drawn == 0), draws(), np.zeros(len(rows)))
+    once = np.divide(weights, times, out=np.zeros(len(rows)), where=times > 0)
+    answers = way.resampled(chain([rows.counted.astype(np.float64)], draws()))
+    _, (logs, done) = next(answers)
+    action, actions = _coded(actions, logs, done)
+    share = np.bincount(codes, weights, minlength=len(rows.classes))
+    apparent = Scores.of(rows.codes, np.exp(logs), weights, stakes=at_stake, action=action)
+    chance = _by_chance(np.exp(logs), action, rows, share / share.sum(), at_stake)
+    summed, loss, said = np.zeros(logs.shape), np.zeros((len(rows), len(BY_ROW))), []
+    votes, each, new = np.zeros((len(rows), len(actions.names))), [], Scores.empty(1, len(rows.classes))
+    for drawn, (logs, done) in answers:
+        proba, group = np.exp(logs), np.where(drawn == 0, 0, -1)
+        action, actions = _coded(actions, logs, done)
         votes = np.pad(votes, ((0, 0), (0, len(actions.names) - votes.shape[1])))
         out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
-        times[out] += 1
         votes[out, (np.argmax(proba, axis=1) if action is None else action)[out]] += 1
-        group = np.where(drawn == 0, 0, -1)
-        outs.append(Scores.of(rows.codes, proba, rows.weights, group, stakes=at_stake, action=action))
-        drawns.append(Scores.of(rows.codes, proba, rows.weights * drawn, stakes=at_stake, action=action))
-        chances.append(_by_chance(proba, action, rows, share / share.sum(), at_stake))
-    mean = np.divide(summed, times[:, None], out=np.full(summed.shape, np.nan), where=times[:, None] > 0)
+        each.append(Scores.of(rows.codes, proba, weights, group, stakes=at_stake, action=action))
+        new = new.merge(Scores.of(rows.codes, proba, once, group, stakes=at_stake, action=action))
+        mine = by_row(codes[out], proba[out], at_stake, None if action is None else action[out]).T
+        loss[out] += mine
+        said.append(weights[out] @ mine)
+    with np.errstate(invalid="ignore"):
+        mean, loss = summed / times[:, None], loss / times[:, None]
+    heavy, squared = weights * once, np.zeros(new.confusion.shape)
+    for c in range(len(rows.classes)):
+        squared[0, c] = (heavy * (codes == c)) @ votes
     kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
-    test = Measures(reduce(Scores.beside, outs), method.repeats, 0.368 / 0.632, kept, stakes=at_stake)
-    return Bootstrapped(test, reduce(Scores.beside, drawns), reduce(Scores.merge, chances), method.plus), actions
+    influence = None if rows.groups is not None else Influence.of(loss, np.array(said), weights, draws())
+    new = replace(new, squared=squared)
+    found = Bootstrapped(new, reduce(Scores.beside, each), apparent, chance, kept, influence, at_stake, method.plus)
+    return found, actions
 
 
 def _by_chance(proba: Float, action: Int | None, rows: Rows, share: Float, at_stake: Stakes | None) -> Scores:

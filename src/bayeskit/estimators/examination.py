@@ -21,7 +21,7 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, own_stakes
 from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.refit import checked, done_by
+from bayeskit.estimators.refit import done_by, logs_of
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import PARTS, Judged, measured
@@ -73,10 +73,10 @@ class Examination:
             given = weights_of(batch, roles)
             weights = np.ones(len(codes)) if given is None else given
             asked = pa.Table.from_batches([batch]).select(list(names))
-            proba = checked(model.predict_proba(asked), model.classes_, classes)
+            logs = logs_of(model, asked, classes)
             done = actions.coded(done_by(model, asked))[0]
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
-            return codes[used], proba[used], weights[used], part[used], done[used]
+            return codes[used], logs[used], weights[used], part[used], done[used]
 
         found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, stakes)
         return Evaluation(
@@ -100,11 +100,11 @@ def examined(
     classes = _sorted(levels, model.classes_, sample.rows.classes)
     place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
     rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
-    proba = checked(model.predict_proba(sample.features), model.classes_, classes)
+    logs = logs_of(model, sample.features, classes)
     action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
     return Evaluation(
         classes,
-        Measures.of(rows, proba, 0.0, own_stakes(model, at_stake(classes), classes), action),
+        Measures.of(rows, logs, 0.0, own_stakes(model, at_stake(classes), classes), action),
         method,
         "fit",
         type(model).__name__,

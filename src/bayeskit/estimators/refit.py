@@ -15,11 +15,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import warn_lost
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Split
 
 TOLERANCE = 1e-6
-Foretold = tuple[Float, Array]  # posteriors (n, K), and what the model does with each row, as predict says it (n,)
+Foretold = tuple[Float, Array]  # log-posteriors (n, K), and what the model does with each row, as predict says it (n,)
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ class Refit:
         """Every tested row by the model of its fold; the others are NaN and None."""
         counted = self.sample.rows.counted
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
-        proba = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
+        logs = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
         label = np.full(len(counted), None, dtype=object)
-        for (_, test), (p, done) in zip(jobs, self._asked(jobs), strict=True):
-            proba[test], label[test] = p, done
-        return proba, label
+        for (_, test), (some, done) in zip(jobs, self._asked(jobs), strict=True):
+            logs[test], label[test] = some, done
+        return logs, label
 
     def left_out(self) -> tuple[Float, Array, tuple[str, ...]]:
         """Every row by the model without it; nothing is held."""
@@ -82,7 +84,26 @@ class Refit:
 
 def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Foretold:
     estimator.fit(X, y, **weighted(estimator, weight))
-    return checked(estimator.predict_proba(asked), estimator.classes_, classes), done_by(estimator, asked)
+    return logs_of(estimator, asked, classes), done_by(estimator, asked)
+
+
+def logs_of(estimator: Any, X: Any, classes: Array) -> Float:
+    """log P(class | row) by the classes of the whole table, -inf for one the model never saw: (n, K).
+
+    Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
+    of their probabilities.
+    """
+    from bayeskit.estimators.auto import AutoBayes
+    from bayeskit.estimators.calibrated import Calibrated
+
+    model = estimator.estimator_ if isinstance(estimator, RiskClassifier) else estimator
+    own = (BayesClassifier, AutoBayes, Calibrated)
+    if isinstance(model, own) and any(type(model).predict_proba is kind.predict_proba for kind in own):
+        logs = np.asarray(model.predict_log_proba(X))
+        checked(np.exp(logs), model.classes_, classes)
+        return _placed(logs, model.classes_, classes, -np.inf)
+    with np.errstate(divide="ignore"):
+        return np.log(checked(estimator.predict_proba(X), estimator.classes_, classes))
 
 
 def done_by(estimator: Any, X: Any) -> Array:
@@ -115,7 +136,12 @@ def checked(proba: Any, given: Array, classes: Array) -> Float:
         raise InputError(
             f"probabilities of row {row} are {p[row].tolist()}, which are not numbers from 0 to 1 with sum one"
         )
+    return _placed(p, given, classes, 0.0)
+
+
+def _placed(values: Float, given: Array, classes: Array, absent: float) -> Float:
+    """Columns of the classes given in the order of all classes."""
     place = {label: k for k, label in enumerate(classes.tolist())}
-    out = np.zeros((len(p), len(classes)))
-    out[:, [place[label] for label in np.asarray(given).tolist()]] = p
+    out = np.full((len(values), len(classes)), absent)
+    out[:, [place[label] for label in np.asarray(given).tolist()]] = values
     return out

@@ -32,7 +32,7 @@ from bayeskit.model import Model
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
-# class, probabilities, weight, fold and action (None: the most probable class) of the rows that count
+# class, log-probabilities, weight, fold and action (None: the most probable class) of the rows that count
 Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
@@ -115,7 +115,7 @@ class Stream:
         judged = self.table.engine.map(self.table.rows(False), columns, step)
         return Evaluation(
             pooled.classes,
-            measured(judged, folds, len(pooled.classes), ratio, stakes),
+            measured(judged, folds, len(pooled.classes), ratio, stakes, self._grouped, self.division is None),
             method,
             "algebra",
             type(self.classifier).__name__,
@@ -124,6 +124,10 @@ class Stream:
             y=self.table.source.roles.label,
             held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
         )
+
+    @property
+    def _grouped(self) -> bool:
+        return self.division is not None and self.division.key is not None
 
     def _tested(self, method: Any) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
@@ -162,7 +166,7 @@ class Stream:
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             block = read(batch)
             codes, weights = block.classes.astype(np.int64), np.asarray(block.weights)
-            proba = np.zeros((block.rows, len(whole.classes)))
+            logs = np.full((block.rows, len(whole.classes)), np.nan)
             used, part = codes >= 0, np.arange(start, start + block.rows) % PARTS
             if singles is not None:
                 asked, apart = singles.asked(whole, block)
@@ -171,12 +175,12 @@ class Stream:
                         f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
                         f"does not allow (row {start + int(apart[0])}); use CrossValidation"
                     )
-                whole.posterior(asked, own=True, out=proba)
+                whole.posterior(asked, log=True, own=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
-                foretell(block, fold, models, proba)
+                foretell(block, fold, models, logs)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
-            return codes[used], proba[used], weights[used], part[used], None
+            return codes[used], logs[used], weights[used], part[used], None
 
         return step
 
@@ -186,15 +190,23 @@ class Stream:
         return fitted
 
 
-def measured(judged: Iterable[Judged], folds: int, classes: int, ratio: float, stakes: Stakes | None) -> Measures:
+def measured(
+    judged: Iterable[Judged],
+    folds: int,
+    classes: int,
+    ratio: float,
+    stakes: Stakes | None,
+    grouped: bool = False,
+    left_out: bool = False,
+) -> Measures:
     """The measures of rows that are foretold batch by batch, none of which is kept."""
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = Ranks.empty(folds if apart else 1, classes)
-    for codes, proba, weights, fold, action in judged:
-        scores = scores.merge(Scores.of(codes, proba, weights, fold, folds, stakes, action))
-        ranks = ranks.update(codes, proba, weights, fold if apart else np.zeros_like(fold))
-    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes)
+    for codes, logs, weights, fold, action in judged:
+        scores = scores.merge(Scores.of(codes, np.exp(logs), weights, fold, folds, stakes, action))
+        ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
+    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes, grouped=grouped, left_out=left_out)
 
 
 def _division(method: Any, key: Any, seed: int) -> Division | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,12 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
 from bayeskit.evaluation.kept import Kept
-from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.measures import LARGER_IS_BETTER, Measures
 from bayeskit.evaluation.scores import CLIP
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import LEVEL
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
-LARGER_IS_BETTER = ("accuracy", "balanced_accuracy", "mcc", "kappa", "auc", "coverage", "covered_accuracy")
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,14 @@ class Comparison(Shown):
 
     Differences to the best are tested by the corrected resampled t-test over folds: t = mean(d) / sqrt(var(d) (1/J +
     test/train)), J - 1 degrees of freedom (Nadeau and Bengio, Machine Learning 52, 2003); where there is one fold
-    only, by a paired t-test over rows.
+    only, by a paired t-test over rows. Their p-values are Holm's unless ``correction=None``: with many models some
+    difference is large by chance. Intervals are of each difference alone.
     """
 
     evaluations: Mapping[str, Evaluation]
     by: str = "log_loss"
     kind: str = "pyarrow"
+    correction: str | None = "holm"  # of the p-values of all differences to the best
 
     _left = 2
 
@@ -83,8 +84,21 @@ class Comparison(Shown):
             return _tested(value, error, max(total - 1, 1), "rows, paired t")
         return Difference(value, np.nan, np.nan, np.nan, "no test")
 
+    def differences(self, by: str | None = None) -> tuple[Difference, ...]:
+        """Of every model, in the order of ranking, to the best; p after the correction, which ``how`` names."""
+        found = [self.difference(name, by=by) for name in self.ranking]
+        if self.correction is None:
+            return tuple(found)
+        p = holm(np.array([d.p for d in found[1:]]))
+        tests = int(np.isfinite(p).sum())
+        how = f"; Holm over {tests}" if tests > 1 else ""
+        return found[0], *(replace(d, p=float(q), how=d.how + how) for d, q in zip(found[1:], p, strict=True))
+
     def frame(self, kind: str | None = None) -> Any:
-        """A line for each model, the best first: measures with intervals, and the difference to the best."""
+        """A line for each model, the best first: measures with intervals, and the difference to the best.
+
+        ``p`` is after the correction that ``test`` names, ``p_alone`` before.
+        """
         found = [self.evaluations[name] for name in self.ranking]
         columns: dict[str, Any] = {
             "rank": np.arange(1, len(found) + 1),
@@ -96,10 +110,11 @@ class Comparison(Shown):
             ends = [e.measures.interval(name) for e in found]
             columns[name] = [e.measures.value(name) for e in found]
             columns[f"{name}_low"], columns[f"{name}_high"] = [i.low for i in ends], [i.high for i in ends]
-        apart = [self.difference(name) for name in self.ranking]
+        apart, alone = self.differences(), [self.difference(name) for name in self.ranking]
         columns["difference"] = [d.value for d in apart]
         columns["difference_low"], columns["difference_high"] = [d.low for d in apart], [d.high for d in apart]
-        columns["p"], columns["test"] = [d.p for d in apart], [d.how for d in apart]
+        columns["p"], columns["p_alone"] = [d.p for d in apart], [d.p for d in alone]
+        columns["test"] = [d.how for d in apart]
         return frame(columns, kind or self.kind)
 
     def plot(self, of: str = "measure", by: str | None = None, ax: Any = None) -> Any:
@@ -114,26 +129,46 @@ class Comparison(Shown):
         if of != "measure":
             raise InputError(f"plot(of={of!r}): choose measure or folds")
         ends = [m.interval(by) for m in found.values()]
-        tests = [self.difference(name, by=by).p for name in self.ranking[1:]]
+        tests = [apart.p for apart in self.differences(by)[1:]]
         note = ["best", *("" if np.isnan(p) else f"p = {p:.2g}" for p in tests)]
         values = [m.value(by) for m in found.values()]
         low, high = [e.low for e in ends], [e.high for e in ends]
         return ComparisonDisplay.from_values(self.ranking, values, low, high, by, note).plot(ax)
 
     def _title(self) -> str:
-        return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}"
+        said = {"holm": "p by Holm", None: "p of each alone"}[self.correction]
+        return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}, {said}"
 
     def _lines(self) -> list[list[str]]:
         names = list(dict.fromkeys((self.by, *SHOWN)))
         lines = [["", "model", *(n.replace("_", " ") for n in names), "difference", "95 % from", "to", "p"]]
-        for rank, name in enumerate(self.ranking, 1):
+        for rank, (name, apart) in enumerate(zip(self.ranking, self.differences(), strict=True), 1):
             values = [f"{self.evaluations[name].measures.value(n):.4f}" for n in names]
-            apart = self.difference(name)
             tested = (
                 [f"{x:.4f}" for x in (apart.value, apart.low, apart.high, apart.p)] if rank > 1 else ["", "", "", ""]
             )
             lines.append([str(rank), name, *values, *tested])
         return lines
+
+
+def holm(p: Float) -> Float:
+    """p-values so that the chance of any false one below a level is at most that level: (tests,), NaN left out.
+
+    The i-th smallest of m times m - i + 1, at least those before it, at most 1 (Holm, Scand. J. Statistics 6, 1979).
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    out, known = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return out
+
+
+def check_correction(correction: str | None) -> None:
+    """Refuse a correction that is not known."""
+    if correction not in ("holm", None):
+        raise InputError(f"correction={correction!r}: choose 'holm', or None for p-values of each difference alone")
 
 
 def check_measure(by: str, evaluation: Evaluation) -> None:

@@ -12,9 +12,12 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
+from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
+from bayeskit.evaluation.intervals import effective, mean_of_shares, no_interval
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import Interval, wilson
 
+FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
@@ -32,11 +35,17 @@ class Confusion(Shown):
 
     matrix: Float  # (K, K + others)
     labels: Array  # (K,)
+    squared: Float  # (K, K + others) squared weights, for intervals; the counts, unless rows have weights
     kind: str = "pyarrow"
     others: tuple[Any, ...] = ()
 
     def __init__(
-        self, matrix: Any, labels: Sequence[Any] | Array, kind: str = "pyarrow", others: Sequence[Any] = ()
+        self,
+        matrix: Any,
+        labels: Sequence[Any] | Array,
+        kind: str = "pyarrow",
+        others: Sequence[Any] = (),
+        squared: Float | None = None,
     ) -> None:
         counts = np.asarray(matrix, dtype=np.float64)
         names = labels if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
@@ -54,12 +63,14 @@ class Confusion(Shown):
         object.__setattr__(self, "labels", names)
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "others", tuple(others))
+        object.__setattr__(self, "squared", counts if squared is None else squared)
 
     def merge(self, other: Confusion) -> Confusion:
         """The table of both sets of rows."""
         if self.labels.tolist() != other.labels.tolist() or self.others != other.others:
             raise InputError("confusion matrices of different labels cannot be merged")
-        return Confusion(self.matrix + other.matrix, self.labels, self.kind, self.others)
+        squared = self.squared + other.squared
+        return Confusion(self.matrix + other.matrix, self.labels, self.kind, self.others, squared)
 
     # -- of all rows -----------------------------------------------------------------------------
 
@@ -86,18 +97,12 @@ class Confusion(Shown):
     @property
     def mcc(self) -> float:
         """Matthews' correlation of truth and prediction; 0 where either is constant."""
-        w, t, p = self.weight, self._true, self._predicted
-        top = self._right.sum() * w - t @ p
-        others = self.matrix[:, len(t) :].sum(axis=0)
-        below = np.sqrt(w * w - p @ p - others @ others) * np.sqrt(w * w - t @ t)
-        return float(top / below) if below > 0 else 0.0
+        return float(correlation(self.matrix))
 
     @property
     def kappa(self) -> float:
         """Cohen's kappa: agreement beyond what chance would give, 1 - observed / expected disagreement."""
-        by_chance = np.outer(self._true, self.matrix.sum(axis=0)) / self.weight if self.weight else self.matrix
-        wrong = np.eye(*self.matrix.shape) == 0
-        return float(1 - _ratio(self.matrix[wrong].sum(), by_chance[wrong].sum()))
+        return float(kappa(self.matrix))
 
     # -- by class, one against the rest ----------------------------------------------------------
 
@@ -125,13 +130,35 @@ class Confusion(Shown):
         return self._by_label(_ratio(2 * self._right, self._true + self._predicted))
 
     def interval(self, rate: str, label: Any = None) -> Interval:
-        """Wilson's interval of a proportion: "accuracy", "error_rate", or of a label one of the other rates."""
+        """Of "accuracy", "error_rate", "balanced_accuracy", "mcc" or "kappa", or of a label one of the other rates.
+
+        Wilson's for proportions, their mean by MOVER, percentiles of Dirichlet draws for the others.
+        """
         if rate in ("accuracy", "error_rate"):
-            return wilson(getattr(self, rate), self.weight)
-        of = {"sensitivity": self._true, "specificity": self.weight - self._true, "precision": self._predicted}
-        if rate not in of or label not in self.labels.tolist():
-            raise InputError(f"no interval of {rate!r} for the label {label!r}; rates: accuracy, {', '.join(of)}")
-        return wilson(getattr(self, rate)[label], float(of[rate][self.labels.tolist().index(label)]))
+            return wilson(getattr(self, rate), float(effective(self.weight, self.squared.sum())))
+        if rate == "balanced_accuracy":
+            there = self._true > 0
+            return mean_of_shares(_ratio(self._right, self._true)[there], self._rows[there])
+        if rate in ("mcc", "kappa"):
+            return of_tables({"mcc": correlation, "kappa": kappa}[rate], getattr(self, rate), self._effective)
+        if rate not in RATES or label not in self.labels.tolist():
+            raise InputError(
+                f"no interval of {rate!r} for the label {label!r}; rates: accuracy, error_rate, balanced_accuracy, "
+                f"mcc, kappa, and of a label {', '.join(RATES)}"
+            )
+        k, value = self.labels.tolist().index(label), getattr(self, rate)[label]
+        if rate == "f1" and self._rows[k] < FEW:
+            return no_interval(f"fewer than {FEW} rows of the class")
+        if rate == "f1":
+            return of_tables(f1, value, against_rest(self._effective, k))
+        mine = np.arange(len(self.labels)) == k
+        some = {
+            "sensitivity": mine[:, None],
+            "specificity": ~mine[:, None],
+            "precision": np.eye(len(mine), self.matrix.shape[1])[k] > 0,
+        }
+        judged = np.broadcast_to(some[rate], self.matrix.shape)
+        return wilson(value, float(effective(self.matrix[judged].sum(), self.squared[judged].sum())))
 
     def cost(self, costs: Any) -> float:
         """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
@@ -183,6 +210,17 @@ class Confusion(Shown):
     def _true(self) -> Float:
         rows: Float = self.matrix.sum(axis=1)
         return rows
+
+    @property
+    def _rows(self) -> Float:
+        """Rows of equal weight that say as much, of each class: (K,)."""
+        return effective(self._true, self.squared.sum(axis=1))
+
+    @property
+    def _effective(self) -> Float:
+        """The table in rows of equal weight."""
+        table: Float = self.matrix * np.nan_to_num(_ratio(self._rows, self._true))[:, None]
+        return table
 
     @property
     def _predicted(self) -> Float:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from bayeskit.arrays import Array, Float
 from bayeskit.curve import Curve, curve
 from bayeskit.errors import InputError
+from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.kept import Kept
-from bayeskit.evaluation.measures import Bootstrapped, Measures
+from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import Stakes
 from bayeskit.frame import Shown, frame
 from bayeskit.proportion import Interval
@@ -66,7 +68,9 @@ class Evaluation(Shown):
         """
         matrix = self.measures.confusion
         more = len(self.classes) + len(self.others) - matrix.shape[1]
-        return Confusion(np.pad(matrix, ((0, 0), (0, more))), self.classes, self.kind, self.others)
+        tables = (np.pad(table, ((0, 0), (0, more))) for table in (matrix, self.measures.squared))
+        counts, squared = tables
+        return Confusion(counts, self.classes, self.kind, self.others, squared)
 
     @property
     def accuracy(self) -> float:
@@ -88,8 +92,18 @@ class Evaluation(Shown):
 
     @property
     def ece(self) -> float:
-        """Calibration error of the top probability, 15 cells of equal width."""
+        """Calibration error of the top probability, 15 cells of equal width; chance adds to it: it has no interval."""
         return self.measures.value("ece")
+
+    @property
+    def ece_debiased(self) -> float:
+        """The same without what chance adds to it (Kumar, Liang and Ma, NeurIPS 2019)."""
+        return self.measures.value("ece_debiased")
+
+    @property
+    def ece_l2(self) -> float:
+        """Root of the mean squared calibration error, 15 cells of equal mass, without what chance adds."""
+        return self.measures.value("ece_l2")
 
     @property
     def ece_mass(self) -> float:
@@ -103,8 +117,17 @@ class Evaluation(Shown):
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve of each class against the rest, averaged over the classes."""
+        """Area under the ROC curve of each class against the rest by log-odds, averaged over the classes.
+
+        It compares rows of different folds, which met different models: that makes it smaller than the area of any one
+        of them, the more so the fewer rows there are. ``auc_by_fold`` compares rows of one fold only.
+        """
         return self.measures.value("auc")
+
+    @property
+    def auc_by_fold(self) -> float:
+        """The mean over folds of their areas; NaN for leave-one-out, where no two rows met the same model."""
+        return self.measures.value("auc_by_fold")
 
     @property
     def auc_by_class(self) -> dict[Any, float]:
@@ -230,7 +253,8 @@ class Evaluation(Shown):
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
         some = kept.rows.counted & ~np.isnan(kept.proba).any(axis=1)
         k = labels.index(label)
-        return curve(kept.proba[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
+        found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
+        return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
     def plot(self, of: str = "overview", ax: Any = None, **options: Any) -> Any:
         """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""

@@ -1,12 +1,73 @@
-"""Intervals: how far a score may be off, and by which reasoning."""
+"""Intervals: how far a score may be off, and by which reasoning.
+
+Rows are independent given the models of the folds, so an interval says where the mean score of these models on new
+rows lies. Weights are frequencies to a model, but not evidence to an interval: n rows of weight 10 are n rows. Every
+interval takes n = (Σw)² / Σw² for the number of rows (Kish, Survey Sampling, 1965).
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from bayeskit.arrays import Float
-from bayeskit.proportion import LEVEL, Interval
+from bayeskit.proportion import LEVEL, Interval, wilson
+
+
+def effective(weight: Float | float, squared: Float | float) -> Float:
+    """How many rows of equal weight say as much: (Σw)² / Σw², 0 without rows.
+
+    >>> effective(np.array([1e6, 3.0]), np.array([1e10, 5.0])).tolist()
+    [100.0, 1.8]
+    """
+    rows: Float = np.divide(np.square(weight), squared, out=np.zeros(np.shape(weight)), where=np.greater(squared, 0))
+    return rows
+
+
+def by_rows(value: float, variance: float, third: float, rows: float) -> Interval:
+    """Of a mean over n rows whose values have central moments s² and m₃: Student's t after Hall's cubic transformation.
+
+    x̄ - T(±t) s/√(n - 1), T(q) = 3 ((1 + a (q - a/6))^⅓ - 1) / a, a = m₃ / (s³ √n). Losses are skew: most rows cost
+    little, a few a lot, and plain t misses the truth above far more often than below (Hall, JRSS B 54, 1992).
+
+    >>> interval = by_rows(2.0, 2 / 3, 0.0, 3)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (-0.4841, 4.4841)
+    """
+    if not rows > 1 or value != value:
+        return no_interval("too few rows")
+    if not variance > 0:
+        return Interval(value, value, "rows, t")
+    t, skewness = float(stdtrit(rows - 1, (1 + LEVEL) / 2)), third / variance**1.5 / np.sqrt(rows)
+
+    def turned(q: float) -> float:
+        if abs(skewness) < 1e-6:
+            return q
+        return float(3 * (np.cbrt(1 + skewness * (q - skewness / 6)) - 1) / skewness)
+
+    error = float(np.sqrt(variance / (rows - 1)))
+    return Interval(value - turned(t) * error, value - turned(-t) * error, "rows, t after Hall")
+
+
+def mean_of_shares(shares: Float, rows: Float) -> Interval:
+    """The mean of proportions of different rows, from Wilson's interval (l, u) of each.
+
+    x̄ - √Σ(x - l)² / K to x̄ + √Σ(u - x)² / K (MOVER: Zou, Huang and Zhang, Statistics in Medicine 28, 2009).
+
+    >>> interval = mean_of_shares(np.array([0.5, 0.5]), np.array([10.0, 10.0]))
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.3137, 0.6863)
+    """
+    ends = [wilson(share, n) for share, n in zip(shares.tolist(), rows.tolist(), strict=True)]
+    low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
+    return mean_of_ends(shares, low, high, np.eye(len(shares)), "Wilson by class, MOVER")
+
+
+def mean_of_ends(values: Float, low: Float, high: Float, correlation: Float, how: str) -> Interval:
+    """The mean of measures with intervals of their own, (K,) each, and correlation (K, K), by the same method."""
+    below, above, mean = values - low, high - values, float(np.mean(values))
+    down, up = (float(np.sqrt(max(float(s @ correlation @ s), 0.0))) / len(values) for s in (below, above))
+    return Interval(mean - down, mean + up, how)
 
 
 def by_folds(value: float, scores: Float, ratio: float, how: str = "folds, corrected t") -> Interval:
@@ -26,19 +87,9 @@ def corrected_error(scores: Float, ratio: float) -> float:
     return float(np.sqrt(np.var(scores, ddof=1) * (1 / len(scores) + ratio)))
 
 
-def by_values(values: Float, how: str) -> Interval:
-    """Percentiles of a score over resampled rows."""
-    found = values[np.isfinite(values)]
-    if len(found) < 2 or 2 * len(found) < len(values):
-        return Interval(np.nan, np.nan, "too few rows")
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high), how)
-
-
-def normal(value: float, error: float, how: str) -> Interval:
-    """A share from its standard error, kept within 0 and 1."""
-    half = float(ndtri((1 + LEVEL) / 2)) * error
-    return Interval(float(np.maximum(0.0, value - half)), float(np.minimum(1.0, value + half)), how)
+def no_interval(why: str) -> Interval:
+    """None is better than a false one."""
+    return Interval(float("nan"), float("nan"), why)
 
 
 def known_mean(values: Float) -> float:

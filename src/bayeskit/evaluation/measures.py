@@ -8,18 +8,23 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.evaluation.intervals import by_folds, by_values, known_mean
+from bayeskit.evaluation.areas import Areas
+from bayeskit.evaluation.calibration import debiased_square, square_interval
+from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.intervals import by_folds, by_rows, effective, known_mean, no_interval
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
-from bayeskit.evaluation.scores import Scores, Stakes
+from bayeskit.evaluation.scores import MEANS, Scores, Stakes
 from bayeskit.proportion import Interval, wilson
+from bayeskit.reliability import BINS, FIELDS, gap
 
-SUMS = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa", "log_loss", "brier", "ece", "ece_classwise")
-RANKED = ("ece_mass", "auc")
+OF_CONFUSION = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa")
+SUMS = (*OF_CONFUSION, "log_loss", "brier", "ece", "ece_debiased", "ece_classwise")
+RANKED = ("ece_mass", "ece_l2", "auc", "auc_by_fold")
 COSTS = ("expected_cost", "realised_cost", "coverage", "covered_accuracy")
-PROPORTIONS = ("accuracy", "error_rate", "coverage")
 LIMITS = {"mcc": (-1.0, 1.0), "kappa": (-1.0, 1.0), "log_loss": (0.0, np.inf), "brier": (0.0, 2.0)}
+LARGER_IS_BETTER = (*OF_CONFUSION[:1], *OF_CONFUSION[2:], "auc", "auc_by_fold", "coverage", "covered_accuracy")
 UNLIMITED = ("expected_cost", "realised_cost")
 
 
@@ -36,15 +41,24 @@ class Measures:
     kept: Kept | None = None
     ranks: Ranks | None = None
     stakes: Stakes | None = None
+    grouped: bool = False  # whether rows come in groups, and say less than as many rows
+    left_out: bool = False  # whether each row met a model of its own
 
     @classmethod
     def of(
-        cls, rows: Rows, proba: Float, ratio: float, stakes: Stakes | None = None, action: Int | None = None
+        cls,
+        rows: Rows,
+        logs: Float,
+        ratio: float,
+        stakes: Stakes | None = None,
+        action: Int | None = None,
+        left_out: bool = False,
     ) -> Measures:
-        """Of all rows foretold at once, (n, K); ``action`` is what the model did with each, as in ``Scores.of``."""
-        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64), action),))
+        """Of log-probabilities of all rows at once, (n, K); ``action`` is what the model did, as in ``Scores.of``."""
+        proba = np.exp(logs)
+        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
         scores = Scores.of(rows.codes, proba, rows.weights, stakes=stakes, action=action)
-        return cls(scores, 1, ratio, kept, stakes=stakes)
+        return cls(scores, 1, ratio, kept, stakes=stakes, left_out=left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,6 +78,12 @@ class Measures:
         table: Float = self.total.confusion[0]
         return table
 
+    @property
+    def squared(self) -> Float:
+        """Squared weights, likewise."""
+        table: Float = self.total.squared[0]
+        return table
+
     def value(self, name: str) -> float:
         """The measure over all rows; where rows were divided more than once, over all repeats, each by its share."""
         return self._ranked(name) if name in RANKED else float(getattr(self.total, name)[0])
@@ -76,32 +96,86 @@ class Measures:
         return replace(found, how=f"{found.how}; from bins, off by {self.area_bound:.1g} at most")
 
     def _interval(self, name: str) -> Interval:
+        if name.startswith("ece") and name != "ece_l2":
+            return no_interval("none is honest; see ece_l2")
+        if self.grouped:
+            if not self._divided:
+                return no_interval("rows come in groups")
+            return _within(name, by_folds(self.value(name), self.by_fold(name), self.ratio))
+        if name == "ece_l2":
+            return square_interval(self._mass_tables[0], float(self.total.scale[0]))
+        if name in RANKED:
+            return self._area_interval(name)
+        value, rows = self.value(name), float(self.total.rows[0])
+        if name in OF_CONFUSION:
+            return self.table.interval(name)
+        if name in MEANS:
+            second, third = (float(moment[0]) for moment in self.total.moments(name))
+            return _within(name, by_rows(value, second, third, rows))
+        decided = 1.0 if name == "coverage" else float(self.total.cost[0, 3] / self.total.weight[0])
+        return wilson(value, rows * decided)
+
+    def _area_interval(self, name: str) -> Interval:
+        """Of the mean area of the models of the folds; within folds, so that pooling does not move it."""
+        if name == "auc_by_fold" and self.left_out:
+            return no_interval("no two rows met the same model")
+        found = self._areas
+        if found is None:
+            return no_interval("no rows")
+        if not self._divided or not len(self._fold_areas):
+            return found.interval()
+        interval = found.interval(_known_means(self._fold_areas), len(self._fold_areas) // self.repeats)
         value = self.value(name)
-        if name in PROPORTIONS:
-            return wilson(value, float(self.total.weight[0]))
-        if len(self.scores.loss) > 1:
-            how = "folds, corrected t" if self.ratio else f"{len(self.scores.loss)} random parts, t"
-            return _within(name, by_folds(value, self.by_fold(name), self.ratio, how))
-        if self.kept is None:
-            return _NONE
-        return self.kept.interval(name, value, self.stakes)
+        return replace(interval, low=min(interval.low, value), high=max(interval.high, value))
+
+    @property
+    def _divided(self) -> bool:
+        """Whether groups of scores are folds, each with a model of its own."""
+        return self.ratio > 0 and len(self.scores.loss) > 1
+
+    @cached_property
+    def table(self) -> Confusion:
+        """The confusion by number of class and action."""
+        classes, actions = self.confusion.shape
+        return Confusion(self.confusion, range(classes), others=range(classes, actions), squared=self.squared)
+
+    @cached_property
+    def _areas(self) -> Areas | None:
+        """With what their interval needs."""
+        if self.kept is not None:
+            return self.kept.first_areas
+        if self.ranks is None:
+            return None
+        each = np.stack([table[0].sum(axis=1) for table in (self.total.confusion, self.total.squared)])
+        rest = each.sum(axis=1, keepdims=True) - each
+        return self.ranks.areas(np.stack([effective(*each), effective(*rest)], axis=1))
+
+    @cached_property
+    def _fold_areas(self) -> Float:
+        """Areas of each class in every fold: (folds, K); none where they were not binned apart."""
+        if self.kept is not None:
+            return self.kept.fold_areas
+        classes = self.scores.confusion.shape[1]
+        if self.ranks is None or len(self.ranks.table) == 1:
+            return np.empty((0, classes))
+        return np.array([_binned_areas(Ranks(table[None])) for table in self.ranks.table])
 
     def by_fold(self, name: str) -> Float:
         """The measure in every fold: (G,)."""
         if name not in RANKED:
             found: Float = getattr(self.scores, name)
             return found
-        if self.kept is not None:
-            return self.kept.by_fold(name)
-        tables = () if self.ranks is None else self.ranks.table
-        return np.array([_of(Ranks(table[None]), name) for table in tables])
+        if name in ("auc", "auc_by_fold"):
+            return np.array([known_mean(areas) for areas in self._fold_areas])
+        scale = self.scores.scale if len(self.scores.scale) == len(self._fold_mass_tables) else self.total.scale
+        return np.array([_of_mass(name, table, s) for table, s in zip(self._fold_mass_tables, scale, strict=True)])
 
     @cached_property
     def areas(self) -> Float:
         """The area under the curve of each class against the rest, NaN where one of the two has no rows: (K,)."""
         if self.kept is not None:
             return self.kept.areas()
-        return np.full(self.scores.confusion.shape[1], np.nan) if self.ranks is None else _areas(self.ranks)
+        return np.full(self.scores.confusion.shape[1], np.nan) if self.ranks is None else _binned_areas(self.ranks)
 
     @property
     def area_bound(self) -> float:
@@ -112,77 +186,27 @@ class Measures:
         return max((bound for bound in bounds if bound == bound), default=0.0)
 
     def _ranked(self, name: str) -> float:
+        if name == "auc":
+            return known_mean(self.areas)
+        if name == "auc_by_fold":
+            by_fold = known_mean(_known_means(self._fold_areas)) if self._divided else known_mean(self.areas)
+            return float("nan") if self.left_out else by_fold
+        return float(np.mean([_of_mass(name, table, float(self.total.scale[0])) for table in self._mass_tables]))
+
+    @property
+    def _mass_tables(self) -> Float:
+        """Reliability over cells of equal mass, of each repeat: (repeats, FIELDS, BINS)."""
         if self.kept is not None:
-            return known_mean(self.areas) if name == "auc" else self.kept.value(name)
-        return float("nan") if self.ranks is None else _of(self.ranks, name)
-
-
-@dataclass(frozen=True)
-class Bootstrapped:
-    """Measures of a bootstrap: of models on the rows they did not draw, and on those they did."""
-
-    out: Measures  # a group for each repeat: rows not drawn
-    drawn: Scores  # a group for each repeat: rows drawn, as often as they were
-    chance: Scores  # one group: every row's probabilities against every row's class
-    plus: bool = False
+            return self.kept.mass_tables
+        return np.empty((0, FIELDS, BINS)) if self.ranks is None else self.ranks.mass_table()[None]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return self.out.names
-
-    @property
-    def areas(self) -> Float:
-        return self.out.areas
-
-    @property
-    def total(self) -> Scores:
-        return self.out.total
-
-    @property
-    def confusion(self) -> Float:
-        """Blended as the accuracy is, which it therefore has, in the weight of the rows not drawn: (K, actions)."""
-        test, train = (_shares(scores) for scores in (self.out.scores, self.drawn))
-        weight = self._weight("accuracy", self.out.scores.accuracy, self.drawn.accuracy)
-        width = max(test.shape[1], train.shape[1])
-        test, train = (np.pad(share, ((0, 0), (0, width - share.shape[1]))) for share in (test, train))
-        blend: Float = (weight * test + (1 - weight) * train) * self.total.weight[0]
-        return blend
-
-    def value(self, name: str) -> float:
-        """The mean over repeats of 0.632 test + 0.368 train; areas and equal-mass calibration of rows not drawn."""
-        if name in RANKED:
-            return self.out.value(name)
-        return known_mean(self.by_fold(name))
-
-    def by_fold(self, name: str) -> Float:
-        """In every repeat: (repeats,)."""
-        if name in RANKED:
-            return np.array([self.out.value(name)])
-        test, train = getattr(self.out.scores, name), getattr(self.drawn, name)
-        weight = self._weight(name, test, train)
-        blend: Float = weight * test + (1 - weight) * train
-        return blend
-
-    def _weight(self, name: str, test: Float, train: Float) -> float:
-        """0.632, or more where the model does worse on new rows, compared with doing as well as by chance."""
-        if not self.plus:
-            return 0.632
-        gamma, err, new = float(getattr(self.chance, name)[0]), known_mean(train), known_mean(test)
-        apart = gamma - err
-        rate = min(max((new - err) / apart, 0.0), 1.0) if apart else 0.0
-        return 0.632 / (1 - 0.368 * rate)
-
-    def interval(self, name: str) -> Interval:
-        if name in RANKED:
-            return self.out.kept.interval(name, self.value(name), None) if self.out.kept else _NONE
-        return by_values(self.by_fold(name), f"percentiles of {len(self.drawn.loss)} bootstraps")
-
-
-def _shares(scores: Scores) -> Float:
-    """The mean over groups of the shares of a confusion: (K, actions)."""
-    there = scores.weight > 0
-    mean: Float = (scores.confusion[there] / scores.weight[there, None, None]).mean(axis=0)
-    return mean
+    def _fold_mass_tables(self) -> Float:
+        """The same of every fold: (folds, FIELDS, BINS)."""
+        if self.kept is not None:
+            return self.kept.fold_mass_tables
+        tables = () if self.ranks is None else self.ranks.table
+        return np.array([Ranks(table[None]).mass_table() for table in tables])
 
 
 def _within(name: str, found: Interval) -> Interval:
@@ -191,12 +215,15 @@ def _within(name: str, found: Interval) -> Interval:
     return replace(found, low=float(np.maximum(low, found.low)), high=float(np.minimum(high, found.high)))
 
 
-_NONE = Interval(float("nan"), float("nan"), "rows were not kept")
+def _known_means(areas: Float) -> Float:
+    """Mean over the folds that have an area of the class: (folds, K) to (K,)."""
+    return np.array([known_mean(column) for column in areas.T])
 
 
-def _areas(ranks: Ranks) -> Float:
+def _binned_areas(ranks: Ranks) -> Float:
     return np.array([ranks.area(k)[0] for k in range(ranks.table.shape[1] - 1)])
 
 
-def _of(ranks: Ranks, name: str) -> float:
-    return known_mean(_areas(ranks)) if name == "auc" else ranks.ece_mass()
+def _of_mass(name: str, table: Float, scale: float) -> float:
+    """Plain, or squared and without what chance adds."""
+    return gap(table) if name == "ece_mass" else float(np.sqrt(max(debiased_square(table, scale), 0.0)))

@@ -184,7 +184,8 @@ class LeaveOneOut:
     """Every row is foretold by the model of all others.
 
     By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
-    target of shrinkage). ``exact=True`` refits the model without each row, and holds nothing.
+    target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each
+    row, and holds nothing.
     """
 
     exact: bool = False
@@ -209,8 +210,9 @@ class AsFitted:
 class Bootstrap632:
     """Models learn from rows drawn with replacement, and are tested on the rows not drawn.
 
-    A score is the mean over repeats of 0.632 test + 0.368 train, train being the score on the rows drawn. With
-    ``plus`` the test score weighs more, the more the model overfits (Efron and Tibshirani, JASA 92, 1997).
+    A score is 0.632 new + 0.368 apparent: new is the mean over rows of their score by the models that have not drawn
+    them, apparent that of the model of all rows on the same rows. With ``plus`` the new score weighs more, the more the
+    model overfits (Efron and Tibshirani, JASA 92, 1997).
     """
 
     repeats: int = 200

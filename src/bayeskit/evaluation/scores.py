@@ -12,10 +12,14 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
+from bayeskit.evaluation.calibration import debiased_gap
 from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.intervals import effective
 from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
+MEANS = ("log_loss", "brier", "expected_cost", "realised_cost")  # over rows, each of which has a value
+BY_ROW = ("error_rate", *MEANS)  # measures that are means over rows
 COST = 5  # expected, realised, weight that was decided, weight of it that was given a class, and rightly
 
 
@@ -91,6 +95,8 @@ class Scores:
     top: Float  # (G, FIELDS, BINS) reliability of the top probability
     each: Float  # (G, K, FIELDS, BINS) reliability of the probability of each class
     cost: Float  # (G, COST); all zero without stakes
+    squared: Float  # (G, K, actions) squared weight, by which intervals know how many rows there are
+    powers: Float  # (G, MEANS, 2) sum of weight times the square and the cube of what MEANS are means of
 
     @classmethod
     def empty(cls, groups: int, classes: int) -> Scores:
@@ -102,6 +108,8 @@ class Scores:
             zeros((groups, FIELDS, BINS)),
             zeros((groups, classes, FIELDS, BINS)),
             zeros((groups, COST)),
+            zeros((groups, classes, classes)),
+            zeros((groups, len(MEANS), 2)),
         )
 
     @classmethod
@@ -141,22 +149,23 @@ class Scores:
         each = np.empty((groups, k, FIELDS, BINS))
         for c in range(k):
             each[:, c] = _reliability(proba[:, c], codes == c, w, summed)
-        cost = np.zeros((groups, COST))
-        if stakes is not None:
-            tallied = stakes.tallied(codes, proba, done)
-            cost = np.concatenate([summed(nothing, 1, w * t) for t in tallied], axis=1)
+        tallied = np.zeros((COST, len(codes))) if stakes is None else stakes.tallied(codes, proba, done)
+        loss = -np.log(np.clip(mine, CLIP, 1.0))
+        powers = [[summed(nothing, 1, w * x**p)[:, 0] for p in (2, 3)] for x in (loss, square, *tallied[:2])]
         return cls(
             summed(codes * wide + done, k * wide, w).reshape(groups, k, wide),
-            summed(nothing, 1, w * -np.log(np.clip(mine, CLIP, 1.0)))[:, 0],
+            summed(nothing, 1, w * loss)[:, 0],
             summed(nothing, 1, w * square)[:, 0],
             _reliability(top, best == codes, w, summed),
             each,
-            cost,
+            np.concatenate([summed(nothing, 1, w * t) for t in tallied], axis=1),
+            summed(codes * wide + done, k * wide, w * w).reshape(groups, k, wide),
+            np.moveaxis(np.array(powers), 2, 0),
         )
 
     def merge(self, other: Scores) -> Scores:
         """The scores of both sets of rows, group by group."""
-        mine, theirs = self._as_wide(other), other._as_wide(self)
+        mine, theirs = self.aligned(other)
         return Scores(*(getattr(mine, f.name) + getattr(theirs, f.name) for f in fields(self)))
 
     def total(self, times: Float) -> Scores:
@@ -165,13 +174,20 @@ class Scores:
 
     def beside(self, other: Scores) -> Scores:
         """The groups of both, one after the other."""
-        mine, theirs = self._as_wide(other), other._as_wide(self)
+        mine, theirs = self.aligned(other)
         return Scores(*(np.concatenate([getattr(mine, f.name), getattr(theirs, f.name)]) for f in fields(self)))
+
+    def aligned(self, other: Scores) -> tuple[Scores, Scores]:
+        """Both with a column for every action either knows."""
+        return self._as_wide(other), other._as_wide(self)
 
     def _as_wide(self, other: Scores) -> Scores:
         """With a column for every action the other knows."""
         more = other.confusion.shape[2] - self.confusion.shape[2]
-        return self if more <= 0 else replace(self, confusion=np.pad(self.confusion, ((0, 0), (0, 0), (0, more))))
+        if more <= 0:
+            return self
+        both = (np.pad(table, ((0, 0), (0, 0), (0, more))) for table in (self.confusion, self.squared))
+        return replace(self, **dict(zip(("confusion", "squared"), both, strict=True)))
 
     # -- by group: (G,) each ---------------------------------------------------------------------
 
@@ -221,6 +237,11 @@ class Scores:
         return np.array([np.mean([gap(table) for table in group]) for group in self.each])
 
     @property
+    def ece_debiased(self) -> Float:
+        """The calibration error of the top probability without what chance adds to it."""
+        return np.array([debiased_gap(table, scale) for table, scale in zip(self.top, self.scale, strict=True)])
+
+    @property
     def expected_cost(self) -> Float:
         """Mean over rows of what the action was expected to cost: the model's own, or that of least expected cost."""
         return self._mean(self.cost[:, 0])
@@ -240,6 +261,27 @@ class Scores:
         """Accuracy among the rows that were decided by naming a class."""
         return _over(self.cost[:, 4], self.cost[:, 3])
 
+    # -- for intervals ---------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Float:
+        """How many rows of equal weight there would be."""
+        return effective(self.weight, self.squared.sum(axis=(1, 2)))
+
+    @property
+    def scale(self) -> Float:
+        """Rows of equal weight for each unit of weight."""
+        return np.nan_to_num(_over(self.rows, self.weight))
+
+    def moments(self, name: str) -> tuple[Float, Float]:
+        """Second and third central moment over rows of what a mean is of.
+
+        They are differences of sums: good to 1e-16 of the mean's square, which is below what matters to an interval.
+        """
+        mean, powers = getattr(self, name), self.powers[:, MEANS.index(name)] / self.weight[:, None]
+        second, third = powers.T
+        return second - mean**2, third - 3 * mean * second + 2 * mean**3
+
     def _of_confusion(self, rate: str) -> Float:
         _, classes, actions = self.confusion.shape
         named = range(classes), "pyarrow", range(classes, actions)
@@ -247,6 +289,16 @@ class Scores:
 
     def _mean(self, sums: Float) -> Float:
         return _over(sums, self.weight)
+
+
+def by_row(codes: Int, proba: Float, stakes: Stakes | None = None, action: Int | None = None) -> Float:
+    """What each row adds to the means BY_ROW, for rows of known classes: (BY_ROW, n)."""
+    row = np.arange(len(codes))
+    done = np.argmax(proba, axis=1) if action is None else action
+    mine = proba[row, codes]
+    square = np.einsum("ij,ij->i", proba, proba) - 2 * mine + 1
+    costs = np.zeros((2, len(codes))) if stakes is None else stakes.tallied(codes, proba, done)[:2]
+    return np.stack([done != codes, -np.log(np.clip(mine, CLIP, 1.0)), square, *costs])
 
 
 def _reliability(p: Float, true: Bool, w: Float, summed: Callable[[Int, int, Float], Float]) -> Float:

@@ -226,7 +226,7 @@ class KernelDensity:
     groups: int
 
     normalised: ClassVar[bool] = True
-    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel",)
+    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel, which saw the label of the row",)
 
     @property
     def constant(self) -> tuple[str, ...]:

@@ -1,0 +1,195 @@
+"""How often nominal 95 % intervals hold the truth: the mean score of the models of the folds on 100,000 fresh rows.
+
+Normal columns that hang together, so that naive Bayes is too sure; 100, 300 and 1,000 rows, two and three classes,
+balanced or with one of 8 %. For a bootstrap the truth is that of the model of all rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+import bayeskit as bk
+from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa
+from bayeskit.evaluation.calibration import debiased_square
+from bayeskit.evaluation.ranking import CELLS, cells
+from bayeskit.reliability import BINS, gap, tallied, width_bins
+
+COLUMNS, FRESH, APART = 4, 100_000, 1.5
+MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")
+BY_BOOTSTRAP = ("accuracy", "log_loss", "brier")
+BIASES = ("auc", "auc_by_fold", "ece", "ece_debiased", "ece_l2")
+Table = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A population to draw rows from."""
+
+    rows: int
+    classes: int
+    rare: bool
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows, {self.classes} classes, {'8 %' if self.rare else 'balanced'}"
+
+    def draw(self, rng: np.random.Generator, rows: int) -> Table:
+        """Rows with at least three of each class, fewer of which cannot be cross-validated."""
+        share = np.full(self.classes, 1 / self.classes)
+        if self.rare:
+            share = np.append(np.full(self.classes - 1, 0.92 / (self.classes - 1)), 0.08)
+        y = rng.choice(self.classes, rows, p=share)
+        while np.bincount(y, minlength=self.classes).min() < 3:
+            y = rng.choice(self.classes, rows, p=share)
+        centre = (
+            APART * np.eye(COLUMNS)[: self.classes] if self.classes > 2 else np.outer([0, APART / 2], np.ones(COLUMNS))
+        )
+        return centre[y] + 0.8 * rng.normal(size=(rows, COLUMNS)) + 0.6 * rng.normal(size=(rows, 1)), y
+
+
+def terms(x: np.ndarray) -> np.ndarray:
+    """What the log-odds of normal naive Bayes are linear in."""
+    return np.concatenate([x * x, x, np.ones((len(x), 1))], axis=1)
+
+
+def naive(x: np.ndarray, y: np.ndarray, classes: int) -> np.ndarray:
+    """Normal naive Bayes as coefficients of ``terms``: (2 columns + 1, K)."""
+    out = []
+    for k in range(classes):
+        mean, variance = x[y == k].mean(axis=0), x[y == k].var(axis=0)
+        level = np.log(np.mean(y == k)) - 0.5 * (np.log(2 * np.pi * variance) + mean**2 / variance).sum()
+        out.append(np.concatenate([-0.5 / variance, mean / variance, [level]]))
+    return np.array(out).T
+
+
+@dataclass
+class Truth:
+    """True scores of several models on the same fresh rows, their mean."""
+
+    y: np.ndarray
+    found: dict[str, list[float]] = field(default_factory=dict)
+    top: list[np.ndarray] = field(default_factory=list)
+    right: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, joint: np.ndarray) -> None:
+        """One more model, by its joint log-probabilities of the fresh rows."""
+        y, (n, k) = self.y, joint.shape
+        row, p = np.arange(n), np.exp(joint - joint.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        best, mine = np.argmax(joint, axis=1), p[row, y]
+        table = np.bincount(y * k + best, minlength=k * k).reshape(k, k).astype(float)
+        scores = {
+            "accuracy": np.trace(table) / n,
+            "balanced_accuracy": np.mean(np.diagonal(table) / table.sum(axis=1)),
+            "mcc": correlation(table),
+            "kappa": kappa(table),
+            "f1": f1(against_rest(table, k - 1)),
+            "log_loss": -np.log(np.maximum(mine, 1e-15)).mean(),
+            "brier": (np.einsum("ij,ij->i", p, p) - 2 * mine + 1).mean(),
+            "auc": np.mean([self._area(joint, c) for c in range(k if k > 2 else 1)]),
+        }
+        for name, value in scores.items():
+            self.found.setdefault(name, []).append(float(value))
+        self.top.append(p[row, best])
+        self.right.append(best == y)
+
+    def _area(self, joint: np.ndarray, c: int) -> float:
+        """From fine bins of log-odds, which a sort would take longer for."""
+        others = np.delete(joint, c, axis=1)
+        odds = joint[:, c] - (others[:, 0] if others.shape[1] == 1 else np.logaddexp(others[:, 0], others[:, 1]))
+        place = (self.y == c) * CELLS + cells(odds)
+        rest, mine = np.bincount(place, minlength=2 * CELLS).reshape(2, CELLS)
+        return float(mine @ (np.cumsum(rest) - rest / 2)) / float(mine.sum() * rest.sum())
+
+    def mean(self) -> dict[str, float]:
+        """Calibration errors are of all models together, as those of the folds are."""
+        step = len(self.top)  # as many rows of each model as make 100,000
+        top, right = (np.concatenate([x[f::step] for f, x in enumerate(each)]) for each in (self.top, self.right))
+        ones = np.ones(len(top))
+        mass = np.searchsorted(np.quantile(top, np.arange(1, BINS) / BINS), top)
+        width = gap(tallied(top, right, ones, width_bins(top), BINS))
+        square = debiased_square(tallied(top, right, ones, mass, BINS))
+        out = {name: float(np.mean(values)) for name, values in self.found.items()}
+        return out | {"auc_by_fold": out["auc"], "ece": width, "ece_debiased": width, "ece_l2": max(square, 0.0) ** 0.5}
+
+
+def cross_validated(design: Design, rng: np.random.Generator, fresh: Table, folds: int) -> tuple[bk.Evaluation, Truth]:
+    x, y = design.draw(rng, design.rows)
+    order = np.lexsort((rng.random(len(y)), y))
+    fold = np.empty(len(y), dtype=np.int64)
+    fold[order] = np.arange(len(y)) % folds
+    truth = Truth(fresh[1])
+    for f in range(folds):
+        truth.add(fresh[0] @ naive(x[fold != f], y[fold != f], design.classes))
+    return bk.evaluate(bk.NaiveBayes(), x, y, bk.CrossValidation(fold)), truth
+
+
+def bootstrapped(design: Design, rng: np.random.Generator, fresh: Table, plus: bool) -> tuple[bk.Evaluation, Truth]:
+    x, y = design.draw(rng, design.rows)
+    truth = Truth(fresh[1])
+    truth.add(fresh[0] @ naive(x, y, design.classes))
+    seed = int(rng.integers(1 << 30))
+    return bk.evaluate(bk.NaiveBayes(), x, y, bk.Bootstrap632(plus=plus), random_state=seed), truth
+
+
+def line(design: Design, repeats: int, folds: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
+    """By measure the share of the intervals given that hold the truth, and the mean error; a bootstrap for 0 folds."""
+    rng = np.random.default_rng([seed, design.rows, design.classes, design.rare])
+    x, y = design.draw(rng, FRESH)
+    fresh = terms(x), y
+    names = MEASURES if folds else BY_BOOTSTRAP
+    held: dict[str, list[bool]] = {name: [] for name in names}
+    apart: dict[str, list[float]] = {name: [] for name in BIASES}
+    for _ in range(repeats):
+        found, truth = cross_validated(design, rng, fresh, folds) if folds else bootstrapped(design, rng, fresh, False)
+        true = truth.mean()
+        for name in names:
+            interval = found.confusion.interval("f1", design.classes - 1) if name == "f1" else found.interval(name)
+            if np.isfinite(interval.low):
+                held[name].append(interval.low <= true[name] <= interval.high)
+        for name in BIASES if folds else ():
+            apart[name].append(found.measures.value(name) - true[name])
+    return {n: float(np.mean(h)) if h else np.nan for n, h in held.items()}, {
+        n: float(np.mean(a)) for n, a in apart.items() if a
+    }
+
+
+def designs() -> Iterator[Design]:
+    return (Design(*each) for each in product((100, 300, 1000), (2, 3), (False, True)))
+
+
+def shown(title: str, lines: dict[str, dict[str, float]], form: str) -> None:
+    names = list(next(iter(lines.values())))
+    print(f"\n| {title} | " + " | ".join(n.replace("_", " ") for n in names) + " |")
+    print("|---" * (len(names) + 1) + "|")
+    for what, values in lines.items():
+        print(f"| {what} | " + " | ".join(format(values[n], form) for n in names) + " |", flush=True)
+
+
+def main(repeats: int, folds: int, seed: int) -> None:
+    """A table of coverage and one of bias, a line for each design and one for their mean."""
+    coverage, bias = {}, {}
+    for design in designs():
+        coverage[str(design)], bias[str(design)] = line(design, repeats, folds, seed)
+        print(design, {n: round(c, 3) for n, c in coverage[str(design)].items()}, flush=True)
+    lines, names = list(coverage.values()), list(next(iter(coverage.values())))
+    for how, of in (("mean", np.nanmean), ("least", np.nanmin)):
+        coverage[how] = {n: float(of([c[n] for c in lines])) for n in names}
+    shown("coverage", coverage, ".1%")
+    if folds:
+        shown("bias", bias, "+.4f")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--folds", type=int, default=5, help="0 for the .632 bootstrap")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    main(given.repeats, given.folds, given.seed)

@@ -1,0 +1,146 @@
+"""Areas: under the ROC curve of each class against the rest, from log-odds, and how far their mean may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtri, stdtrit
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.evaluation.intervals import effective, mean_of_ends, no_interval
+from bayeskit.proportion import LEVEL, Interval
+
+Z = float(ndtri((1 + LEVEL) / 2))
+SURE = -1e-3  # log-probability from which on the others say how sure
+FEW = 10  # rows of a class below which the variance is that of a model, not of the rows
+
+
+def log_odds(logs: Float) -> Float:
+    """log P(c) - log P(another class), from log-probabilities: (n, K).
+
+    They order rows whose probabilities are all 1.0 in double precision. With two classes one is the negative of the
+    other, so both have the same area.
+
+    >>> log_odds(np.array([[-1e-300, -690.0], [0.0, -1000.0]])).tolist()
+    [[690.0, -690.0], [1000.0, -1000.0]]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if logs.shape[1] == 2:
+            apart = logs[:, 0] - logs[:, 1]
+            return np.stack([apart, -apart], axis=1)
+        out = logs - np.log1p(-np.exp(logs))  # of P(c) alone, so that rows that tie in it stay tied
+        sure = logs > SURE
+        for c in np.flatnonzero(sure.any(axis=0)).tolist():  # 1 - P(c) has lost its digits, the others have not
+            some = sure[:, c]
+            out[some, c] = logs[some, c] - np.logaddexp.reduce(np.delete(logs[some], c, axis=1), axis=1)
+        return out
+
+
+def placements(scores: Float, positive: Bool, weights: Float) -> Float:
+    """The share of the other side that each row is rightly above (or below), a tie counting half: (n,)."""
+    out = np.empty(len(scores))
+    for side, sign in ((positive, 1.0), (~positive, -1.0)):
+        order = np.argsort(scores[~side], kind="stable")
+        ranked, passed = scores[~side][order], np.append(0.0, np.cumsum(weights[~side][order]))
+        below, upto = (passed[np.searchsorted(ranked, scores[side], to)] for to in ("left", "right"))
+        out[side] = (1 - sign) / 2 + sign * (below + upto) / (2 * passed[-1])
+    return out
+
+
+@dataclass(frozen=True)
+class Areas:
+    """Of each class against the rest, with what an interval of their mean needs; NaN without rows on both sides.
+
+    The variance of an area is that of the placements of either side, with n - 1, by n (DeLong, DeLong and
+    Clarke-Pearson, Biometrics 44, 1988).
+    """
+
+    area: Float  # (K,)
+    spread: Float  # (K, 2) variance of the placements of the class and of the others
+    rows: Float  # (K, 2) effective rows of the class and of the others
+    correlation: Float  # (K, K) of the areas
+
+    @classmethod
+    def of(cls, codes: Int, odds: Float, weights: Float) -> Areas:
+        """From the log-odds of each class: (n, K)."""
+        classes = odds.shape[1]
+        area, spread, rows = np.full(classes, np.nan), np.full((classes, 2), np.nan), np.zeros((classes, 2))
+        shares = np.zeros((classes, len(codes)))
+        for k in range(classes):
+            positive = codes == k
+            if not positive.any() or positive.all():
+                continue
+            placed = placements(odds[:, k], positive, weights)
+            area[k] = np.average(placed[positive], weights=weights[positive])
+            for j, side in enumerate((positive, ~positive)):
+                w, apart = weights[side], placed[side] - area[k]
+                rows[k, j] = n = float(effective(w.sum(), w @ w))
+                spread[k, j] = np.average(apart**2, weights=w) * n / max(n - 1, 1e-12)
+                shares[k, side] = w / w.sum() * apart
+        covariance = shares @ shares.T
+        scale = np.sqrt(np.outer(np.diagonal(covariance), np.diagonal(covariance)))
+        return cls(area, spread, rows, np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0))
+
+    @property
+    def variance(self) -> Float:
+        """DeLong's: (K,)."""
+        by_side = np.divide(self.spread, self.rows, out=np.full(self.rows.shape, np.nan), where=self.rows > 0)
+        total: Float = by_side.sum(axis=1)
+        return total
+
+    def interval(self, by_fold: Float | None = None, folds: int = 1) -> Interval:
+        """Of the mean over classes: of each on the scale of logits, or Newcombe's where rows are few or all is right.
+
+        Student's t of the smaller side, not the normal: with few rows of a class the models of the folds are unlike.
+
+        ``by_fold`` are the mean areas within folds, (K,): pairs of rows that met the same model. There are fewer of
+        them, by as many folds, so the part of the variance that is by pairs, A(1 - A) less both spreads, is larger.
+        """
+        centre = self.area if by_fold is None else by_fold
+        there = np.flatnonzero(np.isfinite(self.area) & np.isfinite(centre))
+        if not len(there) or self.rows[there].min() <= 1:
+            return no_interval("too few rows of a class")
+        ends, ways = [], set()
+        for k in there.tolist():
+            area, (mine, rest), variance = float(centre[k]), self.rows[k].tolist(), float(self.variance[k])
+            if by_fold is not None:
+                variance += max(area * (1 - area) - self.spread[k].sum(), 0.0) * folds / (mine * rest)
+            few = min(mine, rest) < FEW or not variance > 0 or not 0 < area < 1
+            t = float(stdtrit(min(mine, rest) - 1, (1 + LEVEL) / 2))
+            ends.append(newcombe(area, mine, rest, folds, t) if few else by_logit(area, float(np.sqrt(variance)), t))
+            ways.add("Newcombe's method 5" if few else "DeLong, logit")
+        low, high = np.array(ends).T
+        how = " and ".join(sorted(ways)) + ("" if by_fold is None else ", by fold")
+        return mean_of_ends(centre[there], low, high, self.correlation[np.ix_(there, there)], how)
+
+
+def by_logit(area: float, error: float, z: float = Z) -> tuple[float, float]:
+    """Ends of logit(A) ± z s / (A (1 - A))."""
+    half = z * error / (area * (1 - area))
+    return float(expit(logit(area) - half)), float(expit(logit(area) + half))
+
+
+def newcombe(area: float, mine: float, rest: float, folds: int = 1, z: float = Z) -> tuple[float, float]:
+    """Newcombe's method 5: the areas A with |A - area| = z √V(A), V that of exponential scores.
+
+    V(A) = A (1 - A) (F + N (1 - A)/(2 - A) + N A/(1 + A)) / mn, N = (m + n)/2 - F, for the mean of F folds (F = 1:
+    Statistics in Medicine 25, 2006).
+
+    >>> [round(end, 4) for end in newcombe(1.0, 5, 20)]
+    [0.7607, 1.0]
+    """
+    return _lower(area, mine, rest, folds, z), 1 - _lower(1 - area, mine, rest, folds, z)
+
+
+def _lower(area: float, mine: float, rest: float, folds: int, z: float) -> float:
+    more = max((mine + rest) / 2 - folds, 0.0)
+
+    def apart(a: float) -> float:
+        variance = a * (1 - a) * (folds + more * (1 - a) / (2 - a) + more * a / (1 + a)) / (mine * rest)
+        return area - a - z * float(np.sqrt(variance))
+
+    if area <= 0:
+        return 0.0
+    return float(brentq(apart, 0.0, min(area, 1 - 1e-12)))  # at an area of 1 the variance is 0, which is no answer
