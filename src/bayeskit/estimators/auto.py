@@ -172,8 +172,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(other, "encoder_")
         if self.exact != other.exact:
             raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
+        both = type(self)(**self.get_params(deep=False))
         if self.exact:
-            return clone(self)._renewed(self.rows_.merge(other.rows_))
+            return both._renewed(self.rows_.merge(other.rows_))
         if [m.name for m in self.members_] != [m.name for m in other.members_]:
             raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
         for mine, theirs in zip(self.members_, other.members_, strict=True):
@@ -182,7 +183,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                     f"the member {mine.name!r} of the two puts rows on scales of its own, found in different rows; "
                     f"fit one and let it learn the other rows"
                 )
-        both = type(self)(**self.get_params(deep=False))
         members = tuple(
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
@@ -420,12 +420,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with doubts(path):
             made = cls(**bundle.settings)
             made._check_settings()
-            *whole, rows = unbundled(bundle)
+            encoder, members, pool, roll, rows = unbundled(bundle)
             if made.exact != (rows is not None):
                 raise ModelFileError("its rows do not fit its settings")
             if rows is not None:
                 made.rows_ = rows
-            return made._adopt(*whole)
+            return made._adopt(encoder, members, pool, roll)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
