@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,7 @@ from bayeskit.structures.naive import Naive
 
 def renewed(classifier: Any, model: Model) -> Model:
     """The model with weights fitted to the rows it keeps, read in their one order; cuts, arcs and sets are held."""
-    ((family, names),) = model.structure.parts
-    assert isinstance(family, Kept)
-    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
+    family, names, rows = _kept(model)
     likelihood, _ = family.chosen(rows, model.context)
     levels = {c.name: "nominal" for c in model.schema.columns if c.coded and not c.numeric}
     kinds = {**levels, **classifier.kinds} if isinstance(classifier.kinds, Mapping) else classifier.kinds or levels
@@ -39,10 +37,7 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
 
     A model of a matrix gives one, a model that knows the name of its target has it as a column.
     """
-    ((family, _),) = model.structure.parts
-    assert isinstance(family, Kept)
-    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
-    table, labels, weight = _table(model, rows)
+    table, labels, weight = _table(model, _kept(model)[2])
     schema = model.schema
     kinds = {c.name: _kind(c) for c in schema.columns}
     if not schema.named:
@@ -52,6 +47,14 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     if schema.target is None:
         return table, labels, weight, kinds
     return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
+
+
+def _kept(model: Model) -> tuple[Kept, Sequence[str], Distinct]:
+    """What keeps the rows, its columns, and the rows."""
+    ((family, names),) = model.structure.parts
+    assert isinstance(family, Kept)
+    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
+    return family, names, rows
 
 
 def _column(table: pa.Table, name: str) -> Array:
