@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +49,7 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
 
 
-def _kept(model: Model) -> tuple[Kept, Sequence[str], Distinct]:
+def _kept(model: Model) -> tuple[Kept, tuple[str, ...], Distinct]:
     """What keeps the rows, its columns, and the rows."""
     ((family, names),) = model.structure.parts
     assert isinstance(family, Kept)
