@@ -175,7 +175,7 @@ def test_a_column_that_changed_its_type_is_named():
 
 @pytest.mark.parametrize("table", [None, 5, [1.0, 2.0], np.zeros((2, 2, 2)), np.array([[1j]])])
 def test_what_is_no_table_is_refused(table):
-    with pytest.raises(InputError, match=r"2D array|Complex"):
+    with pytest.raises(InputError, match=r"2D array|Complex|None is no table"):
         bk.NaiveBayes().fit(table, [0, 1])
 
 

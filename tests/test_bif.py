@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit.errors import NetworkError
+from bayeskit.errors import FileError, NetworkError
 from bayeskit.networks.bif import parse
 
 CHEST = """
@@ -133,7 +133,7 @@ def test_every_cut_of_a_file_is_refused() -> None:
 
 def test_files_that_are_no_text_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "net.bif"
-    with pytest.raises(NetworkError, match="cannot be read"):
+    with pytest.raises(FileError, match="no such file"):
         bk.read_bif(path)
     path.write_bytes(b"\xff\xfe\x00variable")
     with pytest.raises(NetworkError, match="UTF-8"):

@@ -131,6 +131,7 @@ MODELS = {
     "naive, auto": lambda **kw: bk.NaiveBayes(families="auto", **kw),
     "full": bk.FullBayes,
     "tan": bk.TAN,
+    "tan, exact": lambda **kw: bk.TAN(exact=True, **kw),
     "kdb": bk.KDB,
     "aode": bk.AODE,
     "aje": bk.AJE,
@@ -176,6 +177,15 @@ def test_declared_levels_survive_learning_forgetting_and_merging(name):
     assert grown.model_.digest == whole.model_.digest
     rest = grown.forget(declared_frame()[:59], LABELS[:59]).model_
     assert rest.counted.domain.levels["c"].values == ["t", "u", "v", "w"]
+
+
+def test_a_pool_knows_the_declared_levels(tmp_path):
+    by_type = bk.AutoBayes().fit(declared_frame(), LABELS)
+    by_kinds = bk.AutoBayes(kinds=KINDS).fit(PLAIN, LABELS)
+    new = {"c": ["t", "u"], "d": ["p", "q"], "e": ["m", "n"]}
+    assert by_type.predict_proba(new) == pytest.approx(by_kinds.predict_proba(new), rel=1e-12)
+    by_kinds.save(tmp_path / "m.bayes")
+    assert np.array_equal(bk.load(tmp_path / "m.bayes").predict_proba(new), by_kinds.predict_proba(new))
 
 
 def test_what_two_models_declare_is_known_to_both_together():

@@ -204,4 +204,4 @@ def test_the_command_learns_and_predicts_on_spark(tmp_path: Path) -> None:
     assert found["P(flu)"].to_pylist() == LOCAL.predict_proba(VISITS)[:, 1].tolist()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["answers", "lake", "m.bayes"]
     again = typed("predict", "m.bayes", "lake", "--keep", "id", "-o", "answers", folder=tmp_path)
-    assert (again.returncode, "it is there already" in again.stderr) == (3, True)
+    assert (again.returncode, "it is there already" in again.stderr) == (4, True)

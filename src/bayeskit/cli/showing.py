@@ -15,6 +15,8 @@ from bayeskit.cli.options import ModelFile, assigned, exact
 from bayeskit.cli.output import Saying
 from bayeskit.journal import as_record
 
+HOLDS = "; the file holds the rows learned, equal ones once"
+
 
 def register(app: typer.Typer) -> None:
     command(app, inspect, "bayeskit inspect people.bayes")
@@ -39,7 +41,7 @@ def inspect(file: ModelFile, say: Saying) -> None:
     summary = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     given = ", ".join(f"{n}={v!r}" for n, v in settings.items())
-    exact = f"{model.exact}{'; the file holds the rows learned, equal ones once' if model.structure.kept else ''}"
+    exact = f"{model.exact}{HOLDS if model.structure.kept else ''}"
     text = f"{kind}({given})\ntarget {model.schema.target!r}, digest {model.digest}\n{exact}\n\n{summary}\n\n{journal}"
     data = {
         "kind": kind,
@@ -63,13 +65,15 @@ def _inspect_pool(pool: Any, say: Saying) -> None:
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     classes = [{"label": c, "weight": w, "prior": p} for c, w, p in known.classes]
     shown = ", ".join(f"{c['label']} ({c['weight']:,.10g} rows)" for c in classes)
-    text = f"{pool!r}\ntarget {model.schema.target!r}; classes {shown}\n\n{pool.summary()}\n\n{journal}"
+    exact = f"{pool.exact_}{HOLDS if pool.exact else ''}"
+    text = f"{pool!r}\ntarget {model.schema.target!r}; classes {shown}\n{exact}\n\n{pool.summary()}\n\n{journal}"
     data = {
         "kind": type(pool).__name__,
         "target": model.schema.target,
         "classes": classes,
         "columns": [{n: c[n] for n in ("name", "kind", "why")} for c in known.columns],
         **candidates(pool),
+        "exact": {"held": pool.exact_.held, "lost": pool.exact_.lost, "rows_kept": bool(pool.exact)},
         "journal": [as_record(entry) for entry in model.journal],
     }
     say.answer(text, data)

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array, Float
 from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
-from bayeskit.errors import HeldWarning, InputError, MergeError
+from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
+from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
@@ -29,6 +30,7 @@ from bayeskit.estimators.hearing import Hearing
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.renewal import learned_rows
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.tags import any_table
@@ -51,7 +53,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
     up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
     one weighted KDB alone. ``time_budget`` (seconds) and ``max_candidates`` end the trying early; ``callback`` is told
-    (done, of how many, name).
+    (done, of how many, name). ``exact=True`` keeps the different rows with their weights, at most 200,000, and tries
+    and pools anew after every change, so that batches, forgetting and merging give the pool of one fit, bit for bit.
 
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
@@ -69,6 +72,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         fast: bool = False,
         time_budget: float | None = None,
         max_candidates: int | None = None,
+        exact: bool = False,
         callback: Callable[[int, int, str], Any] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -79,6 +83,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self.fast = fast
         self.time_budget = time_budget
         self.max_candidates = max_candidates
+        self.exact = exact
         self.callback = callback
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -88,6 +93,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
         self._check_settings()
+        if self.exact:
+            reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
+            return self._renewed(reader.fit(X, y, sample_weight))
         X = gathered(X)[0] if is_outside(X) else X
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
@@ -109,6 +117,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         if not hasattr(self, "encoder_"):
             return self.fit(X, y, sample_weight)
+        if self.exact:
+            return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.partial_fit(part, y, classes, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
@@ -124,16 +134,29 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
         check_is_fitted(self, "encoder_")
+        if self.exact:
+            return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeldWarning)  # of each member
             self._forget(X, y, sample_weight)
-        warn_of_held(self.exact_, False)
+        warn_of_held(self.exact_, able=True)
         return self
 
     @property
     def exact_(self) -> Exactness:
         """What learning, forgetting and merging give bit for bit, and what is held as the fit chose it."""
+        if self.exact:
+            return Exactness()
         return Exactness(("the members and what each of them chose", "the weights of the members"))
+
+    def _renewed(self, rows: BayesClassifier) -> Self:
+        """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
+        X, y, weight, kinds = learned_rows(rows.model_)
+        journal = self.encoder_.model_.journal if hasattr(self, "encoder_") else ()
+        plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
+        plain.encoder_._adopt(replace(plain.encoder_.model_, journal=journal))
+        self.rows_ = rows
+        return self._adopt(plain.encoder_, plain.members_, plain.pool_, plain.roll_)
 
     def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
@@ -147,6 +170,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "encoder_")
         check_is_fitted(other, "encoder_")
+        if self.exact != other.exact:
+            raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
+        both = type(self)(**self.get_params(deep=False))
+        if self.exact:
+            return both._renewed(self.rows_.merge(other.rows_))
         if [m.name for m in self.members_] != [m.name for m in other.members_]:
             raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
         for mine, theirs in zip(self.members_, other.members_, strict=True):
@@ -155,7 +183,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                     f"the member {mine.name!r} of the two puts rows on scales of its own, found in different rows; "
                     f"fit one and let it learn the other rows"
                 )
-        both = type(self)(**self.get_params(deep=False))
         members = tuple(
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
@@ -204,6 +231,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def _check_settings(self) -> None:
         normal_prior(self.prior)
+        if not isinstance(self.exact, bool | np.bool_):
+            raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold what was chosen)")
+        if self.exact and self.time_budget is not None:
+            raise InputError("exact=True is the pool of one fit, which the clock must not decide; use max_candidates")
         for name in ("time_budget", "max_candidates"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -379,7 +410,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Write a ``.bayes`` file with all members: whole or not at all."""
         check_is_fitted(self, "encoder_")
         settings = changed(self, "n_jobs", "callback")
-        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_).save(path)
+        rows = self.rows_ if self.exact else None
+        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_, rows).save(path)
 
     @classmethod
     def restored(cls, path: Any) -> Self:
@@ -388,7 +420,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with doubts(path):
             made = cls(**bundle.settings)
             made._check_settings()
-            return made._adopt(*unbundled(bundle))
+            encoder, members, pool, roll, rows = unbundled(bundle)
+            if made.exact != (rows is not None):
+                raise ModelFileError("its rows do not fit its settings")
+            if rows is not None:
+                made.rows_ = rows
+            return made._adopt(encoder, members, pool, roll)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")

@@ -41,9 +41,11 @@ def bundled(
     members: Sequence[Member],
     pool: Pool,
     roll: Roll,
+    rows: BayesClassifier | None = None,
 ) -> Bundle:
-    """All that a pool has learned."""
-    parts = {"encoder": _kept(encoder), **{f"member {i}": _kept(m.classifier) for i, m in enumerate(members)}}
+    """All that a pool has learned; ``rows`` keeps those that it learned, where it does."""
+    kept = {} if rows is None else {"rows": _kept(rows)}
+    parts = {"encoder": _kept(encoder), **kept, **{f"member {i}": _kept(m.classifier) for i, m in enumerate(members)}}
     numbers = {f"pool.{n}": getattr(pool, n) for n in POOL}
     for i, view in enumerate(m.view for m in members):
         numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
@@ -53,11 +55,13 @@ def bundled(
     return Bundle(name, dict(settings), parts, written(notes), numbers)
 
 
-def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool, Roll]:
-    """Encoder, members, pool and roll; members that see the same share a view."""
+def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool, Roll, BayesClassifier | None]:
+    """Encoder, members, pool, roll, and what keeps the rows if any does; members that see the same share a view."""
     notes, numbers = parsed(Notes, bundle.notes), bundle.numbers
     made = {name: revived(*part) for name, part in bundle.parts.items()}
-    encoder = made.pop("encoder")
+    encoder, rows = made.pop("encoder"), made.pop("rows", None)
+    if rows is not None and not rows.model_.structure.kept:
+        raise ModelFileError("it says that it keeps rows and does not")
     if made.keys() != {f"member {i}" for i in range(len(notes.names))} or notes.rows < 0:
         raise ModelFileError("its members are not those it names")
     members: list[Member] = []
@@ -77,7 +81,7 @@ def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool
     if not (pool.weight >= 0).all() or not even or not (np.linalg.eigvalsh(pool.curvature) > 0).all():
         raise ModelFileError("its weights cannot be")
     lines = [Line._make([n, *(np.nan if v is None else v for v in values), why]) for n, *values, why in notes.roll]
-    return encoder, tuple(members), pool, Roll(tuple(lines), notes.rows)
+    return encoder, tuple(members), pool, Roll(tuple(lines), notes.rows), rows
 
 
 def _agrees(member: Member, encoder: BayesClassifier) -> None:
@@ -85,11 +89,8 @@ def _agrees(member: Member, encoder: BayesClassifier) -> None:
     mine, whole = member.classifier.model_, encoder.model_
     columns = mine.schema.names == whole.schema.names and mine.schema.named == whole.schema.named
     seen = columns if member.view is None else not mine.schema.named and len(mine.schema.names) == len(member.view)
-    if (
-        not seen
-        or mine.counted.domain.classes != whole.counted.domain.classes
-        or mine.schema.label != whole.schema.label
-    ):
+    # labels may be of another type, texts as objects for instance: answers have that of the encoder
+    if not seen or mine.counted.domain.classes != whole.counted.domain.classes:
         raise ModelFileError(f"its member {member.name!r} does not fit the others")
 
 

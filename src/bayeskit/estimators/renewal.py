@@ -11,6 +11,9 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.kinds import Nominal, Ordinal
+from bayeskit.data.schema import Column
+from bayeskit.engines.declared import Declared
 from bayeskit.estimators.unseen import tuned
 from bayeskit.model import Model
 from bayeskit.statistics.distinct import Distinct
@@ -29,6 +32,37 @@ def renewed(classifier: Any, model: Model) -> Model:
     plain = clone(classifier).set_params(exact=False, kinds=kinds)
     chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), tuning=None)
     return replace(model, tuning=tuned(plain, chosen, *_table(model, rows)).tuning)
+
+
+def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
+    """The rows that a model keeps as a table to learn from: rows, labels, weights and kinds, in their one order.
+
+    A model of a matrix gives one, a model that knows the name of its target has it as a column.
+    """
+    ((family, _),) = model.structure.parts
+    assert isinstance(family, Kept)
+    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
+    table, labels, weight = _table(model, rows)
+    schema = model.schema
+    kinds = {c.name: _kind(c) for c in schema.columns}
+    if not schema.named:
+        return np.column_stack([_column(table, name) for name in schema.names]), labels, weight, kinds
+    fields = [Declared(c.levels).on(f) if c.levels else f for c, f in zip(schema.columns, table.schema, strict=True)]
+    table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+    if schema.target is None:
+        return table, labels, weight, kinds
+    return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
+
+
+def _column(table: pa.Table, name: str) -> Array:
+    found: Array = table.column(name).to_numpy()
+    return found
+
+
+def _kind(column: Column) -> Any:
+    if column.order is None:
+        return column.kind
+    return Ordinal(column.order) if column.kind == "ordinal" else Nominal(column.order)
 
 
 def _table(model: Model, rows: Distinct) -> tuple[pa.Table, Array, Float]:
