@@ -26,7 +26,7 @@ def says(*parts):
 NEVER = {
     "class": ({"age": [20.0], "town": ["A"]}, ["dead"], ["'dead'", "ill, well"]),
     "level": ({"age": [20.0], "town": ["C"]}, ["ill"], ["'town'", "'C'", "A, B"]),
-    "count": ({"age": [20.0, 20.0], "town": ["A", "A"]}, ["ill", "ill"], ["town"]),
+    "count": ({"age": [20.0, 30.0], "town": ["A", "A"]}, ["ill", "ill"], ["town"]),
     "too many rows": ({"age": [None] * 3, "town": [None] * 3}, ["ill"] * 3, ["cannot have been learned"]),
     "squares": ({"age": [40.0], "town": ["A"]}, ["ill"], ["'age'"]),  # 20^2 + 30^2 < 40^2
     "variance": ({"age": [31.0], "town": ["A"]}, ["ill"], ["'age'"]),  # 20^2 + 30^2 - 31^2 < (20 + 30 - 31)^2

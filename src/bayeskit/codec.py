@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
@@ -26,6 +27,7 @@ from bayeskit.settings import SAVED_AS
 from bayeskit.structures import structures
 
 T = TypeVar("T")
+WHOLE = re.compile(r"-?[0-9]{19,4000}")  # an integer of more than 64 bits
 NUMBERS: dict[Any, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (float, int), str: (str,)}
 
 
@@ -58,6 +60,8 @@ def describe(value: Any) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # as labels may be, which JSON's readers are not
+        return {"whole": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
@@ -79,12 +83,20 @@ def build(record: Any) -> Any:
         return tuple(build(v) for v in record)
     if not isinstance(record, dict):
         return record
+    if "whole" in record:
+        return _whole(parse(str, record["whole"], "an integer"))
     if "map" in record:
         return _mapping(parse(tuple[tuple[Any, Any], ...], record["map"], "a mapping"))
     kind = registry().get(parse(str, record.get("is", ""), "an identifier"))
     if kind is None:
         raise ModelFileError(f"the model file names {record.get('is')!r}, which this version does not know")
     return parsed(kind, {name: v for name, v in record.items() if name != "is"})
+
+
+def _whole(digits: str) -> int:
+    if not WHOLE.fullmatch(digits):
+        raise ModelFileError("an integer is none")
+    return int(digits)
 
 
 def _mapping(pairs: tuple[tuple[Any, Any], ...]) -> dict[Any, Any]:

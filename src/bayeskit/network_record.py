@@ -17,7 +17,7 @@ from bayeskit.data.encode import Tally
 from bayeskit.data.levels import EVERYTHING, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.networks.fitted import Fitted, Recipe, family_counts
+from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, family_counts
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.network import Network
 from bayeskit.networks.rows import DistinctRows
@@ -139,6 +139,8 @@ def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
         raise ModelFileError("a node or a state occurs twice")
     recipe = header.recipe
+    if header.kept != "tables" and (recipe.method == COUNTS) != (header.kept == "counts"):
+        raise ModelFileError("its tables were learned in another way than from what is kept")
     if header.kept == "counts":
         return Fitted.from_counts(graph, _counted(header, arrays, graph, levels), recipe)
     shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]

@@ -228,3 +228,9 @@ def test_a_setting_of_another_type_is_refused(wrong: object) -> None:
 
 def test_format_1_knows_every_class_it_may_name() -> None:
     assert {name for name, _ in format1.CLASSES.values()} <= registry().keys()
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**300, {"a": [2**70, "x"]}])
+def test_integers_of_any_length_come_back(value: Any) -> None:
+    told = json.loads(json.dumps(describe(value)))
+    assert build(told) == (value if isinstance(value, int) else {"a": (2**70, "x")})

@@ -21,6 +21,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
+from bayeskit.record import doubts
 
 UNSEEN = ("error", "missing")
 MOST_DRAWN = 60
@@ -206,7 +207,8 @@ class Network(Questions):
     def restored(cls, path: Any) -> Network:
         """The network of a ``.bayes`` file."""
         fitted, declared, settings = network_record.load(path)
-        made = cls.of(fitted.network, **settings)
+        with doubts(path):
+            made = cls.of(fitted.network, **settings)
         made._declared, made._fit = declared, fitted
         return made
 

@@ -45,7 +45,7 @@ class Numbers:
         if len(known) and alone.continuous:
             inside = np.unique([low, *inside.tolist(), high])
         if alone.continuous:  # between them it is looked closer where a decision turns
-            inside = inside[:: -(-len(inside) // TRIED)]
+            inside = inside[:: max(1, -(-len(inside) // TRIED))]
         return cls(inside.tolist(), spread, middle, alone.continuous)
 
     @classmethod

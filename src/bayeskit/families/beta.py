@@ -40,6 +40,8 @@ class Beta(Parametric):
 
     def check(self, columns: Sequence[str], sums: Views) -> None:
         log, log1m = (sums[view] for view in self.views)
+        if ((_gap(log.mean, log1m.mean) < -LEAST) & (log.weight > 0)).any():  # of a damaged file
+            raise InputError("the sums of log x and log(1 - x) are those of no numbers between 0 and 1")
         low: Bool = (_gap(log.middle, log1m.middle) < LEAST) & log.varying
         if low.any():
             raise InputError(

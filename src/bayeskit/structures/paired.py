@@ -46,6 +46,11 @@ class Paired(Averaged):
 
     identifier: ClassVar[str] = "structure/a2de"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.chosen is not None and len(set(self.chosen)) < len(self.chosen):
+            raise InputError(f"chosen={self.chosen!r}: name each column once")
+
     def first(self) -> Self:
         return replace(super().first(), chosen=None)
 
