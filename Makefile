@@ -18,6 +18,7 @@ test-all: lint
 	$(MAKE) sanitize
 
 # The core built with checks of addresses and undefined behaviour, and under its tests and laws; then threads.
+# A server of PostgreSQL does not start with the runtime of the checks.
 sanitize: $(READY)
 	$(MAKE) sanitized CHECKS=address,undefined RUNTIME=libasan.so TESTS="tests/core tests/laws"
 	$(MAKE) sanitized CHECKS=thread RUNTIME=libtsan.so TESTS="tests/core tests/laws/test_same_bits.py"
@@ -28,7 +29,8 @@ sanitized:
 	$(VENV)-$(CHECKS)/bin/python -m pip install --quiet --editable ".[test]" --config-settings=cmake.define.SANITIZE=$(CHECKS)
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=$(RUNTIME)) $$($(CXX) -print-file-name=libstdc++.so)" \
-	  $(VENV)-$(CHECKS)/bin/python -m pytest -q -p no:cacheprovider -m "not spark and not slow" $(TESTS)
+	  $(VENV)-$(CHECKS)/bin/python -m pytest -q -p no:cacheprovider -m "not spark and not slow" \
+	  -k "not postgresql" $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
