@@ -353,3 +353,14 @@ def test_breast_cancer_has_both_kinds_of_areas():
     X, y = load_breast_cancer(return_X_y=True)
     found = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(10))
     assert found.auc_by_fold > found.auc > 0.98
+
+
+def test_what_has_no_interval_says_so_and_shows_no_number(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    found = bk.evaluate(bk.NaiveBayes(), rng.normal(y[:, None], 1.0, (200, 2)), y)
+    assert np.isnan(found.interval("ece").low)
+    assert "nan" not in str(found)
+    page = bk.report(found, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "no honest interval" in page
+    assert "– to –" not in page

@@ -281,8 +281,8 @@ class Evaluation(Shown):
         lines = [["", "value", "95 % from", "to", "by"]]
         for name in shown:
             found = self.measures.interval(name)
-            ends = (f"{x:.4f}" for x in (self.measures.value(name), found.low, found.high))
-            lines.append([name.replace("_", " "), *ends, found.how])
+            ends = ("–" if np.isnan(x) else f"{x:.4f}" for x in (found.low, found.high))
+            lines.append([name.replace("_", " "), f"{self.measures.value(name):.4f}", *ends, found.how])
         return lines
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,6 +46,11 @@ class Binomial(Parametric):
     @property
     def support(self) -> Support:
         return counts_up_to(self.trials)
+
+    def check(self, columns: Sequence[str], sums: Views) -> None:
+        of = sums["x"]
+        if (((of.mean < 0) | (of.mean > self.trials)) & (of.weight > 0)).any():  # of a damaged file
+            raise InputError(f"the sums are those of no counts from 0 to {self.trials}")
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of, a, t = sums["x"], self.smoothing, float(self.trials)

@@ -33,10 +33,11 @@ def measures(evaluation: Evaluation) -> Section:
         title, meaning = CARDS[name]
         found = evaluation.interval(name)
         shown = percent if "accuracy" in name or "cover" in name else number
-        ends = f"{shown(found.low)} to {shown(found.high)}"
+        there = not (np.isnan(found.low) or np.isnan(found.high))
+        ends = f"95 %: {shown(found.low)} to {shown(found.high)}" if there else "no honest interval"
         cards.append(
             f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
-            f'<dd class="ends">95 %: {ends}</dd><dd class="fine">{meaning}</dd></div>'
+            f'<dd class="ends">{ends}</dd><dd class="fine">{meaning}</dd></div>'
         )
     held = f", but for what is held from all rows: {', '.join(evaluation.held)}" if evaluation.held else ""
     head = (
