@@ -24,6 +24,10 @@ class FileError(InputError):
     """A file is not there, cannot be read, or must not be written."""
 
 
+class MemoryRefusal(InputError, MemoryError):
+    """A model, or an answer, of this size takes more memory than there is."""
+
+
 class SchemaError(InputError):
     """A column is missing, extra, doubled, or of another kind than before."""
 

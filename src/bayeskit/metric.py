@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.information import of_levels, of_numbers
+from bayeskit.memory import check_memory
 from bayeskit.search import Asked, Flat, Search, Sheet, Tree
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
@@ -159,6 +160,8 @@ def _pooled(rows: Rows, numbers: Float) -> Float:
         apart[mine] -= (mass * apart[mine]).sum(axis=0) / np.maximum(mass.sum(axis=0), 5e-324)
     apart[~there] = 0.0
     heavy = weight[:, None] * there
+    d = numbers.shape[1]
+    check_memory(6 * 8 * d * d, f"covariances of every two of {d:,} columns", 'choose columns, or metric="euclidean"')
     both = np.maximum((heavy.T @ there).astype(np.float64), 5e-324)
     scatter = (apart * weight[:, None]).T @ apart / both
     floor = FLAT * _deviation(rows, numbers) ** 2

@@ -13,6 +13,7 @@ import pyarrow as pa
 from bayeskit.errors import InputError
 
 CELLS = 1 << 20
+MOST = 1 << 24  # numbers of a batch, or of the answers about it: 128 MB
 KEY = "key"
 Result = TypeVar("Result")
 
@@ -38,6 +39,13 @@ class Engine(Protocol):
 
     outside: ClassVar[bool]  # whether the rows it reads are not in memory
 
+    @property
+    def rows(self) -> int | None:
+        """At most in a batch, if that was said."""
+
+    def at_most(self, rows: int) -> Engine:
+        """The same engine with batches of so many rows."""
+
     @staticmethod
     def takes(source: Any) -> bool:
         """Whether this engine reads such a source."""
@@ -57,8 +65,15 @@ class Engine(Protocol):
 
 
 def batch_rows(width: int) -> int:
-    """Rows per batch, so that a batch stays in the cache and costs little Python per row."""
-    return max(1024, min(1 << 16, CELLS // max(width, 1)))
+    """Rows per batch, so that a batch stays in the cache and costs little Python per row; at most MOST cells."""
+    width = max(width, 1)
+    return max(min(1024, MOST // width), min(1 << 16, CELLS // width), 1)
+
+
+def answering(engine: Engine, columns: int, answers: int) -> Engine:
+    """The engine, with batches of so many columns that answers of so many numbers per row take no more than MOST."""
+    rows = max(1, MOST // max(answers, 1))
+    return engine if rows >= (engine.rows or batch_rows(columns)) else engine.at_most(rows)
 
 
 def slices(batches: Iterable[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,11 @@ class Local:
     def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.rows = rows
+
+    def at_most(self, rows: int) -> Self:
+        smaller = copy(self)
+        smaller.rows = rows
+        return smaller
 
     @staticmethod
     def takes(source: Any) -> bool:

@@ -9,8 +9,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -39,6 +40,11 @@ class Spark:
         self.n_jobs = n_jobs
         self.rows = rows
         self._count: tuple[Any, int] | None = None  # of the frame that was counted last
+
+    def at_most(self, rows: int) -> Self:
+        smaller = copy(self)
+        smaller.rows = rows
+        return smaller
 
     @staticmethod
     def takes(source: Any) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from copy import copy, deepcopy
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,11 @@ class Streamed:
     def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.rows = rows
+
+    def at_most(self, rows: int) -> Self:
+        smaller = copy(self)
+        smaller.rows = rows
+        return smaller
 
     def _batches(
         self, source: Any, columns: Sequence[str], ordered: bool
@@ -71,7 +76,7 @@ def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
     workers, which would otherwise find it out at the same time, waiting for each other.
     """
     count, source = workers(n_jobs), iter(batches)
-    state = copy.deepcopy(empty)
+    state = deepcopy(empty)
     for batch in source:
         state = state.update(batch)
         if count > 1:

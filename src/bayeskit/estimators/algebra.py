@@ -14,6 +14,7 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.data.schema import Schema
+from bayeskit.engines.engine import answering
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.sample import Sample, taken
@@ -179,7 +180,8 @@ def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) 
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
-    return list(table.engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
+    engine = answering(table.engine, len(model.schema.names), len(model.weights))
+    return list(engine.map(rows, model.schema.names, lambda batch, start: step(counted.block(batch), start)))
 
 
 def _labelled(block: Block, start: int, rows: Rows) -> Block:

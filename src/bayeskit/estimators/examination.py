@@ -16,7 +16,7 @@ from bayeskit.data.encode import weights_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Column
 from bayeskit.data.source import labels
-from bayeskit.engines.engine import is_outside
+from bayeskit.engines.engine import answering, is_outside
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, own_stakes
@@ -78,6 +78,7 @@ class Examination:
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
             return codes[used], logs[used], weights[used], part[used], done[used]
 
+        engine = answering(engine, len(names), len(classes))
         found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, stakes)
         return Evaluation(
             classes,

@@ -16,6 +16,7 @@ from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import named
+from bayeskit.memory import check_memory
 from bayeskit.model import Model
 
 
@@ -41,7 +42,11 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
         unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)
         return terms, model.posterior(block, p), values, np.pad(unseen, ((0, 0), (0, len(rest))))
 
-    terms, proba, values, unseen = zip(*asked.steps(prior, step), strict=True)
+    each = (len(which) + 1) * len(model.weights)
+    if (rows := asked.known_rows) is not None:
+        what = f"terms of {len(which):,} columns and {len(model.weights):,} classes for {rows:,} rows"
+        check_memory(8 * rows * each, what, "explain fewer rows, or give top=")
+    terms, proba, values, unseen = zip(*asked.steps(prior, step, answers=each), strict=True)
     return Explanation(
         model.classes,
         model.log_base(prior),

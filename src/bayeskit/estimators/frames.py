@@ -16,6 +16,7 @@ from pyarrow import csv
 from bayeskit.answers import Answers
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.engines.engine import MOST, answering
 from bayeskit.engines.files import rows_of
 from bayeskit.errors import InputError
 from bayeskit.estimators.inquiry import Inquiry
@@ -29,13 +30,14 @@ GROUP = 1 << 17  # rows of a Parquet row group
 def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
-    if hasattr(table.engine, "frame"):
+    engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
+    if hasattr(engine, "frame"):
         if asked.pool is not None:
             raise InputError(
                 f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "
                 f"here (toArrow), or fit one model"
             )
-        return table.engine.frame(table.source.rows, answers.columns, answers, answers.schema)
+        return engine.frame(table.source.rows, answers.columns, answers, answers.schema)
     return turned(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
@@ -75,7 +77,8 @@ def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]
     some: list[pa.RecordBatch] = []
     for batch in batches:
         some.append(batch)
-        if sum(b.num_rows for b in some) >= GROUP:
+        rows = sum(b.num_rows for b in some)
+        if rows >= GROUP or rows * batch.num_columns >= MOST:
             yield some
             some = []
     if some:
@@ -152,4 +155,5 @@ def _pooled(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.RecordB
         explained = pool.explain(rows, prior=prior) if answers.reasons else None
         return answers.beside(batch, pool.predict_proba(rows, prior), explained=explained)
 
-    return table.engine.map(table.source.rows, answers.columns, step)
+    engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
+    return engine.map(table.source.rows, answers.columns, step)

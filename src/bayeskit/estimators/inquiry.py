@@ -12,7 +12,9 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
+from bayeskit.engines.engine import answering
 from bayeskit.estimators.intake import Intake, no_rows
+from bayeskit.memory import check_memory
 from bayeskit.model import Model
 
 Step = Callable[[Model, Block, Float, Any, int], Any]
@@ -39,8 +41,12 @@ class Inquiry:
 
     def rows(self, prior: Any, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True) -> Array:
         """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
-        rows = getattr(self.table.source.rows, "num_rows", None)
-        whole = np.empty((rows, len(self.model.weights))) if wide and rows else None
+        rows, classes = self.known_rows, len(self.model.weights)
+        if wide and rows:
+            check_memory(
+                8 * rows * classes, f"{classes:,} probabilities of {rows:,} rows", "ask about fewer rows at a time"
+            )
+        whole = np.empty((rows, classes)) if wide and rows else None
 
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
@@ -48,14 +54,25 @@ class Inquiry:
         parts = list(self.steps(prior, one, self.model.density.guards))
         return np.concatenate(parts) if whole is None else whole
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, where that is known before they are read."""
+        return getattr(self.table.source.rows, "num_rows", None)
+
     def blocks(self) -> Iterator[Block]:
         """The rows in the codes of the model."""
         return self.steps(None, lambda model, block, *_: block)
 
     def steps(
-        self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None
+        self,
+        prior: Any,
+        step: Step,
+        guarded: Collection[str] = (),
+        columns: Sequence[str] | None = None,
+        answers: int | None = None,
     ) -> Iterator[Any]:
-        """A step over all rows in blocks, so that memory does not grow with them.
+        """A step over all rows in blocks, so that memory does not grow with them; it makes so many ``answers`` per row,
+        by default one for each class.
 
         At the end one warning about values that no family of their column can have, and one about rows that were
         approximated. The step refuses infinite numbers in the ``guarded`` columns itself.
@@ -71,7 +88,8 @@ class Inquiry:
         outside: Counter[str] = Counter()
         approximated: Counter[str] = Counter()
         empty = True
-        for result, strange, some in self.table.engine.map(self.table.rows(model.structure.sparse), names, one):
+        engine = answering(self.table.engine, len(names), answers or len(model.weights))
+        for result, strange, some in engine.map(self.table.rows(model.structure.sparse), names, one):
             empty = False
             outside.update(strange)
             approximated.update(some)

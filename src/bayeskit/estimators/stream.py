@@ -16,7 +16,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
 from bayeskit.data.schema import Column
-from bayeskit.engines.engine import Engine, R
+from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.algebra import by_algebra, coarse_grids, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
@@ -44,6 +44,13 @@ class Divided:
     division: Division
 
     outside: ClassVar[bool] = True
+
+    @property
+    def rows(self) -> int | None:
+        return self.engine.rows
+
+    def at_most(self, rows: int) -> Divided:
+        return replace(self, engine=self.engine.at_most(rows))
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -112,7 +119,8 @@ class Stream:
         step = self._step(pooled, models, None if self.division is not None else self._singles(pooled))
         columns = self.table.columns(whole.schema)
         ratio = 1 / (len(models) - 1) if len(models) > 1 else 0.0
-        judged = self.table.engine.map(self.table.rows(False), columns, step)
+        engine = answering(self.table.engine, len(columns), len(pooled.classes))
+        judged = engine.map(self.table.rows(False), columns, step)
         return Evaluation(
             pooled.classes,
             measured(judged, folds, len(pooled.classes), ratio, stakes, self._grouped, self.division is None),

@@ -14,6 +14,7 @@ from bayeskit.errors import NetworkError
 from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.nodes import NodeTable
+from bayeskit.memory import check_pairs
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
@@ -73,6 +74,7 @@ def learn_network(
     most = whole_number("max_parents", max_parents)
     intake = Intake.of(X, None, sample_weight, n_jobs)
     names = tuple(intake.names)
+    check_pairs(len(names), "scores")
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once
     table = NodeTable.of(X, Graph.of((), names), sample_weight, n_jobs, kinds)

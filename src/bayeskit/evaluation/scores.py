@@ -15,6 +15,7 @@ from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.calibration import debiased_gap
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.intervals import effective
+from bayeskit.memory import check_memory
 from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
@@ -80,6 +81,12 @@ class Stakes:
         return np.stack([least, turned, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))])
 
 
+def _check_size(groups: int, classes: int) -> None:
+    """Refuse confusions, and their sums, that do not fit into memory."""
+    what = f"confusions of {classes:,} classes in {groups:,} folds"
+    check_memory(4 * 8 * groups * classes**2, what, "join classes, or take fewer folds (Holdout)")
+
+
 @dataclass(frozen=True)
 class Scores:
     """Axis 0 of every array is the group, a fold for instance.
@@ -101,6 +108,7 @@ class Scores:
     @classmethod
     def empty(cls, groups: int, classes: int) -> Scores:
         zeros = np.zeros
+        _check_size(groups, classes)
         return cls(
             zeros((groups, classes, classes)),
             zeros(groups),
@@ -128,6 +136,7 @@ class Scores:
         ``action`` is what the model did with each row: the most probable class unless given, from K on other actions.
         """
         n, k = proba.shape
+        _check_size(groups, k)
         w = np.ones(n) if weights is None else weights
         g = np.zeros(n, dtype=np.int64) if group is None else group
         used = (codes >= 0) & (g >= 0)

@@ -68,6 +68,7 @@ def parse(text: str) -> Network:
     tokens = Tokens(text)
     levels: dict[str, Levels] = {}
     tables: dict[str, Table] = {}
+    cells = 0  # of all tables so far
     waiting: list[tuple[tuple[str, ...], int]] = []  # families of variables not declared so far, and their places
     while (word := tokens.next()) is not None:
         if word == "network":
@@ -81,7 +82,7 @@ def parse(text: str) -> Network:
         elif word == "probability":
             family = _family(tokens)
             if all(name in levels for name in family):
-                _add(tables, tokens, family, levels)
+                cells = _add(tables, tokens, family, levels, cells)
             else:
                 waiting.append((family, tokens.at))
                 tokens.skip_braces()
@@ -91,15 +92,17 @@ def parse(text: str) -> Network:
         raise NetworkError("no variable is declared; give a BIF file")
     for family, begin in waiting:
         tokens.at = begin
-        _add(tables, tokens, family, levels)
+        cells = _add(tables, tokens, family, levels, cells)
     for node in levels:
         if node not in tables:
             raise NetworkError(f"variable {node!r} has no table of probabilities")
     return Network(Graph({node: tables[node].parents for node in levels}), levels, tables)
 
 
-def _add(tables: dict[str, Table], tokens: Tokens, family: tuple[str, ...], levels: dict[str, Levels]) -> None:
-    """One more table, from where its braces open."""
+def _add(
+    tables: dict[str, Table], tokens: Tokens, family: tuple[str, ...], levels: dict[str, Levels], cells: int
+) -> int:
+    """One more table, from where its braces open, beside those of so many cells; the cells of all of them."""
     child = family[-1]
     if child in tables:
         raise tokens.error(f"{child!r} has two tables")
@@ -107,9 +110,11 @@ def _add(tables: dict[str, Table], tokens: Tokens, family: tuple[str, ...], leve
         if name not in levels:
             raise tokens.error(f"{name!r} in the table of {child!r} is no variable")
     shape = cells_of(child, {name: len(levels[name]) for name in family}, family)
-    if prod(shape) + sum(table.probabilities.size for table in tables.values()) > MOST_TOTAL:
+    cells += prod(shape)
+    if cells > MOST_TOTAL:
         raise NetworkError(f"the tables have more than {MOST_TOTAL} cells; this is no usable network")
     tables[child] = Table(child, family[:-1], _entries(tokens, family, shape, levels))
+    return cells
 
 
 def _states(tokens: Tokens, node: str) -> Levels:

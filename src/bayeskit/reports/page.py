@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.errors import KindError
+from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
@@ -25,6 +25,7 @@ from bayeskit.reports.markup import Section, table, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
 
+MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
@@ -55,6 +56,11 @@ def report(
     if isinstance(evaluation, Network):
         page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
     elif isinstance(evaluation, Evaluation):
+        if len(evaluation.classes) > MOST_CLASSES:
+            raise InputError(
+                f"a page shows at most {MOST_CLASSES:,} classes, and this evaluation has {len(evaluation.classes):,}; "
+                f"evaluation.frame() has all measures, or join classes and evaluate again"
+            )
         page = _page(
             _sections(evaluation, rows),
             title or f"{evaluation.name}: evaluation",

@@ -13,6 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.errors import ForgetError
+from bayeskit.memory import check_pairs
 from bayeskit.statistics.exact import ExactSum, weight_range
 from bayeskit.statistics.moments import Moments
 
@@ -36,6 +37,7 @@ class Scatter:
     @classmethod
     def empty(cls, columns: Sequence[str], n_groups: int, available: bool = False) -> Scatter:
         width = 1 + len(columns) * (2 if available else 1)
+        check_pairs(width, "products")
         return cls(tuple(columns), ExactSum.zeros((n_groups, width * (width + 1) // 2)), available)
 
     @property

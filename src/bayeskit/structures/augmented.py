@@ -45,6 +45,7 @@ class Augmented(Smoothed):
 
     identifier: ClassVar[str] = "structure/augmented"
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    pairwise: ClassVar[bool] = True
     leave_one_out: ClassVar[bool] = False  # labels chose the arcs
 
     def __post_init__(self) -> None:

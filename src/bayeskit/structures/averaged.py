@@ -44,6 +44,7 @@ class Averaged(Smoothed):
 
     identifier: ClassVar[str] = "structure/aode"
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    pairwise: ClassVar[bool] = True
     leave_one_out: ClassVar[bool] = False  # labels may have chosen cuts and parents
 
     def __post_init__(self) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from bayeskit.borders import Borders, ascending, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
+from bayeskit.memory import check_pairs
 from bayeskit.settings import number
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
@@ -32,6 +33,8 @@ class Discrete:
 
     cuts: str = FREQUENCY
     grid: Grid | None = field(default=None, repr=False, kw_only=True)  # by column, once a first pass has cut them
+
+    pairwise: ClassVar[bool] = False  # whether every two columns are counted together
 
     def __post_init__(self) -> None:
         if self.cuts not in (MDLP, FREQUENCY):
@@ -55,6 +58,8 @@ class Discrete:
         raise NotImplementedError
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Sliced:
+        if self.pairwise:
+            check_pairs(len(columns), "counts")
         if self.grid is None:
             return Bins.empty([c.name for c in columns if c.numeric], n_groups)
         slices = Slices.of(columns, dict(self.grid))

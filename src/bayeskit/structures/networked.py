@@ -14,6 +14,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.errors import InputError
 from bayeskit.likelihood import Context
+from bayeskit.memory import check_pairs
 from bayeskit.networks.exploration import Exploration, whole_number
 from bayeskit.networks.score import CELLS, Scores, score_rule
 from bayeskit.networks.search import Limits
@@ -96,6 +97,8 @@ class Networked(Smoothed):
         return {"levels": levels, "families": families, "class": [self._members(None, columns)]}
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Rows | Sliced:  # type: ignore[override]
+        if self.given is None and self.found is None:
+            check_pairs(len(columns), "scores")
         if self.grid is not None and self.given is None and self.found is None:
             return Rows.empty(columns, n_groups, SEARCHED)
         return super().statistic(columns, n_groups)

@@ -1,0 +1,59 @@
+"""Memory: what an array would take is compared with what there is before it is taken."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bayeskit.errors import MemoryRefusal
+
+SMALL = 1 << 28  # bytes that are never refused, so that nothing is asked of the system
+PAIR = 1000  # bytes for each pair of columns while a model is fitted, as measured with few levels and two classes
+_LIMITS = (  # of a container: how much it may have, and how much it has
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def check_memory(needed: int, what: str, advice: str) -> None:
+    """Refuse what takes more bytes than are free.
+
+    >>> check_memory(10**15, "covariances of 100,000 columns", "choose some")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    bayeskit.errors.MemoryRefusal: covariances of 100,000 columns take about 1,000,000.0 GB, ...
+    """
+    if needed > SMALL and needed > (free := free_memory()):
+        raise MemoryRefusal(f"{what} take about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; {advice}")
+
+
+def check_pairs(columns: int, what: str) -> None:
+    """Refuse what is kept of every two columns, if there are too many of them."""
+    asked = f"{what} of every two of {columns:,} columns"
+    check_memory(
+        PAIR * columns * (columns - 1) // 2, asked, "choose fewer columns (FeatureSelector), or use NaiveBayes"
+    )
+
+
+def free_memory() -> int:
+    """Bytes that this process can still have, as far as the system says."""
+    found = [_container(Path(most), Path(used)) for most, used in _LIMITS]
+    known = [free for free in (_machine(), *found) if free is not None]
+    return min(known, default=1 << 62)
+
+
+def _machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):  # no Linux: all there is, used or not
+        names = os.sysconf_names if hasattr(os, "sysconf") else {}
+        there = "SC_PHYS_PAGES" in names and "SC_PAGE_SIZE" in names
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if there else None
+
+
+def _container(most: Path, used: Path) -> int | None:
+    try:
+        return int(most.read_text()) - int(used.read_text())
+    except (OSError, ValueError):  # none, or one without a limit ("max")
+        return None
