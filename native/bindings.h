@@ -33,6 +33,20 @@ inline void require(bool good, const char *what) {
     if (!good) refuse(what);
 }
 
+// Ascending and finite, one and the same value any number of times if `equal`.
+inline void require_ascending(const double *x, size_t n, bool equal, const char *what) {
+    bool good = true;
+    for (size_t i = 0; i < n; ++i) good &= x[i] - x[i] == 0;
+    for (size_t i = 1; i < n; ++i) good &= equal ? x[i - 1] <= x[i] : x[i - 1] < x[i];
+    require(good, what);
+}
+
+inline void require_weights(const double *w, size_t n, const char *what) {
+    bool good = true;
+    for (size_t i = 0; i < n; ++i) good &= w[i] >= 0 && w[i] - w[i] == 0;
+    require(good, what);
+}
+
 inline void check(Status s) {
     switch (s) {
     case Status::fine: return;
@@ -50,8 +64,10 @@ template <typename T, int N> struct Owned {
     T *data;
     Array<T, N> array;
     explicit Owned(std::initializer_list<size_t> shape) {
-        size_t n = 1;
-        for (size_t s : shape) n *= s;
+        size_t n = sizeof(T);
+        for (size_t s : shape)
+            if (__builtin_mul_overflow(n, s, &n)) throw std::bad_alloc();
+        n /= sizeof(T);
         data = new T[n ? n : 1]();
         nb::capsule owner(data, [](void *p) noexcept { delete[] (T *) p; });
         array = Array<T, N>(data, shape, owner);

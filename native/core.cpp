@@ -1,5 +1,7 @@
 // bayeskit._core: the module, and the choice of the clone that fits this CPU.
+#include <random>
 #include "bindings.h"
+#include "seed.h"
 
 extern const Kernels kernels_base;
 #ifdef HAVE_avx2
@@ -44,6 +46,12 @@ std::vector<const Kernels *> usable() {
 }  // namespace
 
 const Kernels *kernels = usable().back();
+
+const Seed seed = [] {
+    std::random_device device;
+    auto word = [&] { return uint64_t(device()) << 32 | device(); };
+    return Seed{word(), word() | 1};
+}();
 
 NB_MODULE(_core, m) {
     m.doc() = "The numerical core of bayeskit: exact sums, counts and log densities on raw columns.";

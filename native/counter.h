@@ -6,6 +6,7 @@
 #include <vector>
 #include "exact.h"
 #include "kernels.h"
+#include "seed.h"
 
 namespace {
 
@@ -298,7 +299,7 @@ struct Counter {
         slot.assign(size_t(1) << bits, 0);
     }
     inline size_t place(uint64_t k) const {
-        size_t at = size_t((k * 0x9e3779b97f4a7c15ull) >> (64 - bits)), mask = (size_t(1) << bits) - 1;
+        size_t at = size_t(folded(k ^ seed.start, seed.factor) >> (64 - bits)), mask = (size_t(1) << bits) - 1;
         while (key[at] != k && key[at] != FREE) at = (at + 1) & mask;
         return at;
     }

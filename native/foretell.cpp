@@ -52,7 +52,7 @@ Sample::Sample(const double *x, const double *weight, size_t step, const double 
     begin.push_back(e), group.resize(e), cell.resize(e), rows.resize(e), one.assign(e, 1.0);
     for (size_t i = 0; i < e && fractions; ++i) one[i] = std::min(rows[i], 1.0);
     for (size_t k = 0; k <= classes; ++k)
-        heaviest[k] = fractions ? *std::max_element(&one[begin[k]], &one[begin[k]] + (begin[k + 1] - begin[k])) : 1.0;
+        heaviest[k] = !fractions || begin[k] == begin[k + 1] ? 1.0 : *std::max_element(one.begin() + long(begin[k]), one.begin() + long(begin[k + 1]));
 }
 
 // Whether cells have values and weights of ordinary size, and every class has some.
@@ -246,11 +246,24 @@ Recipe recipe_of(const Given &given) {
     return {std::get<0>(given), std::get<1>(given), std::get<2>(given), std::get<3>(given)};
 }
 
+// Values of a column ascend, and all classes together have weight where one of them has some.
+void check_column(const double *x, const double *weight, size_t step, const double *pooled, size_t classes, size_t cells) {
+    require_ascending(x, cells, false, "values of cells must ascend");
+    require_weights(pooled, cells, "a weight of the whole is negative or not finite");
+    std::vector<char> some(cells);
+    for (size_t k = 0; k < classes; ++k) {
+        require_weights(weight + k * step, cells, "a weight is negative or not finite");
+        for (size_t c = 0; c < cells; ++c) some[c] |= weight[k * step + c] > 0;
+    }
+    for (size_t c = 0; c < cells; ++c) require(some[c] == (pooled[c] > 0), "the whole has weight where no class has, or none where one has");
+}
+
 using Answer = std::optional<std::tuple<Array<double, 2>, Array<double, 2>, Array<double, 1>>>;
 
 Answer foretell(const Given &family, Input<double, 1> x, Input<double, 2> weights, Input<double, 1> whole) {
     size_t classes = weights.shape(0), cells = weights.shape(1);
     require(x.shape(0) == cells && whole.shape(0) == cells && cells > 0 && classes > 0, "one weight for each class and cell");
+    check_column(x.data(), weights.data(), cells, whole.data(), classes, cells);
     Sample s(x.data(), weights.data(), cells, whole.data(), classes, cells);
     s.drown = false;
     Terms terms(s);
@@ -280,6 +293,7 @@ Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<doubl
     nb::gil_scoped_release free;
     for (size_t j = 0; j < columns; ++j) {
         size_t from = size_t(begin[j]), cells = size_t(begin[j + 1]) - from;
+        check_column(x.data() + from, weights.data() + from, all, whole.data() + from, classes, cells);
         Numbers some;  // weights of the classes that have any here: the others do not count
         for (size_t k = 0; k < classes; ++k) {
             const double *w = weights.data() + k * all + from;
@@ -306,6 +320,7 @@ Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<doubl
 }
 
 Array<double, 1> lattice(Input<double, 1> x, double step) {
+    require_ascending(x.data(), x.shape(0), true, "values must ascend");
     Lattice found(x.data(), x.shape(0), step);
     Owned<double, 1> out({found.points.size()});
     std::copy(found.points.begin(), found.points.end(), out.data);

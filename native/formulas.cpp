@@ -164,6 +164,8 @@ inline double log_rising(double r, double x) {
 
 bool parametric_terms(const Recipe &family, const Sample &s, Terms &out) {
     if (family.name == "Gaussian") return normal(s, s.moments(), s.x, nullptr, out);
+    bool of_logs = family.name == "LogNormal" || family.name == "Gamma";
+    if (of_logs ? !(s.x[0] > 0) : !(s.x[0] >= 0)) return false;  // no value of the family
     if (family.name == "LogNormal") return normal(s, s.log_moments(), s.logs().data(), s.logs().data(), out);
     if (family.name == "Gamma") return gamma_terms(s, out);
     if (family.name == "Exponential") {

@@ -40,20 +40,24 @@ private:
 // Whole numbers times whole weights.
 class WholeSums {
 public:
+    static constexpr double MOST = 0x1p53;  // the largest product: whole numbers up to it are exact
     WholeSums(int64_t width, Sums like, bool presence) : sum(size_t(width)), place(-like.low), presence(presence) {}
     bool add(const int32_t *column, const double *value, int64_t n, double mass, Marks &marks) {
         int64_t by = int64_t(mass), *const to = sum.data();
-        if (by == 1 && !presence)  // the usual case, without a product
+        bool good = mass <= MOST;
+        if (by == 1 && !presence)  // the usual case, without a product; no value is above the highest, which was checked
             for (int64_t k = 0; k < n; ++k) {
-                to[column[k]] += value[k] > 0 ? int64_t(value[k]) : 0;
+                to[column[k]] = wrapped(to[column[k]], value[k] > 0 ? int64_t(value[k]) : 0);
                 marks.see(column[k]);
             }
         else
-            for (int64_t k = 0; k < n; ++k) {
-                to[column[k]] += int64_t(counted(value[k], presence)) * by;
+            for (int64_t k = 0; good && k < n; ++k) {
+                double product = counted(value[k], presence) * mass;
+                good &= product <= MOST;
+                to[column[k]] = wrapped(to[column[k]], product <= MOST ? int64_t(product) : 0);
                 marks.see(column[k]);
             }
-        return true;
+        return good;
     }
     bool any(int64_t j) const { return sum[size_t(j)] != 0; }
     bool move(int64_t j, Sums to) {
@@ -100,6 +104,8 @@ public:
     }
     bool move(int64_t j, Sums to) {
         Pair &s = sum[size_t(j)];
+        constexpr double MOST = 0x1p62;
+        if (!(std::fabs(s.above * up) < MOST && std::fabs(s.below * down) < MOST)) return false;  // above what was said
         bool inside = ::add(to, 0, int64_t(s.above * up), -cut) & ::add(to, 0, int64_t(s.below * down), unit);
         carry_cell(to.limb, to.length);
         s = {0, 0};
@@ -251,6 +257,7 @@ gather(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, 
     require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
     const double *w = weights_of(weights, r.count);
     require(!whole || (low <= 0 && high > 0), "the limbs do not reach 2^0");
+    require(!whole || !(highest > WholeSums::MOST), "the highest value is no whole number of a double");
     Sums like = {nullptr, high - low, low};
     bool good = true;
     Gathered out;

@@ -174,6 +174,8 @@ static void sum_kernels(const Sample &s, const Numbers &bandwidth, Terms &out) {
 // Distances from the median, in a unit that makes the largest value about 1: exact enough however far from 0 a column lies.
 bool kernel_terms(const Sample &s, Terms &out) {
     size_t m = s.cells;
+    for (size_t k = 0; k <= s.classes; ++k)
+        if (!(s.total(k) > 0)) return false;
     int size;
     std::frexp(std::max(std::fabs(s.x[0]), std::fabs(s.x[m - 1])), &size);
     double unit = std::ldexp(1.0, -size), shift = -size * 0.69314718055994530942;
@@ -261,6 +263,8 @@ namespace {
 Array<double, 1> group_bandwidths(Input<double, 1> centres, Input<double, 2> weights, double factor, double least) {
     size_t groups = weights.shape(0), cells = weights.shape(1);
     require(centres.shape(0) == cells && groups > 0, "one weight for each group and centre");
+    require_ascending(centres.data(), cells, true, "centres must ascend");
+    require_weights(weights.data(), groups * cells, "a weight is negative or not finite");
     std::vector<Spread> spreads;
     for (size_t g = 0; g < groups; ++g) {
         Numbers at, share;

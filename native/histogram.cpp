@@ -87,6 +87,8 @@ bool histogram_terms(double smoothing, const Sample &s, Terms &out) {
 namespace {
 
 Array<int64_t, 1> equal_weight_cuts(Input<double, 1> weights, int64_t parts) {
+    require(parts >= 1 && parts <= int64_t(1) << 24, "1 to 2^24 parts");
+    require_weights(weights.data(), weights.shape(0), "a weight is negative or not finite");
     std::vector<size_t> found;
     if (weights.shape(0)) found = equal_weight(weights.data(), weights.shape(0), parts);
     Owned<int64_t, 1> out({found.size()});

@@ -79,6 +79,7 @@ void beside(Input<double, 1> centre, Input<double, 1> log_weight, int64_t real, 
     size_t places = place.shape(0), terms = moments.shape(1), n = x.shape(0);
     require(centre.shape(0) == log_weight.shape(0) && real >= 0 && real <= int64_t(centre.shape(0)), "centres do not fit");
     require(scale.shape(0) == places && moments.shape(0) == places && good.shape(0) == places, "places differ");
+    require(terms >= 1, "a series has a term");
     require(cell.shape(0) == n && rest.shape(0) == n && out.shape(0) == n, "rows differ");
     for (size_t i = 0; i < n; ++i) require(cell.data()[i] >= 0 && cell.data()[i] < int64_t(places), "no such cell");
     nb::gil_scoped_release free;

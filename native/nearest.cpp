@@ -43,7 +43,7 @@ void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64
                     id[at] = id[at - 1];
                 }
                 b[at] = v[t];
-                id[at] = start + int64_t(t);
+                id[at] = int64_t(uint64_t(start) + t);
             }
         }
     }

@@ -7,12 +7,12 @@ using Words = Input<int64_t, 1>;
 
 // The largest place that sizes and strides lead to; they may not be negative.
 int64_t farthest(int64_t from, int64_t dims, const int64_t *size, const int64_t *stride) {
-    require(from >= 0, "an offset is negative");
+    constexpr int64_t FARTHEST = int64_t(1) << 50;
+    require(from >= 0 && from <= FARTHEST, "an offset is out of range");
     for (int64_t d = 0; d < dims; ++d) {
-        require(size[d] >= 1 && size[d] <= (int64_t(1) << 32) && stride[d] >= 0 && stride[d] <= (int64_t(1) << 40),
-                "a size or stride is out of range");
+        require(size[d] >= 1 && size[d] <= (int64_t(1) << 32) && stride[d] >= 0, "a size or stride is out of range");
+        require(!stride[d] || size[d] - 1 <= (FARTHEST - from) / stride[d], "an offset is out of range");
         from += (size[d] - 1) * stride[d];
-        require(from <= (int64_t(1) << 50), "an offset is out of range");
     }
     return from;
 }
@@ -44,17 +44,17 @@ void check_op(const int64_t *w, int64_t left, const Limits &l) {
         for (int64_t h = 0; h < known; ++h) require(column[h] >= 0 && column[h] < l.columns, "a gather names no column");
         int64_t last = farthest(w[3], known, column + 2 * known, column + known);
         require(farthest(last, dims, size, size + dims) < l.tables, "a gather leaves the tables");
-        require(w[2] >= 0 && w[2] + cells_of(dims, size, l.cells) <= l.cells, "a gather does not fit the arena");
+        require(w[2] >= 0 && w[2] <= l.cells - cells_of(dims, size, l.cells), "a gather does not fit the arena");
     } else {
         require(w[1] == STEP && w[0] >= 8, "an op is of no known kind");
         int64_t dims = w[3], states = w[4], inputs = w[7];
         require(dims >= 0 && dims <= MOST_DIMS && inputs >= 0 && inputs <= MOST_INPUTS && states >= 1 &&
-                    w[0] == 8 + 2 * dims + inputs * (3 + dims),
+                    states <= l.tables + l.cells && w[0] == 8 + 2 * dims + inputs * (3 + dims),
                 "a step has a wrong length");
         require(w[5] >= -1 && w[5] < l.columns, "a step eliminates no variable");
         const int64_t *size = w + 8, *axis = size + dims;
         for (int64_t d = 0; d < dims; ++d) require(axis[d] >= 0 && axis[d] < l.columns, "a step has an unknown axis");
-        require(w[2] >= 0 && w[2] + cells_of(dims, size, l.cells) + (w[6] != 0) <= l.cells, "a step leaves the arena");
+        require(w[2] >= 0 && w[2] <= l.cells - cells_of(dims, size, l.cells) - (w[6] != 0), "a step leaves the arena");
         for (const int64_t *in = axis + dims, *end = w + w[0]; in < end; in += 3 + dims) {
             int64_t last = farthest(farthest(in[1], dims, size, in + 3), 1, &states, in + 2);
             require(last < (in[0] ? l.cells : l.tables), "an input leaves its array");
@@ -77,12 +77,12 @@ void propagate(Words words, Input<double, 1> tables, int64_t cells, int64_t resu
         check_op(words.data() + at, length - at, limits);
         start.push_back(at);
     }
-    require(result >= 0 && result + int64_t(out.shape(0)) <= cells, "the result leaves the arena");
+    require(result >= 0 && result <= cells - int64_t(out.shape(0)), "the result leaves the arena");
     require(int64_t(out.shape(1)) == rows && int64_t(exponent.shape(0)) == rows, "out and exponent need all rows");
     require(!likelihood || int64_t(likelihood->shape(1)) == rows, "likelihoods need all rows");
     require(!chosen || (chosen->shape(0) == codes.shape(0) && chosen->shape(1) == codes.shape(1)), "chosen is like codes");
     require(!counts || counts->shape(0) == tables.shape(0), "counts are like tables");
-    require(!belief || (counts && belief_from >= 0 && belief_from + int64_t(belief->shape(0)) <= cells &&
+    require(!belief || (counts && belief_from >= 0 && belief_from <= cells - int64_t(belief->shape(0)) &&
                         int64_t(belief->shape(1)) == rows),
             "beliefs do not fit");
     Program p = {words.data(), length, start.data(), int64_t(start.size()), tables.data(), cells, result};

@@ -148,7 +148,8 @@ inline double ratio(const Magnitude &n, int64_t low_n, const Magnitude &w, int64
     int64_t en, ew;
     double top = leading(n, en), below = leading(w, ew);
     double q = power == 1 ? top / below : top / (below * below);
-    int64_t e = std::clamp<int64_t>(en + 32 * low_n - power * (ew + 32 * low_w) + shift, -3000, 3000);
+    int64_t e = std::clamp<int64_t>(en + 32 * low_n - power * (ew + 32 * low_w) + std::clamp<int64_t>(shift, -200000, 200000),
+                                    -3000, 3000);
     double x = std::ldexp(q, int(e));
     return n.negative ? -x : x;
 }
@@ -192,6 +193,7 @@ Array<double, 1> mean(Input<int64_t, 2> weight, Input<int64_t, 2> sum, int64_t l
             w.read(s0.limb + int64_t(c) * s0.length, s0.length, work);
             sums.read(s1.limb + int64_t(c) * s1.length, s1.length, work);
             Parts o = parts(origin.data()[c]);
+            if (!o.finite) refuse("an origin is not finite");
             int64_t k = o.exponent >> 5;
             uint64_t m = o.mantissa;
             int by = int(o.exponent & 31);

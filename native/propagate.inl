@@ -264,7 +264,7 @@ inline double uniform(uint64_t seed, uint64_t row, uint64_t variable) {
 
 // States of the eliminated variables, last first: the most probable, or drawn in proportion.
 template <int R, bool LARGEST>
-inline void trace(const Program &p, const Span &t, uint64_t seed, int64_t rows, int32_t *chosen) {
+inline bool trace(const Program &p, const Span &t, uint64_t seed, int64_t rows, int32_t *chosen) {
     for (int64_t i = p.ops - 1; i >= 0; --i) {
         const int64_t *w = p.words + p.start[i];
         if (w[1] != STEP || w[5] < 0) continue;
@@ -274,6 +274,7 @@ inline void trace(const Program &p, const Span &t, uint64_t seed, int64_t rows, 
             Odometer o(s);
             for (int64_t d = 0; d < s.dims; ++d) {
                 int64_t code = chosen[s.axis[d] * rows + row];
+                if (code < 0 || code >= s.size[d]) return false;
                 for (int64_t j = 0; j < s.constants; ++j) o.constant[j] += code * s.constant[j].stride[d];
                 for (int64_t j = 0; j < s.messages; ++j) o.message[j] += code * s.message[j].stride[d];
             }
@@ -300,6 +301,7 @@ inline void trace(const Program &p, const Span &t, uint64_t seed, int64_t rows, 
             chosen[s.variable * rows + row] = int32_t(best);
         }
     }
+    return true;
 }
 
 template <int R> inline Status propagate_tiles(const Program &p, const Evidence &e, const Asked &a) {
@@ -315,8 +317,8 @@ template <int R> inline Status propagate_tiles(const Program &p, const Evidence 
             for (int64_t r = 0; r < t.rows; ++r) a.out[k * rows + first + r] = arena[(p.result + k) * R + r];
         for (int64_t r = 0; r < t.rows; ++r) a.exponent[first + r] = exponent[r];
         if (a.chosen) {
-            if (a.largest) trace<R, true>(p, t, a.seed, rows, a.chosen);
-            else trace<R, false>(p, t, a.seed, rows, a.chosen);
+            fine = a.largest ? trace<R, true>(p, t, a.seed, rows, a.chosen) : trace<R, false>(p, t, a.seed, rows, a.chosen);
+            if (!fine) return Status::code;
         }
         if (a.counts) {
             for (int64_t c = 0; c < p.cells * R; ++c) slope[c] = 0;

@@ -109,7 +109,7 @@ std::vector<double> others(const Cells &c, const Used &used, Sums s) {
     Magnitude m;
     for (int64_t k = 0; k < c.count; ++k) {
         int64_t *to = whole.data() + used.place[size_t(k)] * length;
-        for (int64_t l = 0; l < s.length; ++l) to[l] += s.limb[k * s.length + l];
+        for (int64_t l = 0; l < s.length; ++l) to[l] = wrapped(to[l], s.limb[k * s.length + l]);
     }
     for (int64_t j = 0; j < n; ++j) {
         carry_cell(whole.data() + j * length, length);
@@ -194,7 +194,8 @@ Array<int64_t, 2> across(Starts starts, Input<int64_t, 2> limbs) {
     nb::gil_scoped_release free;
     for (size_t g = 0; g < groups; ++g)
         for (int64_t k = start[g]; k < start[g + 1]; ++k)
-            for (size_t l = 0; l < length; ++l) out.data[g * length + l] += limbs.data()[size_t(k) * length + l];
+            for (size_t l = 0; l < length; ++l)
+                out.data[g * length + l] = wrapped(out.data[g * length + l], limbs.data()[size_t(k) * length + l]);
     return out.array;
 }
 

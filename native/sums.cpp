@@ -85,7 +85,8 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
     for (size_t c = 0; c < cells; ++c) {
         const int64_t *limb = s.limb + int64_t(c) * s.length;
         int64_t below = limb[0], above = s.length == 2 ? limb[1] : 0;
-        if (plain && std::abs(below) < int64_t(1) << 51 && std::abs(above) < int64_t(1) << 19) {
+        constexpr int64_t BELOW = int64_t(1) << 51, ABOVE = int64_t(1) << 19;
+        if (plain && below > -BELOW && below < BELOW && above > -ABOVE && above < ABOVE) {
             out.data[c] = double(below + above * (int64_t(1) << 32)) * unit;
             continue;
         }

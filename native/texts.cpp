@@ -3,10 +3,9 @@
 #include <cstring>
 #include <string>
 #include "bindings.h"
+#include "seed.h"
 
 namespace {
-
-constexpr uint64_t MIX = 0x9E3779B97F4A7C15u;
 
 // Texts one after the other in Arrow's layout: text i is data[offset[i] .. offset[i + 1]); the bit from + i of `valid`
 // says whether it is there.
@@ -34,12 +33,11 @@ inline uint64_t word_of(const char *text, int64_t length, const char *end) {
         for (int64_t i = 0; i < length; ++i) word |= uint64_t(uint8_t(text[i])) << (8 * i);
         return word;
     }
-    uint64_t hash = uint64_t(length);
+    uint64_t hash = seed.start ^ uint64_t(length);
     for (int64_t i = 0; i < length; i += 8) {
         uint64_t part;
         std::memcpy(&part, text + (i + 8 <= length ? i : length - 8), 8);
-        hash = (hash ^ part) * MIX;
-        hash ^= hash >> 32;
+        hash = folded(hash ^ part, seed.factor);
     }
     return hash;
 }
@@ -57,12 +55,12 @@ class Index {
     int64_t used = 0;
     int shift = 60;
 
-    size_t place(uint64_t word, int64_t length) const {
-        return size_t(((word ^ uint64_t(length)) * MIX) >> shift);
+    static size_t place(uint64_t word, int64_t length, int shift) {
+        return size_t(folded(word ^ seed.start ^ uint64_t(length), seed.factor) >> shift);
     }
 
     void put(const Slot &slot) {
-        size_t at = place(slot.word, slot.length);
+        size_t at = place(slot.word, slot.length, shift);
         while (slots[at].length >= 0) at = (at + 1) & (slots.size() - 1);
         slots[at] = slot;
     }
@@ -104,7 +102,7 @@ class Index {
 
     // The code of a text, -2 if it is not there.
     static int32_t find(const View &v, uint64_t word, const char *text, int64_t length) {
-        for (size_t at = size_t(((word ^ uint64_t(length)) * MIX) >> v.shift);; at = (at + 1) & v.mask) {
+        for (size_t at = place(word, length, v.shift);; at = (at + 1) & v.mask) {
             const Slot &slot = v.slots[at];
             if (slot.length < 0) return -2;
             if (slot.word == word && slot.length == length && (length <= 8 || !std::memcmp(slot.text, text, size_t(length))))
@@ -126,8 +124,8 @@ constexpr int64_t TILE = 64;
 // Codes of texts of one byte each, without holes; false if these are others, or one has no code.
 template <typename Offset> bool byte_codes(Texts<Offset> t, const int32_t *byte, int64_t i, int32_t *out) {
     int64_t here = t.at(i), apart = 0;
-    for (int64_t k = 1; k <= TILE; ++k) apart |= (t.at(i + k) - here) ^ k;
-    if (apart || here < 0 || here + TILE > t.bytes) return false;
+    for (int64_t k = 1; k <= TILE; ++k) apart |= int64_t(uint64_t(t.at(i + k)) - uint64_t(here)) ^ k;
+    if (apart || here < 0 || here > t.bytes - TILE) return false;
     int32_t least = 0;
     for (int64_t k = 0; k < TILE; ++k) least |= out[i + k] = byte[uint8_t(t.data[here + k])];
     return least >= 0;
@@ -144,13 +142,13 @@ template <typename Offset> bool look_up(Texts<Offset> t, Index &index, int64_t r
         int64_t to = std::min(from + TILE, rows), here = t.at(from);
         if (bytes && to == from + TILE && byte_codes(t, byte, from, out)) continue;
         for (int64_t i = from; i < to; ++i) {
-            int64_t next = t.at(i + 1), length = next - here;
-            const char *text = t.data + here;
+            int64_t next = t.at(i + 1), length = int64_t(uint64_t(next) - uint64_t(here));
             if (t.missing(i)) {
                 out[i] = missing;
-            } else if ((here | length) < 0 || next > t.bytes) {
+            } else if ((here | next | length) < 0 || next > t.bytes) {
                 return false;
             } else {
+                const char *text = t.data + here;
                 uint64_t word = word_of(text, length, end);
                 int32_t code = Index::find(view, word, text, length);
                 if (code == -2 && index.next >= 0) {
@@ -178,7 +176,8 @@ std::vector<std::vector<std::string>> texts(Input<int64_t, 2> columns, int64_t r
     for (size_t j = 0; j < count; ++j) {
         const int64_t *c = columns.data() + 9 * j;
         require(c[3] == 4 || c[3] == 8, "offsets are of 4 or 8 bytes");
-        require(c[7] >= -2 && c[7] + rows < int64_t(1) << 31, "more codes than there are");
+        require(c[4] >= 0 && c[5] >= 0 && c[6] >= INT32_MIN && c[6] <= INT32_MAX, "bytes, from or missing out of range");
+        require(c[7] >= -2 && c[7] < (int64_t(1) << 31) - rows, "more codes than there are");
         require(c[8] >= 0 && c[8] < int64_t(out.shape(0)), "out has no such row");
         require(first.data()[j] >= 0 && first.data()[j] <= first.data()[j + 1] && first.data()[j + 1] <= keys,
                 "first must not decrease");

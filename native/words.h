@@ -18,7 +18,7 @@ struct Magnitude {
         carry_cell(work.data(), n);
         negative = work[size_t(n) - 1] < 0;
         if (negative) {
-            for (auto &v : work) v = -v;
+            for (auto &v : work) v = int64_t(-uint64_t(v));  // also of the smallest
             carry_cell(work.data(), n);
         }
         word.resize(size_t(n) + 1);

@@ -72,9 +72,8 @@ def test_batches_follow_the_columns(width):
     assert 1 <= engine.batch_rows(width) <= max(1, engine.MOST // width)
 
 
-WIDE = [
-    (model, kind) for model in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.NetworkBayes()) for kind in ("numbers", "levels")
-]
+PAIRED = bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.NetworkBayes()
+WIDE = [(model, kind) for model in PAIRED for kind in ("numbers", "levels")]
 
 
 @pytest.mark.parametrize(("model", "kind"), [(bk.FullBayes(), "numbers"), *WIDE])

@@ -1,0 +1,174 @@
+"""Sound calls of every function of the core, recorded while small models are fitted, asked and judged."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import bayeskit as bk
+from bayeskit import _core
+from bayeskit import families as f
+from golden.cases import CASES, table
+
+CHOSEN_BY_NAME = ("clone", "clones", "use")  # which instruction set is in use; not for numbers
+NAMES = sorted(name for name, value in vars(_core).items() if callable(value) and name not in CHOSEN_BY_NAME)
+KEPT = 6  # calls of each function
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the arguments address, stride and rows of a call stand for."""
+
+    data: np.ndarray  # (rows, columns), of words of 8 bytes
+
+    def arguments(self) -> tuple[np.ndarray, np.ndarray, int]:
+        rows, count = self.data.shape
+        first, each, column = self.data.ctypes.data, self.data.strides[0], self.data.strides[1]
+        address = np.array([first + j * column for j in range(count)], np.uint64)
+        return address, np.full(count, each, np.int64), rows
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What the first argument of ``texts`` stands for: each column's offsets, bytes and other words."""
+
+    columns: tuple[tuple[np.ndarray, bytes, np.ndarray], ...]
+
+    def argument(self) -> np.ndarray:
+        rows = []
+        for offsets, data, words in self.columns:
+            row = words.copy()
+            row[0], row[1], row[2] = offsets.ctypes.data, _pointer(data), 0
+            row[3], row[4] = offsets.itemsize, len(data)
+            rows.append(row)
+        return np.array(rows, np.int64).reshape(len(rows), 9)
+
+
+def _pointer(data: bytes) -> int:
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    arguments: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...] = ()
+
+    def made(self) -> tuple[Any, ...]:
+        """The arguments as the core takes them."""
+        out: list[Any] = []
+        for value in self.arguments:
+            if isinstance(value, Columns):
+                out.extend(value.arguments())
+            else:
+                out.append(value.argument() if isinstance(value, Texts) else value)
+        return tuple(out)
+
+    def run(self) -> Any:
+        return getattr(_core, self.name)(*self.made(), **dict(self.named))
+
+
+def _kept(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Call:
+    arguments = [_copied(value) for value in given]
+    if name == "texts":
+        arguments[0] = Texts(tuple(_text(row, given[1]) for row in given[0]))
+    elif given and isinstance(given[0], np.ndarray) and given[0].dtype == np.uint64:
+        arguments[:3] = [Columns(_matrix(*given[:3]))]
+    return Call(name, tuple(arguments), tuple((key, _copied(value)) for key, value in named.items()))
+
+
+def _copied(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    copy = np.empty_like(value)  # the same order of axes
+    copy[...] = value
+    return copy
+
+
+def _matrix(address: np.ndarray, stride: np.ndarray, rows: int) -> np.ndarray:
+    data = np.empty((rows, len(address)), np.int64)
+    for j, (first, step) in enumerate(zip(address.tolist(), stride.tolist(), strict=True)):
+        for i in range(rows):
+            data[i, j] = ctypes.c_int64.from_address(first + i * step).value
+    return data
+
+
+def _text(row: np.ndarray, rows: int) -> tuple[np.ndarray, bytes, np.ndarray]:
+    kind = np.int32 if row[3] == 4 else np.int64
+    offsets = np.frombuffer(ctypes.string_at(int(row[0]), (rows + 1) * int(row[3])), kind).copy()
+    return offsets, ctypes.string_at(int(row[1]), int(row[4])), row.copy()
+
+
+def recorded() -> dict[str, list[Call]]:
+    """Some calls of every function: those with the most different shapes of arguments."""
+    found: dict[str, dict[Any, Call]] = {name: {} for name in NAMES}
+    sound = {name: getattr(_core, name) for name in NAMES}
+
+    def recorder(name: str) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            shapes = tuple(v.shape if isinstance(v, np.ndarray) else type(v) for v in (*given, *named.values()))
+            small = all(v.size <= 20_000 for v in given if isinstance(v, np.ndarray))
+            if small and shapes not in found[name] and len(found[name]) < KEPT:
+                found[name][shapes] = _kept(name, given, named)
+            return sound[name](*given, **named)
+
+        return call
+
+    for name in NAMES:
+        setattr(_core, name, recorder(name))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _use_everything()
+    finally:
+        for name in NAMES:
+            setattr(_core, name, sound[name])
+    return {name: list(calls.values()) for name, calls in found.items()}
+
+
+def _use_everything() -> None:
+    data = table()
+    rows = {name: values for name, values in data.items() if name != "class"}
+    numbers: dict[str, list[Any]] = {name: rows[name] for name in ("wait", "share", "hits")}
+    for name, make in CASES.items():
+        model = make()
+        if name not in ("network", "network_given", "matrix") and not isinstance(model, bk.Network):
+            model.predict_proba({column: rows[column] for column in model.feature_names_in_})
+    rng = np.random.default_rng(5)
+    counts = sparse.csr_array(rng.poisson(0.4, (36, 12)).astype(float))
+    for family in (f.Multinomial(), f.Complement(), f.Bernoulli(), f.Multinomial(smoothing=0.25)):
+        bk.evaluate(bk.NaiveBayes(families=family), counts, data["class"], bk.LeaveOneOut())
+    for family in (f.Gaussian(), f.Kernel(), f.Histogram(), f.ZeroInflated(f.Gamma()), "auto"):
+        bk.evaluate(bk.NaiveBayes(families=family), numbers, data["class"], bk.LeaveOneOut())
+    bk.evaluate(bk.NaiveBayes(), rows, data["class"], bk.CrossValidation(3))
+    bk.evaluate(bk.NaiveBayes(weights="fitted"), numbers, data["class"], bk.CrossValidation(3))
+    X, y = rng.normal(size=(40, 4)), np.arange(40) % 3
+    for method in ("forward", "backward"):
+        bk.FeatureSelector(method=method).fit(X, y)
+        bk.FeatureSelector(method=method, criterion="error").fit(X, y)
+        bk.FeatureSelector(method=method, estimator=bk.NaiveBayes(families=f.Kernel())).fit(X, y)
+    one = bk.NaiveBayes(families=f.Kernel()).fit(numbers, data["class"])
+    (one + bk.NaiveBayes(families=f.Kernel()).fit(numbers, data["class"])).forget(numbers, data["class"])
+    bk.FullBayes().fit(rng.normal(size=(2000, 5)), np.arange(2000) % 2)
+    levels = {name: rows[name] for name in ("colour", "size", "flag")}
+    holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
+    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE()):
+        again = [f"again {size}" for size in rows["size"]]
+        twice = {name: [*values] * 9 for name, values in {**levels, "again": again}.items()}
+        classifier.fit(twice, data["class"] * 9).predict_proba({**holes, "again": again})
+    network = bk.Network([("colour", "size"), ("size", "flag")]).fit(levels)
+    network.query("flag", {"colour": "red"})
+    network.sample(8, random_state=1)
+    bk.Network([("colour", "size"), ("size", "flag")]).fit(holes, "em")
+    repeated = sparse.csr_array((np.ones(4), [0, 0, 1, 2], [0, 2, 4]), shape=(2, 3))
+    bk.NaiveBayes(families=f.Multinomial()).fit(repeated, ["a", "b"])
+    centres, weights = np.arange(16.0), np.ones((3, 16))
+    _core.gauss(centres, weights[0], 0.5, centres[::2].copy())
+    for recipe in (f.Kernel().recipe, f.Gaussian().recipe, f.Gamma().recipe, f.Poisson().recipe, f.Histogram().recipe):
+        _core.foretell(recipe, centres + 1, weights[:2], 2 * weights[0])

@@ -1,0 +1,174 @@
+"""Wrong arguments for every function of the core: ``python core_mutants.py SEED COUNT``.
+
+Each mutant is a sound call with some of its arguments cut, turned around, of another type, out of order or out of
+range. The core may refuse it by a ValueError, TypeError or MemoryError, or compute something; whatever else is raised
+is printed, and a crash ends the process after the name and the number of the mutant. Where columns
+lie in memory is the caller's promise: addresses, strides and rows are mutated together, as the table they stand for.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz.core_calls import Call, Columns, Texts, recorded
+
+WHOLE = (0, -1, -2, -3, 1, 2, 7, 8, 1023, 2**24, 2**31 - 1, 2**31, -(2**31), 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
+REAL = (0.0, -0.0, -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e16, np.nan, np.inf, -np.inf, 2.0**63, 1e-9)
+PATIENCE = 60  # seconds for one call
+MEMORY = 6 << 30  # bytes; what asks for more is refused by a MemoryError
+
+
+def _some(rng: np.random.Generator, kind: np.dtype[Any]) -> Any:
+    if kind.kind == "f":
+        return kind.type(rng.choice(REAL))
+    if kind.kind == "b":
+        return bool(rng.integers(2))
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    return kind.type(min(max(int(WHOLE[rng.integers(len(WHOLE))]), int(low)), int(high)))
+
+
+def _entries(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    out = a.copy(order="K")
+    for _ in range(min(int(rng.integers(1, 4)), a.size)):
+        out[np.unravel_index(rng.integers(a.size), a.shape)] = _some(rng, a.dtype)
+    return out
+
+
+def _nudged(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    out = a.copy(order="K")
+    if a.size and a.dtype.kind in "iu" and rng.random() < 0.9:
+        place = np.unravel_index(rng.integers(a.size), a.shape)
+        with np.errstate(over="ignore"):
+            out[place] += a.dtype.type(rng.choice([-1, 1])) if a.dtype.kind == "i" else a.dtype.type(1)
+    return out
+
+
+def _shuffled(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(a.ravel()).reshape(a.shape) if a.size else a
+
+
+def _filled(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    out = a.copy(order="K")
+    out[...] = _some(rng, a.dtype)
+    return out
+
+
+def _resized(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if not a.ndim:
+        return a
+    axis = int(rng.integers(a.ndim))
+    if rng.random() < 0.2:
+        return np.ascontiguousarray(a[(slice(None),) * axis + (slice(0, 0),)])
+    if rng.random() < 0.5:
+        return np.ascontiguousarray(np.delete(a, -1, axis)) if a.shape[axis] else a
+    more = np.concatenate([a, a[(slice(None),) * axis + (slice(0, 1),)]], axis)
+    return np.ascontiguousarray(more)
+
+
+def _retyped(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return a.astype(rng.choice(["f8", "f4", "i8", "i4", "u1", "?", "i2"]))
+
+
+def _reshaped(a: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return [a.T, a.ravel(), a[None], a[::2], np.asfortranarray(a)][rng.integers(5)]
+
+
+ARRAYS: tuple[Callable[[np.ndarray, np.random.Generator], np.ndarray], ...] = (
+    *(_entries, _entries, _entries, _nudged, _nudged, _shuffled, _filled),
+    *(_resized, _resized, _retyped, _reshaped),
+)
+
+
+def _mutated(value: Any, rng: np.random.Generator) -> Any:
+    if isinstance(value, Columns):
+        data = value.data if rng.random() < 0.5 else _resized(value.data, rng)
+        words = data.copy()
+        for _ in range(3 if words.size else 0):
+            place = np.unravel_index(rng.integers(words.size), words.shape)
+            words[place] = _some(rng, np.dtype(float)).view(np.int64)
+        return Columns(words)
+    if isinstance(value, Texts):
+        columns = [list(column) for column in value.columns]
+        for column in columns:
+            what = rng.integers(4)
+            if what == 0:
+                column[0] = ARRAYS[rng.integers(7)](column[0], rng)
+            elif what == 1:
+                column[1] = column[1][: rng.integers(len(column[1]) + 1)]
+            elif what == 2:
+                column[2] = np.concatenate([column[2][:5], _entries(column[2][5:], rng)])
+        return Texts(tuple((a, b, c) for a, b, c in columns))
+    if isinstance(value, np.ndarray):
+        return ARRAYS[rng.integers(len(ARRAYS))](value, rng)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return int(WHOLE[rng.integers(len(WHOLE))]) if rng.random() < 0.6 else value + int(rng.integers(-2, 3))
+    if isinstance(value, float):
+        return float(rng.choice(REAL))
+    if isinstance(value, bytes):
+        return value[: rng.integers(len(value) + 1)]
+    if isinstance(value, str):
+        return str(rng.choice(["", "Gaussian", "Kernel", "Gamma", "Histogram", "NegativeBinomial", "no such"]))
+    if isinstance(value, tuple | list):
+        changed = [_mutated(v, rng) if rng.random() < 0.4 else v for v in value]
+        return type(value)(changed)
+    return [None, 0, np.zeros(3), np.zeros((2, 2), np.int32)][rng.integers(4)]
+
+
+def mutant(call: Call, rng: np.random.Generator) -> Call:
+    arguments, named = list(call.arguments), list(call.named)
+    for _ in range(int(rng.integers(1, 4))):
+        at = int(rng.integers(len(arguments) + len(named)))
+        if at < len(arguments):
+            arguments[at] = _mutated(arguments[at], rng)
+        else:
+            key, value = named[at - len(arguments)]
+            named[at - len(arguments)] = (key, _mutated(value, rng))
+    return replace(call, arguments=tuple(arguments), named=tuple(named))
+
+
+def _own(value: Any) -> Any:
+    """A copy, as functions write into their arguments."""
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value
+
+
+def main(seed: int, count: int, only: str | None = None) -> None:
+    calls = recorded()
+    missing = [name for name, found in calls.items() if not found]
+    if missing:
+        raise AssertionError(f"no sound call of {missing}: use them in core_calls.py")
+    if "libasan" not in Path("/proc/self/maps").read_text():
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for place, (name, sound) in enumerate(calls.items()):
+        if only and name != only:
+            continue
+        print(f"{name} {seed}", flush=True)
+        for number in range(count):
+            rng = np.random.default_rng([seed, place, number])
+            call = mutant(sound[number % len(sound)], rng)
+            call = replace(call, arguments=tuple(map(_own, call.arguments)))
+            print(number, file=sys.stderr, flush=True)
+            signal.alarm(PATIENCE)  # what hangs ends as a crash does
+            try:
+                call.run()
+            except (ValueError, TypeError, MemoryError):
+                pass  # refused, as it should be
+            except Exception as error:
+                print(f"raw {name} {number}: {type(error).__name__}: {error}", flush=True)
+    print("done")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
