@@ -62,8 +62,8 @@ def square_interval(table: Float) -> Interval:
         c = (square + 2 * own * root**2) / (chance + 2 * root**2)
         return float(chndtr(seen / c, chance / c, root**2 / c))
 
-    ends = [_crossing(below, point) for point in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
-    return Interval(*ends, "noncentral chi-squared")
+    low, high = (_crossing(below, point) for point in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    return Interval(low, high, "noncentral chi-squared")
 
 
 def _crossing(falling: Callable[[float], float], point: float) -> float:
