@@ -127,7 +127,7 @@ class Delimited:
         alike: dict[tuple[str, ...], list[str]] = {}
         for name in self.names:
             alike.setdefault(tuple(self._tests("v", known.get(name), first.get(name))), []).append(name)
-        seen = {}
+        seen: dict[str, _Seen] = {}
         for tests, names in alike.items():
             for some in (names[j : j + most] for j in range(0, len(names), most)):
                 values = f"unnest([{', '.join(map(quoted, some))}]) as v, unnest(range({len(some)})) as j"
