@@ -336,7 +336,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
+        Arguments as in the classifiers' own ``counterfactual``.
         """
         check_is_fitted(self, "encoder_")
         free = Freedom.of(among, hold, columns)

@@ -94,8 +94,8 @@ class BayesClassifier(ClassifierMixin, Learner):
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        ``among`` is a table of rows as they occur: only numbers within theirs are tried, and its values in columns of
-        which the model knows none. Columns in ``hold`` stay as they are (age, sex). With ``columns=2`` two of them are
+        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
+        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are (age, sex). With ``columns=2`` two of them are
         changed together where that takes a smaller change than one alone.
         """
         check_is_fitted(self, "model_")
@@ -111,7 +111,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
-        of numbers shows the usual ones of its density, and none beyond those of the rows ``among`` which, if given.
+        of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._inquiry(among).blocks())
