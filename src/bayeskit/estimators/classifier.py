@@ -22,6 +22,7 @@ from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
+from bayeskit.explain.words import column_called
 from bayeskit.frame import kind_of
 from bayeskit.prior import normal_prior
 
@@ -117,15 +118,16 @@ class BayesClassifier(ClassifierMixin, Learner):
         known = () if among is None else tuple(self._inquiry(among).blocks())
         return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
 
-    def marginal(self, column: str, prior: Any = None) -> Marginal:
-        """p(x | c) of one column by itself, whatever the others hold."""
+    def marginal(self, column: str, prior: Any = None, names: Any = None) -> Marginal:
+        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
-        return marginal(self.model_, column, prior)
+        found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
+        return replace(found, name=column)
 
-    def summary(self) -> Summary:
-        """What was learned: classes and priors, columns with kind, family and reason."""
+    def summary(self, names: Any = None) -> Summary:
+        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
-        return Summary.of(self.model_)
+        return Summary.of(self.model_, names)
 
     def _html_repr(self) -> str:
         """In a notebook: the settings, and once fitted what was learned."""
