@@ -80,7 +80,8 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     position = {name: j for j, name in enumerate(schema.names)}
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
-    arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
+    if ranged := counted.ranges.known:
+        arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
     if model.tuning is not None:
         arrays["tuning.weight"], arrays["tuning.bias"] = model.tuning.weight, model.tuning.bias_of(domain.classes)
     header = Header(
@@ -93,7 +94,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         model.prior,
         model.unseen,
         model.tuning is not None,
-        True,
+        ranged,
         named_settings(settings),
         counted.tally,
         model.journal,

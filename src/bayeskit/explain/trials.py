@@ -198,16 +198,10 @@ def numbers_of(blocks: Sequence[Block], name: str) -> Float:
 
 
 def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:
-    keys = [key for key, value in zip(*_named(model, name), strict=True) if value is not None]
-    same = [value for family, value in keys if family == keys[0][0]]  # a column of a table has values of one type
+    known = [value for value in model.counted.domain.levels[name].values if value is not None]
     share = {} if alone is None else dict(zip(alone.values, (alone.shares @ alone.prior).tolist(), strict=True))
-    usual = np.array([share.get(value, 1.0 if alone is None else 0.0) for value in same])
-    return Levels(same, usual, model.schema[name].kind == "ordinal")
-
-
-def _named(model: Model, name: str) -> tuple[Sequence[Any], Sequence[Any]]:
-    levels = model.counted.domain.levels[name]
-    return levels.keys, levels.values
+    usual = np.array([share.get(value, 1.0 if alone is None else 0.0) for value in known])
+    return Levels(known, usual, model.schema[name].kind == "ordinal")
 
 
 def _cuts(model: Model) -> dict[str, tuple[float, ...]]:

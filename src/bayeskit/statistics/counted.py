@@ -19,7 +19,7 @@ from bayeskit.data.encode import EXACT_INTEGERS, Roles, Tally, encode
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.errors import ForgetError, SchemaError
+from bayeskit.errors import ForgetError, KindError, SchemaError
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
 
@@ -171,11 +171,19 @@ class Counted:
                 )
 
     def canonical(self) -> Counted:
-        """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal."""
+        """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal.
+
+        Refused where the levels of a column are of several types, or those of a binary one more than two.
+        """
         groups, occupied = self.statistic.occupied()
         classes = groups.reshape(-1, self.folds).any(axis=1)
         domain = Domain(self.domain.classes.canonical(classes | self._declared_classes), self._levels_there(occupied))
         for name, levels in domain.levels.items():
+            if len(types := levels.types) > 1:
+                raise KindError(
+                    f"column {name!r} has levels that are {' and '.join(types)} ({levels.show()}); a column holds "
+                    f"values of one type: convert it"
+                )
             if self.schema[name].kind == "binary" and len(levels) - (MISSING in levels.index) > 2:
                 raise SchemaError(
                     f"column {name!r} is binary ({self.schema[name].why}) but has the levels {levels.show()}; "

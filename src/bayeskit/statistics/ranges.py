@@ -39,6 +39,11 @@ class Ranges:
         """Nothing is known."""
         return cls(np.full(columns, np.nan), np.full(columns, np.nan))
 
+    @property
+    def known(self) -> bool:
+        """Whether anything is."""
+        return not (np.isnan(self.low) & np.isnan(self.high)).all()
+
     def update(self, block: Block) -> Ranges:
         """With the rows of a block that count."""
         counted = np.ones(block.rows, dtype=bool) if block.groups is None else block.groups >= 0
