@@ -97,7 +97,7 @@ class BayesClassifier(ClassifierMixin, Learner):
 
         Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
         within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
-        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one alone.
+        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
         """
         check_is_fitted(self, "model_")
         free = Freedom.of(among, hold, columns)
