@@ -49,8 +49,8 @@ def predicted_file(
 ) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
-    ``path`` may be an open binary file. ``form`` is "csv", "parquet", "json" (an array of records) or "safe csv", which a
-    spreadsheet does not run; what the name says unless given, CSV where there is none.
+    ``path`` may be an open binary file. ``form`` is "csv", "parquet", "json" (an array of records) or "safe csv", which
+    a spreadsheet does not run; what the name says unless given, CSV where there is none.
     """
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
