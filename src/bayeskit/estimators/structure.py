@@ -18,6 +18,7 @@ from bayeskit.memory import check_pairs
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
@@ -98,7 +99,8 @@ def learn_network(
             callback(step.move, names[step.parent], names[step.child], step.score)
 
     if (codes < 0).any():
-        rows = Completion(codes, sizes, np.ones(codes.shape[1]) if weights is None else weights)
+        some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+        rows = Completion(some.codes, sizes, some.weights)
         arcs, path, scores = exploration.found_with_holes(rows, rule, limits, tell)
     else:
         scores = Scores(codes, sizes, rule, weights)
