@@ -22,8 +22,8 @@ import numpy as np
 import bayeskit as bk
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa
 from bayeskit.evaluation.calibration import debiased_square
-from bayeskit.evaluation.ranking import CELLS, cells
-from bayeskit.reliability import BINS, gap, tallied, width_bins
+from bayeskit.evaluation.score_histogram import CELLS, cells
+from bayeskit.numerics.reliability import BINS, gap, tallied, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, APART = 4, 100_000, 20_000, 1.5
 MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")

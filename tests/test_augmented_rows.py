@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayeskit as bk
-from bayeskit.likelihood import revealed
+from bayeskit.densities.density import revealed
 from chains import every_classifier, levels, mixed
 
 # -- numbers, holes, levels never seen -------------------------------------------------------------------

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
+from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.pool import Pool, evidence, smoothed_prior
 
 
 def mixed(n=240, seed=0):

@@ -6,14 +6,14 @@ from scipy import stats
 from sklearn import metrics
 
 import bayeskit as bk
-from bayeskit.curve import curve
+from bayeskit.data.rows import Rows
 from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import Ranks
+from bayeskit.evaluation.score_histogram import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
-from bayeskit.proportion import wilson
-from bayeskit.reliability import gap
+from bayeskit.numerics.proportion import wilson
+from bayeskit.numerics.reliability import gap
+from bayeskit.numerics.roc import curve
 
 LABELS = np.array(["a", "b", "c", "d"])
 RNG = np.random.default_rng(0)

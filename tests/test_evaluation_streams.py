@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
+from bayeskit.data.hash_split import Division
 from bayeskit.errors import BayeskitError, InputError, SchemaError
-from bayeskit.evaluation.division import Division
 
 ROWS = 40_000
 SUMS = ("accuracy", "balanced_accuracy", "mcc", "kappa", "log_loss", "brier", "ece", "ece_classwise")

@@ -16,7 +16,7 @@ import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.frames import predicted_file
-from bayeskit.estimators.inquiry import Inquiry
+from bayeskit.model.batch_predictor import Inquiry
 
 VISITS = clinic(300)
 MODEL = bk.NaiveBayes().fit(VISITS, "diagnosis")

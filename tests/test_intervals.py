@@ -22,9 +22,9 @@ from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_shares
-from bayeskit.evaluation.ranking import Ranks, cells
-from bayeskit.proportion import effective, wilson
-from bayeskit.reliability import tallied, width_bins
+from bayeskit.evaluation.score_histogram import Ranks, cells
+from bayeskit.numerics.proportion import effective, wilson
+from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.reports.performance import calibration
 
 SCORE = np.array([2.1, 0.3, -0.4, 1.2, 0.3, 3.3, -1.0, 0.8, 0.3, -2.2, 1.9, -0.4])

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import bayeskit as bk
-from bayeskit.loglinear import Evidence, descended
+from bayeskit.numerics.log_linear import Evidence, descended
 
 STRENGTHS = [2.0**e for e in range(10, -3, -1)]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import bayeskit as bk
-from bayeskit.likelihood import revealed
+from bayeskit.densities.density import revealed
 from chains import with_numbers
 
 ARCS = [("a", "class"), ("class", "b"), ("a", "b"), ("b", "e"), ("d", "e")]  # the class has a parent, e is no child

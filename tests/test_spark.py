@@ -106,7 +106,7 @@ def test_executors_never_load_scikit_learn() -> None:
     bk.NaiveBayes().fit(frame(), "diagnosis")
     LOCAL.predict_frame(frame()).toArrow()
     seen = set(frame().mapInArrow(loaded, "name string").toArrow()["name"].to_pylist())
-    assert {"bayeskit.statistics", "bayeskit.answers"} <= seen  # the very workers that counted and answered
+    assert {"bayeskit.statistics", "bayeskit.explain.answers"} <= seen  # the very workers that counted and answered
     assert not {"sklearn", "duckdb"} & seen
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 
 import bayeskit as bk
 from bayeskit.errors import BayeskitError
-from bayeskit.loglinear import Evidence, mixture_weights
+from bayeskit.numerics.log_linear import Evidence, mixture_weights
 
 
 def random_evidence(seed, n=40, pieces=3, classes=3):

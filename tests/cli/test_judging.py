@@ -13,7 +13,7 @@ from pyarrow import csv
 from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
-from bayeskit.estimators.gathering import gathered
+from bayeskit.model.read_rows import gathered
 
 from .visits import FEATURES
 
@@ -71,7 +71,7 @@ def test_a_model_file_is_judged_by_new_rows(
     run: Any, model: str, unpacked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: every row of the second half asked, and compared with the truth."""
-    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", unpacked)
+    monkeypatch.setattr("bayeskit.cli.sources.UNPACKED", unpacked)
     told = json.loads(run("evaluate", model, "second.csv", "--ignore", "id", "--json")[1])
     second = FEATURES.slice(300)
     truth, fitted = second["diagnosis"].to_pylist(), bk.load(model)
@@ -119,7 +119,7 @@ def test_a_query_is_judged(run: Any, model: str) -> None:
 def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row is tested once, in the fold that the hash of its key says, whatever the batches are."""
     words = ["evaluate", "all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "5", "--json"]
-    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", 10**9)
+    monkeypatch.setattr("bayeskit.cli.sources.UNPACKED", 10**9)
     code, out, err = run(*words)
     told = json.loads(out)
     assert (code, err) == (0, "")

@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE))
 
 from cases import ASKED, CASES, table  # noqa: E402
 
-from bayeskit import store  # noqa: E402
 from bayeskit.estimators.network import Network  # noqa: E402
+from bayeskit.storage import container  # noqa: E402
 
 
 def asked(model: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _proba(model: Any, rows: Any) -> list[list[float]]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    folder = HERE / f"format{store.FORMAT}"
+    folder = HERE / f"format{container.FORMAT}"
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.bayes"):
         old.unlink()

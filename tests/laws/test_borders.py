@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bayeskit.borders import Borders, few
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
+from bayeskit.numerics.cut_points import Borders, few
 from bayeskit.statistics.bins import Bins
 
 from .references.histogram import mdlp

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import bayeskit as bk
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.families import Bernoulli, Complement, Gaussian, Histogram, Kernel, Multinomial
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 from .test_families import CASES, ORDER
 from .test_leave_one_out import refit, table_of

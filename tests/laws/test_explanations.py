@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import bayeskit as bk
-from bayeskit.pool import backed_off_terms
+from bayeskit.ensemble.pool import backed_off_terms
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(),

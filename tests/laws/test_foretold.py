@@ -15,10 +15,10 @@ import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
+from bayeskit.densities.density import Context
+from bayeskit.densities.loo_family_scores import Foretold
 from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import Kernels
-from bayeskit.foretold import Foretold
-from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.structures.backoff import BackedOff
 from bayeskit.structures.sample import OnSteps

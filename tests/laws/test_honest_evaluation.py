@@ -15,8 +15,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 import bayeskit as bk
+from bayeskit.data.hash_split import Division
 from bayeskit.errors import InputError
-from bayeskit.evaluation.division import Division
 from bayeskit.families import Histogram, Kernel
 from bayeskit.smoothing import MEstimate
 

@@ -16,9 +16,9 @@ import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Columns
 from bayeskit.data.encode import Roles
+from bayeskit.densities.mixture import Curves, Mixture
 from bayeskit.errors import InputError
 from bayeskit.families.kernel import Kernel, Kernels
-from bayeskit.mixture import Curves, Mixture
 
 from .tables import EXTREMES
 from .test_families import Groups, data, density, fitted

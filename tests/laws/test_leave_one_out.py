@@ -10,7 +10,7 @@ import pytest
 
 import bayeskit as bk
 from bayeskit.data.encode import Roles
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 
 from .test_families import ORDER, data, reference, variants

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from bayeskit import _core
-from bayeskit.search import Asked, Flat, Sheet, Tree, near
+from bayeskit.numerics.neighbor_search import Asked, Flat, Sheet, Tree, near
 
 
 def sheet(points: np.ndarray, power: int = 2) -> Sheet:

@@ -11,8 +11,8 @@ import pytest
 
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.densities.density import Context, revealed
 from bayeskit.families import families
-from bayeskit.likelihood import Context, revealed
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 from bayeskit.structures.full import Full

@@ -15,7 +15,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.decision.integral import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 CELLS = 4096  # combinations of levels and whole numbers that are summed over
 COVERED = 1e-5  # what integration may leave out of a density before it gives way to sampling

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.densities.density import Axis
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Axis
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 BATCH = 1 << 15
 PANELS = 2048  # pieces of a continuous column between which a density is taken as flat when drawing

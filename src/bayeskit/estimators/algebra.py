@@ -13,13 +13,14 @@ from sklearn.base import clone
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.data.rows import Rows
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.singles import Singles, unseen_level
-from bayeskit.evaluation.methods import Rows, Split
-from bayeskit.model import Model
+from bayeskit.evaluation.methods import Split
+from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import Intake
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.product import Product
 from bayeskit.structures.naive import Naive

@@ -17,32 +17,32 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
-from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
+from bayeskit.ensemble.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.gathering import gathered, portions
 from bayeskit.estimators.hearing import Hearing
-from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.renewal import learned_rows
 from bayeskit.estimators.roll import Line, Roll
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
-from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.prior import log_prior, normal_prior
-from bayeskit.record import doubts
+from bayeskit.model.batch_predictor import Inquiry
+from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.prior import log_prior, normal_prior
+from bayeskit.model.read_rows import gathered, portions
 from bayeskit.statistics import blas
+from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"

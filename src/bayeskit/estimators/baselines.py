@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from bayeskit.arrays import Float
 from bayeskit.data.encode import Roles
-from bayeskit.estimators.intake import Intake
+from bayeskit.model.open_table import Intake
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 

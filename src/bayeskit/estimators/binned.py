@@ -13,12 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import kind_of, turned
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.frame import kind_of, turned
+from bayeskit.model.open_table import Intake, check_rows
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product

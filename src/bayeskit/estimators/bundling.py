@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.bundle import Bundle
-from bayeskit.codec import parsed, written
+from bayeskit.ensemble.pool import Pool
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.candidates import Member
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.roll import Line, Roll
 from bayeskit.estimators.views import View, ViewNotes
-from bayeskit.model import Model
-from bayeskit.pool import Pool
-from bayeskit.record import Read
+from bayeskit.model.codec import parsed, written
+from bayeskit.model.model import Model
+from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import Read
 
 POOL = ("weight", "bias", "gain", "curvature")
 Score = float | None  # where there is none

@@ -12,17 +12,18 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Bool, Float
+from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.evaluate import evaluate
-from bayeskit.estimators.sample import Sample
-from bayeskit.evaluation.methods import CrossValidation, Rows
+from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.labelled_table import Sample
 
 PART = "calibration"
 

@@ -12,10 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.learner import Learner
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
@@ -23,8 +23,8 @@ from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
 from bayeskit.explain.words import column_called
-from bayeskit.frame import kind_of
-from bayeskit.prior import normal_prior
+from bayeskit.model.batch_predictor import Inquiry
+from bayeskit.model.prior import normal_prior
 
 
 class BayesClassifier(ClassifierMixin, Learner):

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
-from bayeskit.borders import Borders, ascending, few, intervals
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.binned import Binned
+from bayeskit.numerics.cut_points import Borders, ascending, few, intervals
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import cell_of
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra, by_algebra
@@ -19,15 +20,15 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, own_stakes, stakes
 from bayeskit.estimators.examination import Examination
 from bayeskit.estimators.refit import Refit, weighted
-from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.out_of_fold import Kept, Trial
 from bayeskit.evaluation.scores import BY_ROW, Scores, Stakes, by_row
+from bayeskit.model.labelled_table import Sample
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 

@@ -20,16 +20,16 @@ from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, own_stakes
-from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.refit import done_by, logs_of
 from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import PARTS, Judged, measured
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.evaluation.scores import Stakes
-from bayeskit.model import Model
+from bayeskit.model.labelled_table import Sample
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import Intake
 
 
 @dataclass(frozen=True)

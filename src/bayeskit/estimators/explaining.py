@@ -11,12 +11,12 @@ from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import called
-from bayeskit.model import Model
+from bayeskit.model.batch_predictor import Inquiry
+from bayeskit.model.model import Model
 
 
 def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:

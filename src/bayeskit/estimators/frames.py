@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.answers import Answers
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.data.frame import kind_of, turned
 from bayeskit.engines.files import rows_of
 from bayeskit.engines.types import is_text
 from bayeskit.errors import InputError
-from bayeskit.estimators.inquiry import Inquiry
-from bayeskit.frame import kind_of, turned
-from bayeskit.model import Model
+from bayeskit.explain.answers import Answers
+from bayeskit.model.batch_predictor import Inquiry
+from bayeskit.model.model import Model
 from bayeskit.replacement import replacing
 
 FORMULA = r"^[=+\-@\t\r\n]"  # how texts begin that spreadsheets run

@@ -14,17 +14,17 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.encode import Roles
+from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.errors import InputError
 from bayeskit.estimators.candidates import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.distinct import Distinct
 from bayeskit.estimators.roll import Line
-from bayeskit.estimators.sample import Sample, without
 from bayeskit.estimators.unseen import Plan, Share
 from bayeskit.estimators.views import PORTION, View, opened
 from bayeskit.estimators.voices import Speaker, Voice
-from bayeskit.model import Model
-from bayeskit.pool import evidence, smoothed_prior
+from bayeskit.model.distinct_rows import Distinct
+from bayeskit.model.labelled_table import Sample, without
+from bayeskit.model.model import Model
 from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows

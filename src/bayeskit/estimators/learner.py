@@ -13,18 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit import record
 from bayeskit.arrays import Array
-from bayeskit.codec import describe, json_text
 from bayeskit.data.schema import Schema
+from bayeskit.densities.density import shown
 from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.likelihood import shown
-from bayeskit.model import Model
-from bayeskit.prior import normal_prior
-from bayeskit.record import UNSEEN
+from bayeskit.model.codec import describe, json_text
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import Intake, check_rows
+from bayeskit.model.prior import normal_prior
 from bayeskit.statistics.counted import Counted
+from bayeskit.storage import model_file
+from bayeskit.storage.model_file import UNSEEN
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
 
@@ -244,7 +244,7 @@ class Learner(BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        record.save(path, self.model_, type(self).__name__, self._settings)
+        model_file.save(path, self.model_, type(self).__name__, self._settings)
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.codec import read
+from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
+from bayeskit.densities.density import shown
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
@@ -21,8 +22,7 @@ from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
-from bayeskit.frame import frame
-from bayeskit.likelihood import shown
+from bayeskit.model.codec import read
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.backoff import Backed, title

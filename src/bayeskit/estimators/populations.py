@@ -9,8 +9,8 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.evaluate import fitted, planned
 from bayeskit.estimators.examination import examined
 from bayeskit.estimators.refit import Refit
-from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.populations import Populations
+from bayeskit.model.labelled_table import Sample
 
 
 def cross_population(

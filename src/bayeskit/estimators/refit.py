@@ -17,8 +17,8 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Split
+from bayeskit.model.labelled_table import Sample, taken
 
 TOLERANCE = 1e-6
 Foretold = tuple[Float, Array]  # log-posteriors (n, K), and what the model does with each row, as predict says it (n,)

@@ -15,7 +15,7 @@ from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Column
 from bayeskit.engines.declared import Declared
 from bayeskit.estimators.unseen import tuned
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.distinct import Distinct
 from bayeskit.structures.kept import Kept
 from bayeskit.structures.naive import Naive

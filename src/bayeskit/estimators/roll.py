@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayeskit.frame import aligned, html_table
+from bayeskit.data.frame import aligned, html_table
 
 
 class Line(NamedTuple):

@@ -16,11 +16,11 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quoted
 from bayeskit.errors import InputError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.tags import any_table
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
-from bayeskit.information import of_levels, of_numbers
+from bayeskit.model.open_table import Intake, check_rows
+from bayeskit.numerics.information import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product

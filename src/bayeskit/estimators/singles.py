@@ -10,7 +10,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 
 @dataclass(frozen=True)

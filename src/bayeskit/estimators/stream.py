@@ -15,20 +15,20 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
+from bayeskit.data.hash_split import Division
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.algebra import by_algebra, coarse_grids, foretell, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.singles import Singles
-from bayeskit.evaluation.division import Division
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
-from bayeskit.evaluation.ranking import Ranks
+from bayeskit.evaluation.score_histogram import Ranks
 from bayeskit.evaluation.scores import Scores, Stakes
-from bayeskit.model import Model
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import Intake
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each

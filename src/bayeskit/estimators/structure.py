@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import NetworkError
-from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
-from bayeskit.estimators.nodes import NodeTable
+from bayeskit.estimators.node_table import NodeTable
+from bayeskit.model.open_table import Intake
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph

@@ -13,12 +13,12 @@ from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.levels import Levels
+from bayeskit.data.rows import Rows
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.distinct import Distinct
-from bayeskit.estimators.sample import taken
-from bayeskit.evaluation.methods import Rows
-from bayeskit.loglinear import Evidence
-from bayeskit.model import Model
+from bayeskit.model.distinct_rows import Distinct
+from bayeskit.model.labelled_table import taken
+from bayeskit.model.model import Model
+from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 

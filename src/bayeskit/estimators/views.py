@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float, Int
-from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import names_in, without
-from bayeskit.frame import kind_of
-from bayeskit.record import key_of
-from bayeskit.scale import Scale
+from bayeskit.model.codec import keys_of
+from bayeskit.model.labelled_table import names_in, without
+from bayeskit.model.open_table import Intake
+from bayeskit.numerics.scale import Scale
+from bayeskit.storage.model_file import key_of
 
 KNOTS = 256  # of the map from values to normal scores
 PORTION = 1 << 15  # rows of a view that are made at a time

@@ -15,8 +15,8 @@ from bayeskit.estimators.candidates import Candidate, Member
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
 from bayeskit.estimators.views import View
-from bayeskit.loglinear import WIDE, Evidence
-from bayeskit.model import Model
+from bayeskit.model.model import Model
+from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import Tuning
 

@@ -14,10 +14,10 @@ from scipy.special import ndtri
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import LARGER_IS_BETTER, RANKED, Measures
+from bayeskit.evaluation.out_of_fold import Kept
 from bayeskit.evaluation.scores import BY_ROW, Scores, Stakes
-from bayeskit.proportion import LEVEL, Interval
+from bayeskit.numerics.proportion import LEVEL, Interval
 
 FEWEST = 50  # repeats for a standard error
 

@@ -11,14 +11,14 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from bayeskit.arrays import Float
+from bayeskit.data.frame import Shown, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import LARGER_IS_BETTER, Measures
+from bayeskit.evaluation.out_of_fold import Kept
 from bayeskit.evaluation.scores import CLIP
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import LEVEL
+from bayeskit.numerics.proportion import LEVEL
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
 

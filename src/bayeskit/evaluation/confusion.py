@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import Shown, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
 from bayeskit.evaluation.intervals import mean_of_shares, no_interval
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval, effective, wilson
+from bayeskit.numerics.proportion import Interval, effective, wilson
 
 FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")

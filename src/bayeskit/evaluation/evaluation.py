@@ -11,16 +11,16 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Array, Float
-from bayeskit.curve import Curve, curve
+from bayeskit.data.frame import Shown, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.out_of_fold import Kept
 from bayeskit.evaluation.scores import Stakes
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval, effective
-from bayeskit.reliability import BINS
+from bayeskit.numerics.proportion import Interval, effective
+from bayeskit.numerics.reliability import BINS
+from bayeskit.numerics.roc import Curve, curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)

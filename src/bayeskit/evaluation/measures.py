@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.calibration import debiased_square, square_interval
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.intervals import by_folds, by_rows, known_mean, no_interval
-from bayeskit.evaluation.kept import Kept, Trial
-from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import Ranks
+from bayeskit.evaluation.out_of_fold import Kept, Trial
+from bayeskit.evaluation.score_histogram import Ranks
 from bayeskit.evaluation.scores import MEANS, Scores, Stakes
-from bayeskit.proportion import Interval, effective, wilson
-from bayeskit.reliability import BINS, FIELDS, gap
+from bayeskit.numerics.proportion import Interval, effective, wilson
+from bayeskit.numerics.reliability import BINS, FIELDS, gap
 
 OF_CONFUSION = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa")
 SUMS = (*OF_CONFUSION, "log_loss", "brier", "ece", "ece_debiased", "ece_classwise")

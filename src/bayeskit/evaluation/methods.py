@@ -5,32 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What a method may know of the rows: their classes, weights and groups, never their features."""
-
-    codes: Int  # (n,) class of each row, -1 without a label
-    weights: Float  # (n,)
-    classes: Array  # (K,) labels
-    groups: Int | None = None  # (n,) rows of one group stay together
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @cached_property
-    def counted(self) -> Bool:
-        """Rows that have a label and some weight; the others are foretold but neither learned nor judged."""
-        return (self.codes >= 0) & (self.weights > 0)
 
 
 @dataclass(frozen=True)

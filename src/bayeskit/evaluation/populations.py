@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.data.frame import Shown, frame
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import known_mean
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval
+from bayeskit.numerics.proportion import Interval
 
 RATES = ("sensitivity", "specificity")
 

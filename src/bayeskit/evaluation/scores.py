@@ -14,8 +14,8 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.calibration import debiased_gap
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.proportion import effective
-from bayeskit.reliability import BINS, FIELDS, gap, width_bins
+from bayeskit.numerics.proportion import effective
+from bayeskit.numerics.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
 MEANS = ("log_loss", "brier", "expected_cost", "realised_cost")  # over rows, each of which has a value

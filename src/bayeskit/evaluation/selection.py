@@ -10,7 +10,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 TILE = 512  # rows that the core looks at together
 CLOSE = 2.0**-22  # nats: single precision may be wrong by half of that, in each of two columns

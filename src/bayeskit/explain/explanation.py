@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.frame import Shown, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import Shown, aligned, frame, html_table, shortened
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat

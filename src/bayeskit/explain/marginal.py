@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import Shown, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
-from bayeskit.frame import Shown, frame
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 CELLS = 4_000_000  # of the tables that are asked at once
 POINTS = 600  # of an axis that panels are laid between

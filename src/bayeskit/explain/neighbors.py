@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.model import Model
-from bayeskit.search import Near
+from bayeskit.model.model import Model
+from bayeskit.numerics.neighbor_search import Near
 from bayeskit.statistics.rows import Rows
 
 

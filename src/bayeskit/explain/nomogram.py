@@ -11,12 +11,12 @@ from scipy.special import expit
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.data.frame import Shown, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, marginals
 from bayeskit.explain.trials import numbers_of
-from bayeskit.frame import Shown, frame, shortened
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 FULL = 100.0  # points of the column with the widest range
 MOST = 1000  # columns that a person could add up, and then some

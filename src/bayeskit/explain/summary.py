@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.data.frame import aligned, html_table, shortened
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import called, named
-from bayeskit.frame import aligned, html_table, shortened
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 MOST = 12
 SHOWN = 6  # classes side by side

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts
+from bayeskit.densities.counts import Counts
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 
 def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:

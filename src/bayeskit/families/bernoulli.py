@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.counts import Counts, Left, alpha_of, grouped
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context, Limit
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped
+from bayeskit.densities.density import Context, Limit
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.support import UNIT, Support
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2PI, deviance, log_minus_digamma, stirling, trigamma
+from bayeskit.numerics.special import LOG_2PI, deviance, log_minus_digamma, stirling, trigamma
 
 LEAST = 1e-8  # what the geometric means of x and 1 - x lack to 1: below it the parameters are lost in rounding
 

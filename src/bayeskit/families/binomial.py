@@ -11,11 +11,11 @@ from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.settings import keep, number
+from bayeskit.numerics.special import LOG_2PI, deviance, stirling
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.special import LOG_2PI, deviance, stirling
+from bayeskit.validation import keep, number
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, grouped, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context
-from bayeskit.settings import switch
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
+from bayeskit.densities.density import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
+from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)

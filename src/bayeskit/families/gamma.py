@@ -10,10 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import POSITIVE, Support
+from bayeskit.densities.moment_summary import Sums
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2, LOG_2PI, deviance, gamma_shape, stirling
-from bayeskit.sums import Sums
+from bayeskit.numerics.special import LOG_2, LOG_2PI, deviance, gamma_shape, stirling
 
 LEAST = 1e-8  # log mean minus mean log: below it the shape is lost in rounding
 

@@ -14,12 +14,12 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.foretold import Recipe
-from bayeskit.leaving import Leaving
-from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
-from bayeskit.settings import switch
+from bayeskit.densities.density import VAST, Axis, Bounded, Context, Limit
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.moment_summary import Sums
+from bayeskit.densities.normal_downdate import Leaving
 from bayeskit.statistics.moments import Moments
-from bayeskit.sums import Sums
+from bayeskit.validation import switch
 
 LOG_2, LOG_2PI = float(np.log(2)), float(np.log(2 * np.pi))
 

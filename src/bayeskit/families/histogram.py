@@ -11,18 +11,18 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
-from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.densities.density import VAST, Axis, Context, Limit
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.loo_strata import Leavers
 from bayeskit.errors import InputError
-from bayeskit.foretold import Recipe
-from bayeskit.leavers import Leavers
-from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.settings import keep, whole
+from bayeskit.numerics.cut_points import Borders, ascending
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.validation import keep, whole
 
 LOG_2 = float(np.log(2))
 FRONT = 2  # lines of a table in front of its cells: the core asks for codes from -2 on

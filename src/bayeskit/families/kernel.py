@@ -11,15 +11,15 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float
-from bayeskit.bandwidth import bandwidths
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
+from bayeskit.densities.density import VAST, Axis, Context, Limit
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.mixture import Around, Curves, Mixture
 from bayeskit.errors import InputError
-from bayeskit.foretold import Recipe
-from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.mixture import Around, Curves, Mixture
-from bayeskit.settings import keep, number
+from bayeskit.numerics.bandwidth import bandwidths
 from bayeskit.statistics.bins import BinnedColumn, Bins
+from bayeskit.validation import keep, number
 
 RULES = ("silverman", "scott", "isj")
 LOG_2 = float(np.log(2))

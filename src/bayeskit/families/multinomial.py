@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, grouped, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
+from bayeskit.densities.density import Context
 from bayeskit.statistics.totals import Totals
 
 

@@ -10,9 +10,9 @@ from scipy.special import i0e, i1e
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import ANGLES, Support
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2PI
-from bayeskit.sums import FLOOR
+from bayeskit.densities.moment_summary import FLOOR
+from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
 from bayeskit.families import families
-from bayeskit.foretold import Recipe
-from bayeskit.parametric import Parametric, Views
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product

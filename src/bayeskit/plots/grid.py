@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import kind_of, turned
 from bayeskit.errors import InputError
-from bayeskit.frame import kind_of, turned
 from bayeskit.plots.style import colour, marker
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float
-from bayeskit.likelihood import Axis
-from bayeskit.model import Model
+from bayeskit.densities.density import Axis
+from bayeskit.model.model import Model
 from bayeskit.reports.cubics import Cubics, refined
 from bayeskit.reports.curve import Curve, Formula, Pieces, Whole
 from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
-from bayeskit.reports.question import Question
+from bayeskit.reports.input_field import Question
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table

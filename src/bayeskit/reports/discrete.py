@@ -11,10 +11,10 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, PRESENT, key
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
+from bayeskit.reports.input_field import Question
 from bayeskit.reports.packed import Store
-from bayeskit.reports.question import Question
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.conditional import strides

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.numerics.neighbor_search import TIE
 from bayeskit.reports.factors import Coding
-from bayeskit.reports.lens import Lens
+from bayeskit.reports.input_map import Lens
 from bayeskit.reports.packed import Store
-from bayeskit.search import TIE
 from bayeskit.structures.neighbours import NeighbourDensity
 
 

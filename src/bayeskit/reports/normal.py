@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import Float, Int
 from bayeskit.reports.factors import FRONT, Coding
-from bayeskit.reports.lens import Lens
+from bayeskit.reports.input_map import Lens
 from bayeskit.reports.packed import Store
 from bayeskit.structures.full import FullDensity
 from bayeskit.structures.joint import Joint

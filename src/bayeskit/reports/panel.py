@@ -10,10 +10,10 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.reports.input_field import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.program import Program
-from bayeskit.reports.question import ABSENT
 from bayeskit.reports.whatif import AGREES, WhatIf
 
 TITLE = "What if?"

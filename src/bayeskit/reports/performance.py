@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.proportion import wilson
+from bayeskit.numerics.proportion import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 

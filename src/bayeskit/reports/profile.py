@@ -15,9 +15,9 @@ import pyarrow.types as pt
 from bayeskit.arrays import Float, Int
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample, taken, values_of
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.model.labelled_table import Sample, taken, values_of
+from bayeskit.model.open_table import Intake
 
 COMMON = 200  # levels of a column that are told apart
 

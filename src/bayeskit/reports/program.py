@@ -13,10 +13,10 @@ from scipy.special import log_softmax
 from bayeskit.arrays import Float
 from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
+from bayeskit.reports.input_field import ABSENT, Question
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
-from bayeskit.reports.question import ABSENT, Question
 
 Says = Factors | Normal | Near | Summed
 

@@ -14,16 +14,16 @@ from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.reports.additive import Additive
 from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.lens import Lens, Plain
+from bayeskit.reports.input_field import Question, questions
+from bayeskit.reports.input_map import Lens, Plain
 from bayeskit.reports.near import Near
 from bayeskit.reports.normal import Cells, Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
 from bayeskit.reports.program import Program, Says, Voice
-from bayeskit.reports.question import Question, questions
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.full import FullDensity

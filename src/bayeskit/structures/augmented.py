@@ -9,9 +9,8 @@ from typing import ClassVar, Self
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context
-from bayeskit.settings import saved_as
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
@@ -19,6 +18,7 @@ from bayeskit.structures.dependence import Dependence
 from bayeskit.structures.discrete import Smoothed, positive
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
+from bayeskit.validation import saved_as
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 

@@ -15,9 +15,9 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Bounded, Context, revealed
 from bayeskit.errors import InputError
-from bayeskit.information import best_first
-from bayeskit.likelihood import Bounded, Context, revealed
+from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables

@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity, held_by, shown
+from bayeskit.densities.density import Axis, Context, Limit, LogDensity, held_by, shown
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.foretold import Foretold
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.densities.density import Axis, Context, Limit, LogDensity
+from bayeskit.densities.loo_family_scores import Foretold
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.inclusion import Inclusion

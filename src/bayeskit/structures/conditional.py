@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.likelihood import Context
+from bayeskit.densities.density import Context
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.leaning import Filled, strengths_of
 

@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
-from bayeskit.borders import Borders, ascending, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.settings import number
+from bayeskit.numerics.cut_points import Borders, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.validation import number
 
 MDLP, FREQUENCY = "mdlp", "frequency"
 Grid = tuple[tuple[str, tuple[float, ...]], ...]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.densities.moment_summary import Sums
 from bayeskit.errors import InputError
 from bayeskit.structures.covariance import class_scale, oas
 from bayeskit.structures.factor import LOG_2, LOG_2PI
 from bayeskit.structures.joint import Own
 from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Points
-from bayeskit.sums import Sums
 
 
 def left_out(normals: Normals, points: Points, own: Own) -> tuple[Float, Float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bayeskit.likelihood import Chooses
+from bayeskit.densities.density import Chooses
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.product import Product

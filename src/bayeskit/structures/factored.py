@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.densities.density import Bounded
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Bounded
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.conditional import FRONT, strides
 

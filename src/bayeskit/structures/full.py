@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
+from bayeskit.densities.density import Axis, Context, Limit
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product

@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.likelihood import Bounded
+from bayeskit.densities.density import Bounded
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity, refuse
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.information import best_first
-from bayeskit.likelihood import Context
+from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Context, LogDensity
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, LogDensity
 from bayeskit.statistics.distinct import CAP, Distinct
 from bayeskit.statistics.rows import Rows
 from bayeskit.structures.discrete import Discrete

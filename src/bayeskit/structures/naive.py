@@ -13,8 +13,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
+from bayeskit.densities.density import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
 from bayeskit.structures.kept import Kept

@@ -12,14 +12,14 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Context, Limit
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit
-from bayeskit.metric import METRICS, SCALES, Metric
-from bayeskit.search import Asked, Near, Search, near
-from bayeskit.settings import keep, number, whole
+from bayeskit.numerics.distances import METRICS, SCALES, Metric
+from bayeskit.numerics.neighbor_search import Asked, Near, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
+from bayeskit.validation import keep, number, whole
 
 WEIGHTINGS = ("uniform", "epanechnikov")
 PART = "neighbours"

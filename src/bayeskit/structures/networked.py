@@ -12,8 +12,8 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context
 from bayeskit.networks.exploration import Exploration, whole_number
 from bayeskit.networks.score import CELLS, Scores, score_rule
 from bayeskit.networks.search import Limits

@@ -9,12 +9,12 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
+from bayeskit.densities.moment_summary import Sums
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
 from bayeskit.structures.holes import Pattern, likeliest
-from bayeskit.sums import Sums
 
 FARTHEST = 1e140  # deviations: what is farther counts as that far, so that squares stay doubles
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.densities.density import Bounded, Context, revealed
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables

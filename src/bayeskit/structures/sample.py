@@ -15,10 +15,10 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY, COUNTS
+from bayeskit.densities.density import Context, LogDensity, shown
+from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
 from bayeskit.families.histogram import Histogram
 from bayeskit.families.kernel import Kernel
-from bayeskit.foretold import WORST, check_step, refusal
-from bayeskit.likelihood import Context, LogDensity, shown
 from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum

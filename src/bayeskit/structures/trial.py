@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from bayeskit.densities.density import LogDensity, shown
+from bayeskit.densities.loo_family_scores import Told
 from bayeskit.errors import InputError
-from bayeskit.foretold import Told
-from bayeskit.likelihood import LogDensity, shown
 from bayeskit.structures.sample import Levels, Numbers
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
-from bayeskit.likelihood import LogDensity
+from bayeskit.densities.density import LogDensity
 from bayeskit.structures.backoff import Wrapped
 
 
