@@ -203,7 +203,7 @@ def test_leaving_out_by_algebra_is_refused():
     X, y = levels(50)
     model = bk.TAN().fit(X, y).model_
     with pytest.raises(bk.errors.InputError, match="fit anew"):
-        model.joint(model.counted.block(next(iter(bk_batches(X)))), prior=np.zeros(2), own=True)
+        model.joint(model.counted.block(next(iter(bk_batches(X)))), prior=np.zeros(2), left_out=True)
 
 
 def test_posteriors_count_what_they_saw():

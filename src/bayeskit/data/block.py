@@ -199,7 +199,7 @@ class Block:
             raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         return self.groups
 
-    def own(self) -> tuple[Int, Int, Float]:
+    def counted_rows(self) -> tuple[Int, Int, Float]:
         """The rows that were counted with some weight: their positions, groups and weights."""
         mass = np.ones(self.rows) if self.weights is None else self.weights
         row = np.flatnonzero((self.classes >= 0) & (mass > 0))

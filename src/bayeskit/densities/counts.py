@@ -36,25 +36,25 @@ class Counts:
         """P(word | class) of every column: (columns, K)."""
         raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         cells = block.sparse(self.parts)
-        if own:
-            np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, own)))
+        if left_out:
+            np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
         else:
             cells, presence = cells.ordered().floats(), self.totals.presence
             _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        return self.some(block, np.arange(len(self.parts)), own)
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        return self.some(block, np.arange(len(self.parts)), left_out)
 
-    def some(self, block: Block, which: Int, own: bool = False) -> Float:
+    def some(self, block: Block, which: Int, left_out: bool = False) -> Float:
         """The terms of some parts: (n, which, K)."""
         cells = block.sparse(self.parts)
         out = np.zeros((block.rows, len(which), self.table.shape[1]))
         place = np.full(len(self.parts), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         kept = np.flatnonzero(place[cells.indices] >= 0)
-        terms = _times(self._values(cells), self._weights(block, cells, own))
+        terms = _times(self._values(cells), self._weights(block, cells, left_out))
         out[cells.owner[kept], place[cells.indices[kept]]] = terms[kept]
         return out
 
@@ -66,32 +66,32 @@ class Counts:
             sizes = self._values(cells) * apart[cells.indices]
             return np.bincount(cells.indices, sizes, minlength=len(self.parts)).astype(np.float64)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         cells = block.sparse(self.parts)
         farthest = np.zeros(block.rows)
-        sizes = _sizes(self._values(cells), self._weights(block, cells, own))
+        sizes = _sizes(self._values(cells), self._weights(block, cells, left_out))
         np.maximum.at(farthest, cells.owner, np.where(np.isposinf(sizes), 0.0, sizes).max(axis=1, initial=0.0))
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         cells = block.sparse(self.parts)
-        x, weights = self._values(cells), self._weights(block, cells, own)
+        x, weights = self._values(cells), self._weights(block, cells, left_out)
         zero = np.isneginf(weights) & (x[:, None] > 0)
         sizes = _sizes(x, weights)
         vast = (sizes > VAST) & ~zero
         amount = np.where(vast, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
-        vanishing = -np.log(np.maximum(self._wholes(block, cells, own), 1e-300))  # of a / S_c as a -> 0+
+        vanishing = -np.log(np.maximum(self._wholes(block, cells, left_out), 1e-300))  # of a / S_c as a -> 0+
         rest = np.where(vast, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
         for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
             np.add.at(out, cells.owner, some)
         return Limit(*parts)
 
-    def _wholes(self, block: Block, cells: Sparse, own: bool) -> Float:
+    def _wholes(self, block: Block, cells: Sparse, left_out: bool) -> Float:
         """What each class counts in all columns: (n, K)."""
         across = self.totals.sums.across
         whole = np.tile(across.rounded(), (block.rows, 1))
-        if own:
+        if left_out:
             left = Left(block, cells, self.totals, self.unit)
             mine = np.flatnonzero(left.group >= 0)
             whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
@@ -110,12 +110,12 @@ class Counts:
             there = cells.values > 0
         return there.astype(np.float64) if self.totals.presence else np.where(there, cells.values, 0.0)
 
-    def _weights(self, block: Block, cells: Sparse, own: bool) -> Float:
+    def _weights(self, block: Block, cells: Sparse, left_out: bool) -> Float:
         """The weight of each stored value by class: (stored, K)."""
         weights: Float = self.table[cells.indices]
-        return self._own(Left(block, cells, self.totals, self.unit), weights) if own else weights
+        return self._left_out(Left(block, cells, self.totals, self.unit), weights) if left_out else weights
 
-    def _own(self, left: Left, weights: Float) -> Float:
+    def _left_out(self, left: Left, weights: Float) -> Float:
         raise NotImplementedError
 
 
@@ -124,7 +124,7 @@ class Left:
 
     def __init__(self, block: Block, cells: Sparse, totals: Totals, unit: float) -> None:
         self.totals, self.cells = totals, cells
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         self.group = np.full(block.rows, -1, dtype=np.int64)
         self.mass = np.zeros(block.rows)
         self.group[row], self.mass[row] = group, mass * unit

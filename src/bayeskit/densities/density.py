@@ -92,20 +92,20 @@ class LogDensity(Protocol):
     def normalised(self) -> bool:
         """Whether it is a density: sums or integrates to one in every class."""
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        """Add log p(x | class) into out (n, K), of any layout unless ``own``; a missing value adds nothing.
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        """Add log p(x | class) into out (n, K), of any layout unless ``left_out``; a missing value adds nothing.
 
-        ``own=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
+        ``left_out=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
         with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.
         """
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
 
     def outside(self, block: Block) -> dict[str, int]:
@@ -150,14 +150,14 @@ class Approximates(Protocol):
 class Bounded:
     """What a density can inherit whose terms are never zero and never vast."""
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         raise NotImplementedError
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        rest = self.terms(block, own).sum(axis=1)
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+        rest = self.terms(block, left_out).sum(axis=1)
         return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     def outside(self, block: Block) -> dict[str, int]:
@@ -187,7 +187,7 @@ def shown(family: Any) -> str:
     return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 
-def revealed(density: LogDensity, block: Block, n_classes: int, own: bool = False) -> Float:
+def revealed(density: LogDensity, block: Block, n_classes: int, left_out: bool = False) -> Float:
     """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
 
     The sums telescope, so they add up for every model. Additive densities know their terms without this.
@@ -198,7 +198,7 @@ def revealed(density: LogDensity, block: Block, n_classes: int, own: bool = Fals
     for j in range(columns):
         seen[j] = True
         after = np.zeros_like(before)
-        density.add(block.reveal(seen), after, own)
+        density.add(block.reveal(seen), after, left_out)
         out[:, j] = after - before
         before = after
     return out

@@ -30,7 +30,7 @@ class Recipe(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Foretold:
+class LooFamilyScores:
     """Sums over rows of log p, and the largest, of each column under each family.
 
     A row is foretold by all others, with one density for all classes and with one for each class that is backed off to
@@ -42,7 +42,7 @@ class Foretold:
     values: Int  # (d,) how many there are, up to the budget of the bins
 
     @classmethod
-    def of(cls, bins: Bins, families: Sequence[Any]) -> Foretold:
+    def of(cls, bins: Bins, families: Sequence[Any]) -> LooFamilyScores:
         recipes = [getattr(family, "recipe", None) for family in families]
         allowed = _allowed(bins, families)
         found = _core.foretold_scores(
@@ -59,7 +59,7 @@ class Foretold:
         scores[values < 2] = 0.0  # one value says nothing, whatever the family
         return cls(scores, allowed, values)
 
-    def told(self, steps: Float) -> Iterator[Told]:
+    def by_column(self, steps: Float) -> Iterator[ColumnLooScores]:
         """Column by column."""
         sums, largest = self.scores[..., 0], self.scores[..., 1]
         narrow = (steps > 0)[:, None] & (largest > CERTAIN).any(axis=2)
@@ -67,11 +67,11 @@ class Foretold:
         enough = np.logical_or.reduce(fits, axis=1)
         lines = zip(self.scores, self.allowed, self.values.tolist(), steps.tolist(), enough.tolist(), strict=True)
         for line in lines:
-            yield Told(*line)
+            yield ColumnLooScores(*line)
 
 
 @dataclass(frozen=True)
-class Told:
+class ColumnLooScores:
     """What the core knows about one column."""
 
     scores: Float  # (families, 2, 2) as above

@@ -13,7 +13,7 @@ ENTRIES = 1 << 22  # of tables by leaver: 32 MB
 
 
 @dataclass(frozen=True)
-class Leavers:
+class LooStrata:
     """The pairs of class and weight there are among the rows of a block, without weights one for each class."""
 
     member: Code  # (n,) 0 for a row that was not counted, else 1 + its pair
@@ -22,12 +22,12 @@ class Leavers:
     kept: bool  # whether all blocks have these pairs
 
     @classmethod
-    def of(cls, block: Block, classes: int) -> Leavers:
+    def of(cls, block: Block, classes: int) -> LooStrata:
         if block.groups is None:
             raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         if block.weights is None:
             return cls(block.groups + np.int32(1), np.arange(classes), np.ones(classes), True)
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         masses, place = np.unique(mass, return_inverse=True)
         member = np.zeros(block.rows, dtype=np.int32)
         member[row] = 1 + place * classes + group

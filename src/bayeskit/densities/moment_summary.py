@@ -100,9 +100,9 @@ class Sums:
         for f in fields(self):
             getattr(self, f.name)[..., index] = getattr(other, f.name)
 
-    def own(self, moments: Moments, column: int, x: Float, block: Block) -> Sums:
+    def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> Sums:
         """One column without each row's own value x[i], as far as it was counted: (K, n)."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
         if len(row) == len(x) and there.all():
             return self.without(moments, column, x, group, mass)

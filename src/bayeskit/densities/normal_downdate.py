@@ -18,7 +18,7 @@ PLAIN = 1e-280, 1e280  # numbers the core may multiply
 
 
 @dataclass(frozen=True)
-class Leaving:
+class NormalDowndate:
     """Weights, means and variances of the columns that vary, as the core asks for them.
 
     A class that has few values, nearly none or no variance is delicate: floors and the whole column decide about it,
@@ -32,7 +32,9 @@ class Leaving:
     plain: bool  # whether all these are ordinary numbers
 
     @classmethod
-    def of(cls, moments: Moments, sums: Sums, scale: Float, mean: Float, precision: Float, constant: Float) -> Leaving:
+    def of(
+        cls, moments: Moments, sums: Sums, scale: Float, mean: Float, precision: Float, constant: Float
+    ) -> NormalDowndate:
         """Of the columns that vary; mean, precision and constant (K, d) are those of their density."""
         low = remainders(moments, sums.shift, sums.mean)[:, sums.varying]
         low_middle = remainders(moments.total(), sums.shift, sums.middle[None])[0, sums.varying]
@@ -46,7 +48,7 @@ class Leaving:
         delicate = np.ascontiguousarray((live.share < SAFE) | (live.weight <= 0))
         return cls(by_class, delicate, by_column, most, plain)
 
-    def at(self, column: int) -> Leaving:
+    def at(self, column: int) -> NormalDowndate:
         """Those of one column."""
         one = slice(column, column + 1)
         by_class, delicate = np.ascontiguousarray(self.by_class[:, :, one]), np.ascontiguousarray(self.delicate[:, one])

@@ -97,27 +97,27 @@ class ParametricDensity:
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, varies in zip(self.parts, self._varying(self.sums), strict=True) if not varies)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for _, x, fitted in self._each(block, own):
-            if own or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for _, x, fitted in self._each(block, left_out):
+            if left_out or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
                 out += fitted.terms(x)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, len(self.parts), self._classes))
-        for j, x, fitted in self._each(block, own):
+        for j, x, fitted in self._each(block, left_out):
             out[:, j] = fitted.terms(x)
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros(block.rows)
-        for _, x, fitted in self._each(block, own):
+        for _, x, fitted in self._each(block, left_out):
             out = np.maximum(out, fitted.magnitude(x).max(axis=1, initial=0.0))
         return out
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         zeros, vast, rest = np.zeros((3, block.rows, self._classes))
-        faint = [replace(self, family=family)._each(block, own) for _, family in self._faint]
-        for (_, x, fitted), *smoothed in zip(self._each(block, own), *faint, strict=True):
+        faint = [replace(self, family=family)._each(block, left_out) for _, family in self._faint]
+        for (_, x, fitted), *smoothed in zip(self._each(block, left_out), *faint, strict=True):
             size, term = fitted.magnitude(x), fitted.terms(x)
             beyond, zero = size > VAST, np.isneginf(term) & ~(size > VAST)
             vast -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
@@ -191,14 +191,14 @@ class ParametricDensity:
         varying: Bool = np.any([s.varying for s in sums.values()], axis=0)
         return varying
 
-    def _each(self, block: Block, own: bool) -> Iterator[tuple[int, Float, _Fitted]]:
+    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, _Fitted]]:
         """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
         columns, _ = block.numbers(self.parts)
         varying = self._varying(self.sums)
         for j in np.flatnonzero(varying).tolist():
             x = self.family.support.masked(columns.column(j))
-            if own:
-                sums = {v: s.own(m, j, m.view.of(x), block) for (v, s), m in self._views}
+            if left_out:
+                sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in self._views}
                 yield j, x, _Fitted.of(self.family, sums, self._varying(sums))
             else:
                 yield j, x, self._plain.at(np.array([j]))

@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Context, Limit
-from bayeskit.densities.loo_strata import Leavers
+from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -58,18 +58,18 @@ class TabularDensity:
             context,
         )
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        if not own:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        if not left_out:
             _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
             return
-        leavers = Leavers.of(block, out.shape[1])
-        if leavers.few(len(self.table), len(self.parts), out.shape[1]):
-            sizes, table = self._left if leavers.kept else self._tables_without(leavers)
-            codes = block.codes[block.coded(self.parts)] + leavers.member * sizes[:, None]
-            offset = np.cumsum([0, *sizes[:-1] * (len(leavers.group) + 1)], dtype=np.int64)
+        strata = LooStrata.of(block, out.shape[1])
+        if strata.few(len(self.table), len(self.parts), out.shape[1]):
+            sizes, table = self._left if strata.kept else self._tables_without(strata)
+            codes = block.codes[block.coded(self.parts)] + strata.member * sizes[:, None]
+            offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
             _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
-            for _, terms, _ in self._own(block):
+            for _, terms, _ in self._left_out(block):
                 out += terms
 
     @cached_property
@@ -77,15 +77,15 @@ class TabularDensity:
         """The tables without one row of weight 1."""
         classes = len(self.context.weights)
         nobody = np.empty(0, dtype=np.int32)
-        return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
+        return self._tables_without(LooStrata(nobody, np.arange(classes), np.ones(classes), True))
 
-    def _tables_without(self, leavers: Leavers) -> tuple[Code, Float]:
+    def _tables_without(self, strata: LooStrata) -> tuple[Code, Float]:
         """Lines of each column, and its table as it is, then without each pair of class and weight."""
         sizes, tables = np.diff(self.offset), []
         for j, size in enumerate(sizes.tolist()):
-            level, group, mass = leavers.crossed(size - FRONT)
+            level, group, mass = strata.crossed(size - FRONT)
             plain = self.table[self.offset[j] : self.offset[j + 1]]
-            every = np.tile(plain, (len(leavers.group) + 1, 1, 1))
+            every = np.tile(plain, (len(strata.group) + 1, 1, 1))
             if size > FRONT:
                 classes = np.tile(self.context.weights[:, None], len(level))
                 row = np.arange(len(level))
@@ -97,20 +97,20 @@ class TabularDensity:
         whole = np.concatenate(tables) if tables else np.empty((0, len(self.context.weights)))
         return sizes.astype(np.int32), np.ascontiguousarray(whole)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = self._cells(block, self.table)
-        if own:
-            for j, terms, _ in self._own(block):
+        if left_out:
+            for j, terms, _ in self._left_out(block):
                 out[:, j] = terms
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never vast
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        terms, vanishing = self.terms(block, own), self._cells(block, self._vanishing)
-        if own:
-            for j, _, mine in self._own(block):
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+        terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
+        if left_out:
+            for j, _, mine in self._left_out(block):
                 vanishing[:, j] = mine
         zero = np.isneginf(terms)
         zeros = zero.sum(axis=1).astype(np.float64)
@@ -126,9 +126,9 @@ class TabularDensity:
     def outside(self, block: Block) -> dict[str, int]:
         return {}
 
-    def _own(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
+    def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
         """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         classes = np.tile(self.context.weights[:, None], block.rows)
         classes[group, row] = self.context.without(group, mass)
         for j, position in enumerate(block.coded(self.parts)):

@@ -98,7 +98,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             asked, refitted = singles.asked(model, _labelled(block, start, rows))
-            model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
+            model.posterior(asked, log=True, left_out=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)

@@ -175,7 +175,7 @@ class Stream:
                         f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
                         f"does not allow (row {start + int(apart[0])}); use CrossValidation"
                     )
-                whole.posterior(asked, log=True, own=True, out=logs)
+                whole.posterior(asked, log=True, left_out=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
                 foretell(block, fold, models, logs)

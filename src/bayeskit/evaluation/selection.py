@@ -47,21 +47,21 @@ class Odds:
     @classmethod
     def of(cls, model: Model, blocks: list[Block]) -> Odds:
         """From blocks of learned rows; those of a class stand together, which the core likes."""
-        rows = sum(len(block.own()[0]) for block in blocks)
+        rows = sum(len(block.counted_rows()[0]) for block in blocks)
         columns, others, size = len(model.schema.names), len(model.weights) - 1, rows + -rows % SLOTS
         prior, terms = np.zeros((others, size)), np.zeros((columns, others, size))
         prior[:, rows:] = -2 * WORST
         truth, weights = np.zeros(size), np.zeros(size)
         start = 0
         for block in blocks:
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             order = np.argsort(group.astype(np.int16 if others < 1 << 15 else np.int64), kind="stable")  # by digits
             span = slice(start, start + len(row))
             start += len(row)
             # one row is left out at a time, also where it stands for several
             once = None if (mass >= 1).all() else np.minimum(mass[order], 1.0)
             alone = replace(block.at(row[order]), weights=once)
-            before = np.array(np.broadcast_to(model.log_prior(own=alone), (len(row), others + 1)))
+            before = np.array(np.broadcast_to(model.log_prior(left_out=alone), (len(row), others + 1)))
             _core.odds(before, alone.classes, FLOOR, prior[:, span])
             model.density.odds(alone, FLOOR, terms[:, :, span])
             truth[span], weights[span] = group[order], mass[order]

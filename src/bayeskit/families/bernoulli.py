@@ -73,22 +73,22 @@ class BernoulliDensity(Counts):
         present: Float = np.exp(self.table + self.absent)
         return present
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         cells = block.sparse(self.parts)
         shown = np.arange(len(self.parts)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
         hole = self._hole(cells)
         out += self.absent[shown].sum(axis=0)
-        super().add(block, out, own)
+        super().add(block, out, left_out)
         np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
-        for rows, c, absent in self._moved(block) if own else ():
+        for rows, c, absent in self._moved(block) if left_out else ():
             out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
             mine = hole[np.isin(cells.owner[hole], rows)]
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
-    def some(self, block: Block, which: Int, own: bool = False) -> Float:
+    def some(self, block: Block, which: Int, left_out: bool = False) -> Float:
         cells = block.sparse(self.parts)
         absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
-        for rows, c, moved in self._moved(block) if own else ():
+        for rows, c, moved in self._moved(block) if left_out else ():
             absent[rows, :, c] = moved[which]
         place = np.full(len(self.parts), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
@@ -97,7 +97,7 @@ class BernoulliDensity(Counts):
         absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
         if cells.hidden is not None:
             absent[:, cells.hidden[which]] = 0.0
-        return super().some(block, which, own) + absent
+        return super().some(block, which, left_out) + absent
 
     def spread(self, block: Block) -> Float:
         cells, m = block.sparse(self.parts), len(self.parts)
@@ -108,12 +108,12 @@ class BernoulliDensity(Counts):
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
         return apart
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never vast
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         rest = np.zeros((block.rows, self.table.shape[1]))
-        self.add(block, rest, own)
+        self.add(block, rest, left_out)
         return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     @staticmethod
@@ -123,7 +123,7 @@ class BernoulliDensity(Counts):
 
     def _moved(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
         """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         seen = self.totals.seen()
         gone = seen - self.totals.sums.dense
         for c, weight in sorted(set(zip(group.tolist(), mass.tolist(), strict=True))):
@@ -131,7 +131,7 @@ class BernoulliDensity(Counts):
             size = _less(seen, c, weight)
             yield rows, c, np.log(_less(gone, c, weight) + self.smoothing) - np.log(size + 2 * self.smoothing)
 
-    def _own(self, left: Left, weights: Float) -> Float:
+    def _left_out(self, left: Left, weights: Float) -> Float:
         group, a = left.group[left.row], self.smoothing
         there = np.log(left.cells_of(self.totals.sums, group) + a)
         gone = self.totals.seen() - self.totals.sums.dense

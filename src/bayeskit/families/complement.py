@@ -76,7 +76,7 @@ class ComplementDensity(Counts):
         dense = self.totals.sums.dense
         return Scattered.of(dense.total() - dense)
 
-    def _own(self, left: Left, weights: Float) -> Float:
+    def _left_out(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.parts), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()

@@ -17,7 +17,7 @@ from bayeskit.data.schema import Column
 from bayeskit.densities.density import VAST, Axis, Bounded, Context, Limit
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.moment_summary import Sums
-from bayeskit.densities.normal_downdate import Leaving
+from bayeskit.densities.normal_downdate import NormalDowndate
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
 
@@ -86,12 +86,12 @@ class Located:
         live = np.flatnonzero(self.sums.varying).tolist()
         return {self.parts[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
-    def _each(self, block: Block, own: bool) -> Iterator[tuple[int, Float, Sums]]:
+    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, Sums]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
         columns, _ = block.numbers(self.parts)
         for j in np.flatnonzero(self.sums.varying).tolist():
             x = columns.column(j)
-            yield j, x, self.sums.own(self.moments, j, x, block) if own else self.sums.at(np.array([j]))
+            yield j, x, self.sums.left_out(self.moments, j, x, block) if left_out else self.sums.at(np.array([j]))
 
     def _zeros(self, block: Block) -> Float:
         return np.zeros((block.rows, len(self.parts), len(self.sums.weight)))
@@ -128,37 +128,37 @@ class GaussianDensity(Located):
         return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
 
     @cached_property
-    def _leaving(self) -> Leaving:
+    def _downdate(self) -> NormalDowndate:
         scale, mean, precision, constant = self._fused
-        return Leaving.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+        return NormalDowndate.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         columns = block.columns(self.guards)
-        doubt = self._leaving.add(columns, block, out) if own else np.empty(0, dtype=np.int64)
+        doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
         before = out[doubt]
         if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.guards)
         if len(doubt):
-            out[doubt] = before + self._exact(block.at(doubt), own).sum(axis=1)
+            out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
-        if not own:
-            return self._exact(block, own)
+        if not left_out:
+            return self._exact(block, left_out)
         out, columns = self._zeros(block), block.columns(self.guards)
         for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
-            out[:, j] = self._own(i, j, columns, block)
+            out[:, j] = self._left_out(i, j, columns, block)
         return out
 
-    def _own(self, i: int, j: int, columns: Columns, block: Block) -> Float:
+    def _left_out(self, i: int, j: int, columns: Columns, block: Block) -> Float:
         """The term of column j, the i-th of those that vary, without each row's own value: (n, K)."""
         column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
-        doubt = self._leaving.at(i).add(column, block, term)
+        doubt = self._downdate.at(i).add(column, block, term)
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
         _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
             x, some = column.column(0)[doubt], block.at(doubt)
-            term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
+            term[doubt] = self._term(x, self.sums.left_out(self.moments, j, x, some))
         return term
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
@@ -167,18 +167,18 @@ class GaussianDensity(Located):
         columns, room = block.columns(self.guards), out
         if len(live) < len(self.parts):
             room = np.zeros((len(live), *out.shape[1:]))
-        for i, rows in enumerate(self._leaving.odds(columns, block, floor, room)):
+        for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
-                term = self._own(i, int(live[i]), some.columns(self.guards), some)
+                term = self._left_out(i, int(live[i]), some.columns(self.guards), some)
                 _core.odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room
 
-    def _exact(self, block: Block, own: bool) -> Float:
+    def _exact(self, block: Block, left_out: bool) -> Float:
         out = self._zeros(block)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             out[:, j] = self._term(x, sums)
         return out
 
@@ -190,21 +190,21 @@ class GaussianDensity(Located):
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max(self._logs(block, own), axis=(1, 2), initial=0.0)
+    def reach(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        logs = self._logs(block, own)
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+        logs = self._logs(block, left_out)
         vast = logs > VAST
         sizes = np.where(vast, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
-        rest = np.where(vast, 0.0, self.terms(block, own)).sum(axis=1)
+        rest = np.where(vast, 0.0, self.terms(block, left_out)).sum(axis=1)
         return Limit(np.zeros_like(rest), -sizes.sum(axis=1), rest)
 
-    def _logs(self, block: Block, own: bool) -> Float:
+    def _logs(self, block: Block, left_out: bool) -> Float:
         """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""
         out = np.full_like(self._zeros(block), -np.inf)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             mean, deviation = sums.normal()
             far = (2 * (log_distance(x, sums.shift, mean) - np.log(deviation))) / LOG_2 - 1
             out[:, j] = np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
@@ -217,13 +217,13 @@ class StudentDensity(Located, Bounded):
 
     far: ClassVar[float] = 2.0**20
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for _, x, sums in self._each(block, own):
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for _, x, sums in self._each(block, left_out):
             out += self._term(x, sums)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = self._zeros(block)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             out[:, j] = self._term(x, sums)
         return out
 

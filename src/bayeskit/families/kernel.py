@@ -140,12 +140,12 @@ class Kernels:
         points = np.unique(np.concatenate([low - tail, self.centres[first], [high], high + tail]))
         return Axis(np.ldexp(points + self.base, -self.shift))
 
-    def terms(self, column: Columns, block: Block, own: bool) -> Float:
+    def terms(self, column: Columns, block: Block, left_out: bool) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
-        if own:
+        if left_out:
             counted = np.zeros(column.rows, dtype=bool)
-            counted[block.own()[0]] = True
+            counted[block.counted_rows()[0]] = True
             others = np.flatnonzero(~counted)
             if len(others):
                 out[others] = self.terms(column.at(others), block, False)
@@ -185,7 +185,7 @@ class Kernels:
 
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
         if not there.all():
             row, group, mass = row[there], group[there], mass[there]
@@ -244,31 +244,31 @@ class KernelDensity:
             if kernels is not None:
                 yield j, kernels, numbers.take(np.array([j], dtype=np.int64))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for _, kernels, column in self._columns(block):
-            if own:
-                out += kernels.terms(column, block, own)
+            if left_out:
+                out += kernels.terms(column, block, left_out)
             else:
                 kernels.curves.add(column, out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, len(self.parts), self.groups))
         for j, kernels, column in self._columns(block):
-            out[:, j] = kernels.terms(column, block, own)
+            out[:, j] = kernels.terms(column, block, left_out)
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         logs = (k.logs(column.column(0)).max(axis=1) for _, k, column in self._columns(block))
         farthest: Float = np.max([np.zeros(block.rows), *logs], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         vast, rest = np.zeros((2, block.rows, self.groups))
         for _, kernels, column in self._columns(block):
             logs = kernels.logs(column.column(0))
             far = logs > VAST
             vast -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
-            rest += np.where(far, 0.0, kernels.terms(column, block, own))
+            rest += np.where(far, 0.0, kernels.terms(column, block, left_out))
         return Limit(np.zeros_like(rest), vast, rest)
 
     def outside(self, block: Block) -> dict[str, int]:

@@ -65,7 +65,7 @@ class MultinomialDensity(Counts):
         shares: Float = np.exp(self.table)
         return shares
 
-    def _own(self, left: Left, weights: Float) -> Float:
+    def _left_out(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.parts), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]

@@ -15,7 +15,7 @@ from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.densities.density import Context
-from bayeskit.densities.loo_strata import Leavers
+from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.errors import InputError
 from bayeskit.model import posterior as rule
 from bayeskit.model.codec import describe, keys_of
@@ -123,17 +123,17 @@ class Model:
             error_on_unseen(block, batch, self.counted.domain)
         return block
 
-    def log_prior(self, prior: Any = None, own: Block | None = None) -> Float:
+    def log_prior(self, prior: Any = None, left_out: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.
 
-        With the block of learned rows as ``own``, (n, K): an empirical prior as it was before each row was learned.
+        With the block of learned rows as ``left_out``, (n, K): an empirical prior as it was before each row was learned.
         """
         prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
-        if own is None:
+        if left_out is None:
             return log_prior(prior, classes, self.weights)
-        leavers = Leavers.of(own, len(self.weights))
-        by_leaver = log_prior(prior, classes, self._weights_without(leavers))
-        return np.broadcast_to(by_leaver, (len(leavers.group) + 1, len(self.weights)))[leavers.member]
+        strata = LooStrata.of(left_out, len(self.weights))
+        by_stratum = log_prior(prior, classes, self._weights_without(strata))
+        return np.broadcast_to(by_stratum, (len(strata.group) + 1, len(self.weights)))[strata.member]
 
     def log_base(self, prior: Any = None) -> Float:
         """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
@@ -148,37 +148,39 @@ class Model:
     def _bias(self) -> Float | float:
         return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
 
-    def _weights_without(self, leavers: Leavers) -> Float:
+    def _weights_without(self, strata: LooStrata) -> Float:
         """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
-        weights = np.tile(self.weights, (len(leavers.group) + 1, 1))
-        there = 1 + np.flatnonzero(np.bincount(leavers.member, minlength=len(weights))[1:])
-        group, mass = leavers.group[there - 1], leavers.mass[there - 1]
+        weights = np.tile(self.weights, (len(strata.group) + 1, 1))
+        there = 1 + np.flatnonzero(np.bincount(strata.member, minlength=len(weights))[1:])
+        group, mass = strata.group[there - 1], strata.mass[there - 1]
         weights[there, group] = self._exact_weights.without(group, mass)
         if not weights.any(axis=1).all():
             raise InputError("leaving out the only row leaves nothing to learn from; give two rows or more")
         return weights
 
-    def joint(self, block: Block, prior: Float | None = None, own: bool = False, out: Float | None = None) -> Float:
-        """log P(c, x), (n, K); ``own`` leaves each (learned) row out, and moves an empirical prior not given here."""
-        return rule.joint(self.density, self._prior(block, prior, own), block, own, out)
+    def joint(
+        self, block: Block, prior: Float | None = None, left_out: bool = False, out: Float | None = None
+    ) -> Float:
+        """log P(c, x), (n, K); ``left_out`` leaves each (learned) row out, and moves an empirical prior not given here."""
+        return rule.joint(self.density, self._prior(block, prior, left_out), block, left_out, out)
 
     def posterior(
         self,
         block: Block,
         prior: Float | None = None,
         log: bool = False,
-        own: bool = False,
+        left_out: bool = False,
         out: Float | None = None,
     ) -> Float:
-        """P(c | x), (n, K), or its logarithm; ``own`` as in ``joint``."""
-        return rule.posterior(self.density, self._prior(block, prior, own), block, log, own, out)
+        """P(c | x), (n, K), or its logarithm; ``left_out`` as in ``joint``."""
+        return rule.posterior(self.density, self._prior(block, prior, left_out), block, log, left_out, out)
 
-    def _prior(self, block: Block, prior: Float | None, own: bool) -> Float:
-        return self.log_prior(own=block if own else None) + self._bias if prior is None else prior
+    def _prior(self, block: Block, prior: Float | None, left_out: bool) -> Float:
+        return self.log_prior(left_out=block if left_out else None) + self._bias if prior is None else prior
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """log p of each column given the class, in schema order: (n, columns, K)."""
-        terms = self.density.terms(block, own)
+        terms = self.density.terms(block, left_out)
         return np.broadcast_to(terms, (*terms.shape[:2], len(self.weights)))
 
     def some_terms(self, block: Block, which: Int) -> Float:
@@ -196,7 +198,7 @@ class Model:
             rest = np.where(np.isneginf(rest), np.where(np.isneginf(left), left, 0.0), left)
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
-    def evidence(self, block: Block, prior: Float | None = None, own: bool = False) -> Float:
+    def evidence(self, block: Block, prior: Float | None = None, left_out: bool = False) -> Float:
         if self.tuning is not None:
             raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
@@ -205,7 +207,7 @@ class Model:
                 "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
                 "between levels, which have no volume, nor sets of columns that overlap (AJE)"
             )
-        return rule.evidence(self.density, self._prior(block, prior, own), block, own)
+        return rule.evidence(self.density, self._prior(block, prior, left_out), block, left_out)
 
     def merge(self, other: Model) -> Model:
         """The model of both tables."""

@@ -41,18 +41,18 @@ class Wrapped:
     def axes(self) -> dict[str, Axis]:
         return getattr(self.density, "axes", {})
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        terms = self.terms(block, own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        terms = self.terms(block, left_out)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         raise NotImplementedError
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(block, own)
+    def reach(self, block: Block, left_out: bool = False) -> Float:
+        return self.density.reach(block, left_out)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        return self.density.limit(block, unit, own)
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+        return self.density.limit(block, unit, left_out)
 
     def outside(self, block: Block) -> dict[str, int]:
         return self.density.outside(block)
@@ -70,11 +70,11 @@ class BackedOff(Wrapped):
     rows: float = 1.0
     inclusion: float = 1.0
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        terms = self._plain(block, own)
-        if own:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        terms = self._plain(block, left_out)
+        if left_out:
             weights = np.repeat(self.weights[None], block.rows, axis=0)
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
             return self._backed(terms, weights)
         mine = self._mine(self.weights)
@@ -84,12 +84,12 @@ class BackedOff(Wrapped):
             out[odd] = self._backed(terms[odd], self.weights[None])
         return out
 
-    def _plain(self, block: Block, own: bool) -> Float:
+    def _plain(self, block: Block, left_out: bool) -> Float:
         """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
         if len(self.parts) != 1:
-            return np.ascontiguousarray(self.density.terms(block, own))
+            return np.ascontiguousarray(self.density.terms(block, left_out))
         sums = np.zeros((block.rows, self.weights.shape[1]))
-        self.density.add(block, sums, own)
+        self.density.add(block, sums, left_out)
         return sums[:, None]
 
     def _mine(self, weights: Float) -> Float:
@@ -106,11 +106,11 @@ class BackedOff(Wrapped):
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         if len(self.parts) == 1:
-            return self._limit(self.density.limit(block, unit, own), self.weights[0])
+            return self._limit(self.density.limit(block, unit, left_out), self.weights[0])
         each = ([name == part for name in block.schema.names] for part in self.parts)
-        alone = (self.density.limit(block.reveal(np.array(seen)), unit, own) for seen in each)
+        alone = (self.density.limit(block.reveal(np.array(seen)), unit, left_out) for seen in each)
         first, *others = (self._limit(limit, weights) for limit, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
 

@@ -13,7 +13,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Axis, Context, Limit, LogDensity
-from bayeskit.densities.loo_family_scores import Foretold
+from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.inclusion import Inclusion
@@ -47,7 +47,7 @@ class Choice:
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        told = Foretold.of(statistic, self.candidates).told(statistic.steps)
+        told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
             Trial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
             for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
@@ -117,19 +117,19 @@ class ChoiceDensity:
             found |= getattr(density, "axes", {})
         return found
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for density in self.densities:
-            density.add(block, out, own)
+            density.add(block, out, left_out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        return np.concatenate([density.terms(block, own) for density in self.densities], axis=1)
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        return np.concatenate([density.terms(block, left_out) for density in self.densities], axis=1)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max([density.reach(block, own) for density in self.densities], axis=0)
+    def reach(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max([density.reach(block, left_out) for density in self.densities], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        first, *others = (density.limit(block, unit, own) for density in self.densities)
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+        first, *others = (density.limit(block, unit, left_out) for density in self.densities)
         return sum(others, first)
 
     def outside(self, block: Block) -> dict[str, int]:

@@ -95,8 +95,8 @@ class FactorDensity(Bounded):
         _core.cells(codes, last, parents, steps, out)
         return out
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse(left_out)
         self.look_up(self.slices.codes(block), out)
 
     def look_up(self, codes: Code, out: Float) -> None:
@@ -126,9 +126,9 @@ class FactorDensity(Bounded):
         found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
         return found
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """What each column adds when revealed, in schema order, in all tables it is in."""
-        refuse(own)
+        refuse(left_out)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.parts), self.table.shape[1]))
         for t, members in enumerate(self.members):
@@ -141,9 +141,9 @@ class FactorDensity(Bounded):
         return out
 
 
-def refuse(own: bool) -> None:
+def refuse(left_out: bool) -> None:
     """Leave-one-out is no algebra here."""
-    if own:
+    if left_out:
         raise InputError(
             "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
         )

@@ -86,8 +86,8 @@ class NetworkedDensity(Bounded):
         for name, parents, of_class in zip(self.parts, self.tables.arcs, self.of_class, strict=False):
             yield name, (*((None,) if of_class else ()), *(self.parts[p] for p in parents))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse(left_out)
         self._add(self._codes(block), out)
 
     def of_codes(self, codes: Code) -> Float:
@@ -245,9 +245,9 @@ class NetworkedDensity(Bounded):
                 out[rows, j] = self._marginal(np.ascontiguousarray(seen[:, rows]))[0] - self._marginal(before)[0]
         return out
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """What each column adds when revealed, in schema order: (n, columns, K)."""
-        refuse(own)
+        refuse(left_out)
         codes = self._codes(block)
         seen = np.full_like(codes, -1)
         seen[len(self.parts) :] = codes[len(self.parts) :]

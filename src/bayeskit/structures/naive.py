@@ -189,15 +189,15 @@ class NaiveDensity:
         """By class, the columns whose covariance had to be helped; of densities of several columns together."""
         return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for density in self.densities:
-            density.add(block, out, own)
+            density.add(block, out, left_out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(self.parts)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
-            terms = density.terms(block, own)
+            terms = density.terms(block, left_out)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.parts]] += terms
@@ -212,7 +212,7 @@ class NaiveDensity:
             if hasattr(density, "odds") and density.parts == self.parts:
                 density.odds(block, floor, out)
                 continue
-            terms = density.terms(block, own=True)
+            terms = density.terms(block, left_out=True)
             for place in np.flatnonzero(mine >= 0).tolist():
                 term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
                 _core.odds(np.array(term), block.classes, floor, out[place])
@@ -286,13 +286,15 @@ class NaiveDensity:
                 place = {name: j for j, name in enumerate(density.parts)}
                 yield density, np.array([place.get(self.parts[j], -1) for j in which.tolist()], dtype=np.int64)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block, own) for d in self.densities)], axis=0)
+    def reach(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block, left_out) for d in self.densities)], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         nothing = np.zeros((block.rows, 1))
-        return sum((density.limit(block, unit, own) for density in self.densities), Limit(nothing, nothing, nothing))
+        return sum(
+            (density.limit(block, unit, left_out) for density in self.densities), Limit(nothing, nothing, nothing)
+        )
 
     def outside(self, block: Block) -> dict[str, int]:
         return {name: count for density in self.densities for name, count in density.outside(block).items()}

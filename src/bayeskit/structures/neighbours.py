@@ -153,16 +153,16 @@ class NeighbourDensity:
             numbers = mine.numbers[:, pattern[:d]]
             yield rows, Asked(numbers if space.root is None else numbers @ space.root, mine.codes), space
 
-    def _near(self, block: Block, own: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
+    def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
-        itself = self.statistic.find(block) if own else np.full(block.rows, -1, dtype=np.int64)
-        if own:
+        itself = self.statistic.find(block) if left_out else np.full(block.rows, -1, dtype=np.int64)
+        if left_out:
             if not self.likelihood.leave_one_out:
                 raise InputError(
                     'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
                     "one out is a refit; use k-fold cross-validation, or another metric"
                 )
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             if self.likelihood.most is None and (itself[row] < 0).any():
                 raise InputError("leave-one-out asks for rows that were learned; one of these was not")
         for rows, asked, space in self._groups(block):
@@ -170,7 +170,7 @@ class NeighbourDensity:
             place[space.rows] = np.arange(len(space.rows))
             mine, left = place[itself[rows]], np.zeros(len(rows))
             totals = np.tile(space.totals.rounded(), (len(rows), 1))
-            if own:
+            if left_out:
                 at = np.full(block.rows, -1, dtype=np.int64)
                 at[row] = np.arange(len(row))
                 known = np.flatnonzero(mine >= 0)
@@ -194,9 +194,9 @@ class NeighbourDensity:
         counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)
         return counts.reshape(around.rows, classes)
 
-    def _shares(self, block: Block, own: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
+    def _shares(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
-        for rows, space, around, totals in self._near(block, own):
+        for rows, space, around, totals in self._near(block, left_out):
             share, some = self._share(space, around, totals)
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
@@ -230,17 +230,17 @@ class NeighbourDensity:
         size = self.metric.log_volume(np.where(known, radius, 1.0), space.numeric, space.root)
         return np.where(known, size, 0.0)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for rows, share, _, volume in self._shares(block, own):
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for rows, share, _, volume in self._shares(block, left_out):
             with np.errstate(divide="ignore"):
                 score = out[rows] + np.log(share)
             best = score.max(axis=1, keepdims=True)
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))
-        self.add(block, out, own)
+        self.add(block, out, left_out)
         return out[:, None, :]
 
     def spread(self, block: Block) -> Float:
@@ -249,12 +249,12 @@ class NeighbourDensity:
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
         return apart
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def reach(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
-        for rows, share, totals, volume in self._shares(block, own):
+        for rows, share, totals, volume in self._shares(block, left_out):
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
         return Limit(zeros, np.zeros_like(zeros), rest)

@@ -24,7 +24,7 @@ from bayeskit.structures.averaged import (
     given_parents,
     joined,
     mean_of,
-    refuse_own,
+    refuse_left_out,
 )
 from bayeskit.structures.conditional import FRONT
 
@@ -172,8 +172,8 @@ class PairedDensity(Bounded):
             cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
             yield there, cells, offset, table
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse_own(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse_left_out(left_out)
         codes = self.single.slices.codes(block)
         alone = mean_of(self._members(codes), out)
         if len(alone):
@@ -181,7 +181,7 @@ class PairedDensity(Bounded):
             self.single.average(np.ascontiguousarray(codes[:, alone]), some)
             out[alone] = some
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes, own)[:, [place[name] for name in self.parts]]
+        return revealed(self, block, classes, left_out)[:, [place[name] for name in self.parts]]

@@ -159,8 +159,8 @@ class OnSteps(Wrapped):
 
     log_sum: Float  # (K,) or (1,)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        return self.density.terms(block, own) - self.log_sum
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        return self.density.terms(block, left_out) - self.log_sum
 
     @property
     def excess(self) -> float:
@@ -196,7 +196,7 @@ def _score(density: LogDensity, family: Any, rows: Block, step: float, excess: f
         raise ValueError("bins come with classes and weights")
     alone = np.minimum(rows.weights, 1.0)
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
-    terms = density.terms(block, own=True)[np.arange(rows.rows), 0, rows.groups]
+    terms = density.terms(block, left_out=True)[np.arange(rows.rows), 0, rows.groups]
     terms = terms + _more(family, rows.numeric.column(0), step)
     check_step(terms.max(initial=0.0) + excess, step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())

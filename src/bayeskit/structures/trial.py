@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from bayeskit.densities.density import LogDensity, shown
-from bayeskit.densities.loo_family_scores import Told
+from bayeskit.densities.loo_family_scores import ColumnLooScores
 from bayeskit.errors import InputError
 from bayeskit.structures.sample import Levels, Numbers
 
@@ -36,7 +36,7 @@ class Trial:
     name: str
     rows: Numbers | Levels
     candidates: tuple[Any, ...]
-    told: Told | None = None  # what the core knows about it
+    loo_scores: ColumnLooScores | None = None  # what the core knows about it
 
     @cached_property
     def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[Any, str], ...]]:
@@ -44,7 +44,7 @@ class Trial:
         tried, refused = [], []
         for order, family in enumerate(self.candidates):
             try:
-                found = None if self.told is None else self.told.of(order)
+                found = None if self.loo_scores is None else self.loo_scores.of(order)
                 pooled, by_class = self.rows.scores(family) if found is None else found
                 tried.append((order, Tried(family, by_class - self.rows.margin(family), by_class - pooled)))
             except InputError as error:
@@ -71,7 +71,7 @@ class Trial:
 
     def checked(self) -> Trial:
         """Itself, unless no candidate fits; what the core told may be enough to know."""
-        if self.told is None or not self.told.enough:
+        if self.loo_scores is None or not self.loo_scores.enough:
             self._tried  # noqa: B018 -- an error is raised here
         return self
 
@@ -84,8 +84,10 @@ class Trial:
         return Chosen(shown(self.scores[0].family), self._why(inclusion), inclusion, self.gain)
 
     def _why(self, inclusion: float) -> str:
-        if self.told is not None and self.told.values < 2:
-            return "the first that fits: the column has one value" if self.told.values else "the column has no value"
+        if self.loo_scores is not None and self.loo_scores.values < 2:
+            return (
+                "the first that fits: the column has one value" if self.loo_scores.values else "the column has no value"
+            )
         best = self.scores[0].score
         beaten = [f"{shown(other.family)} by {best - other.score:.1f}" for other in self.scores[1:]]
         chosen = f"chosen by leave-one-out, in nats before {', '.join(beaten)}" if beaten else "the only one tried"
