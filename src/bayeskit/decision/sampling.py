@@ -26,7 +26,7 @@ class Column:
     name: str
     values: Sequence[Any]  # empty if continuous
     points: Float  # (m,) of a continuous one
-    atom: bool = False
+    point_mass: bool = False
 
     @property
     def continuous(self) -> bool:
@@ -51,7 +51,7 @@ def column_of(model: Model, name: str) -> Column | None:
         if high - low > WHOLE:
             raise InputError(f"column {name!r} reaches up to {high:g}: too many whole numbers to sum over")
         return Column(name, np.arange(low, high + 1).tolist(), np.empty(0))
-    return Column(name, (), axis.points, axis.atom)
+    return Column(name, (), axis.points, axis.point_mass)
 
 
 def sampled(
@@ -139,7 +139,7 @@ def _table(model: Model, column: Column) -> _Table:
     # the mean of five points of a piece, so that no piece with mass is left out
     inside = low[:, None] + (high - low)[:, None] * np.array([0.02, 0.25, 0.5, 0.75, 0.98])
     mass = np.exp(log_p(inside.ravel())).reshape(*inside.shape, -1).mean(axis=1) * (high - low)[:, None]
-    if column.atom:
+    if column.point_mass:
         low, high, mass = np.append(low, 0.0), np.append(high, 0.0), np.vstack([mass, np.exp(log_p(np.zeros(1)))])
     return _Table(None, low, high, _shares(mass.T))
 

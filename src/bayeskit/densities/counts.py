@@ -11,7 +11,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.sparse import Sparse
-from bayeskit.densities.density import VAST, Limit
+from bayeskit.densities.density import OVERFLOW, TailLogDensity
 from bayeskit.errors import InputError
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.exact import ExactSum
@@ -66,26 +66,26 @@ class Counts:
             sizes = self._values(cells) * apart[cells.indices]
             return np.bincount(cells.indices, sizes, minlength=len(self.parts)).astype(np.float64)
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         cells = block.sparse(self.parts)
         farthest = np.zeros(block.rows)
         sizes = _sizes(self._values(cells), self._weights(block, cells, left_out))
         np.maximum.at(farthest, cells.owner, np.where(np.isposinf(sizes), 0.0, sizes).max(axis=1, initial=0.0))
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         cells = block.sparse(self.parts)
         x, weights = self._values(cells), self._weights(block, cells, left_out)
         zero = np.isneginf(weights) & (x[:, None] > 0)
         sizes = _sizes(x, weights)
-        vast = (sizes > VAST) & ~zero
-        amount = np.where(vast, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
+        overflow = (sizes > OVERFLOW) & ~zero
+        amount = np.where(overflow, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
         vanishing = -np.log(np.maximum(self._wholes(block, cells, left_out), 1e-300))  # of a / S_c as a -> 0+
-        rest = np.where(vast, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
+        rest = np.where(overflow, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
         for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
             np.add.at(out, cells.owner, some)
-        return Limit(*parts)
+        return TailLogDensity(*parts)
 
     def _wholes(self, block: Block, cells: Sparse, left_out: bool) -> Float:
         """What each class counts in all columns: (n, K)."""
@@ -97,7 +97,7 @@ class Counts:
             whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
         return whole
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         cells = block.sparse(self.parts)
         if not cells.bounds[4]:
             return {}

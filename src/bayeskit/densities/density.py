@@ -44,7 +44,7 @@ class Axis:
 
     points: Float  # sorted
     whole: bool = False  # whether whole numbers only have probability
-    atom: bool = False  # whether zero has a probability of its own beside a density
+    point_mass: bool = False  # whether zero has a probability of its own beside a density
 
     @classmethod
     def around(cls, mean: Float, deviation: Float, far: float = 12.0) -> Axis:
@@ -66,19 +66,19 @@ class Axis:
         return cls(whole[np.isfinite(whole) & (whole >= low) & (whole <= high)])
 
 
-VAST = 900.0  # log2 of the magnitude above which terms are compared apart
+OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart
 
 
 @dataclass(frozen=True)
-class Limit:
-    """A log-density beyond the range of a double: zeros * log(a) + vast * 2^unit + rest, as a -> 0+."""
+class TailLogDensity:
+    """A log-density beyond the range of a double: zeros * log(a) + overflow * 2^unit + rest, as a -> 0+."""
 
     zeros: Float  # (n, K) factors that vanish with the smoothing
-    vast: Float  # (n, K) sum of the terms beyond 2^VAST, in a unit of the row
+    overflow: Float  # (n, K) sum of the terms beyond 2^OVERFLOW, in a unit of the row
     rest: Float  # (n, K)
 
-    def __add__(self, other: Limit) -> Limit:
-        return Limit(self.zeros + other.zeros, self.vast + other.vast, self.rest + other.rest)
+    def __add__(self, other: TailLogDensity) -> TailLogDensity:
+        return TailLogDensity(self.zeros + other.zeros, self.overflow + other.overflow, self.rest + other.rest)
 
 
 class LogDensity(Protocol):
@@ -102,13 +102,13 @@ class LogDensity(Protocol):
     def terms(self, block: Block, left_out: bool = False) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         """How many values of each column lie outside the support and are taken as missing; only columns with some."""
 
 
@@ -148,19 +148,19 @@ class Approximates(Protocol):
 
 
 class Bounded:
-    """What a density can inherit whose terms are never zero and never vast."""
+    """What a density can inherit whose terms are never zero and never overflow."""
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         raise NotImplementedError
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         rest = self.terms(block, left_out).sum(axis=1)
-        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
+        return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
 

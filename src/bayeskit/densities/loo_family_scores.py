@@ -100,7 +100,7 @@ def check_step(largest: float, step: float) -> None:
 def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
     some = np.flatnonzero(np.diff(bins.offset))
-    out: Bool = np.tile([not getattr(family, "atom", False) for family in families], (len(bins.columns), 1))
+    out: Bool = np.tile([not getattr(family, "point_mass", False) for family in families], (len(bins.columns), 1))
     if not len(some):
         return out
     begin = bins.offset[some]
@@ -111,7 +111,7 @@ def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
         support = getattr(family, "support", ANY)
         ends = support.inside(outermost).all(axis=0)
         fits = ends & whole if support.whole else ends
-        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "atom", False) else fits
+        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "point_mass", False) else fits
     return out
 
 

@@ -13,7 +13,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import VAST, Axis, Context, Limit
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.moment_summary import Sums
 from bayeskit.numerics.special import LOG_2
@@ -33,7 +33,7 @@ class Parametric(Protocol):
     """
 
     views: ClassVar[tuple[str, ...]] = ("x",)
-    atom: ClassVar[bool] = False
+    point_mass: ClassVar[bool] = False
     in_core: ClassVar[bool] = False
 
     @property
@@ -108,23 +108,23 @@ class ParametricDensity:
             out[:, j] = fitted.terms(x)
         return out
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros(block.rows)
         for _, x, fitted in self._each(block, left_out):
             out = np.maximum(out, fitted.magnitude(x).max(axis=1, initial=0.0))
         return out
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
-        zeros, vast, rest = np.zeros((3, block.rows, self._classes))
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        zeros, overflow, rest = np.zeros((3, block.rows, self._classes))
         faint = [replace(self, family=family)._each(block, left_out) for _, family in self._faint]
         for (_, x, fitted), *smoothed in zip(self._each(block, left_out), *faint, strict=True):
             size, term = fitted.magnitude(x), fitted.terms(x)
-            beyond, zero = size > VAST, np.isneginf(term) & ~(size > VAST)
-            vast -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
+            beyond, zero = size > OVERFLOW, np.isneginf(term) & ~(size > OVERFLOW)
+            overflow -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
             power, constant = self._vanishing(*(some.terms(x) for _, _, some in smoothed))
             zeros += np.where(zero, power, 0.0)
             rest += np.where(beyond, 0.0, np.where(zero, constant, term))
-        return Limit(zeros, vast, rest)
+        return TailLogDensity(zeros, overflow, rest)
 
     @cached_property
     def _faint(self) -> list[tuple[float, Parametric]]:
@@ -145,7 +145,7 @@ class ParametricDensity:
             power = np.round((terms[0] - terms[1]) / (one - other))
         return power, terms[0] - power * one
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         support = self.family.support
         if support.everything:
             return {}
@@ -167,14 +167,14 @@ class ParametricDensity:
             if "log(1 - x)" in self.sums:  # both ends, where the logarithms have longer tails than a normal density
                 low, high = (self._around(view, j, 48.0) for view in ("log x", "log(1 - x)"))
                 points = np.unique(np.concatenate([np.exp(low), -np.expm1(high)]))
-            return Axis(points[support.inside(points)], atom=self.family.atom)
+            return Axis(points[support.inside(points)], point_mass=self.family.point_mass)
         else:
             return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
         if support.whole:
             far = np.maximum(mean + 40 * deviation, 40.0)
             return Axis(np.array([support.low, min(support.high, float(np.ceil(far.max())))]), whole=True)
         if np.isfinite(support.low):
-            return replace(Axis.above(support.low, support.high, mean), atom=self.family.atom)
+            return replace(Axis.above(support.low, support.high, mean), point_mass=self.family.point_mass)
         return Axis.around(mean, deviation)
 
     def _around(self, view: str, j: int, far: float = 12.0) -> Float:
@@ -235,7 +235,7 @@ class _Fitted:
         """log p(x | class), (n, K)."""
         with np.errstate(all="ignore"):
             terms = self.family.log_density(np.ldexp(x, self.shift), *self.parameters)
-            terms = terms + np.where((x == 0) & self.family.atom, 0.0, self.shift * LOG_2)
+            terms = terms + np.where((x == 0) & self.family.point_mass, 0.0, self.shift * LOG_2)
         return np.where(np.isnan(x) | ~self.varying, 0.0, terms).T
 
     def magnitude(self, x: Float) -> Float:

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Context, Limit
+from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
@@ -104,17 +104,17 @@ class TabularDensity:
                 out[:, j] = terms
         return out
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never vast
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
         if left_out:
             for j, _, mine in self._left_out(block):
                 vanishing[:, j] = mine
         zero = np.isneginf(terms)
         zeros = zero.sum(axis=1).astype(np.float64)
-        return Limit(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
+        return TailLogDensity(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
 
     @cached_property
     def _vanishing(self) -> Float:
@@ -123,7 +123,7 @@ class TabularDensity:
         cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
         return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
     def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:

@@ -187,7 +187,7 @@ def _followed(model: Model, name: str) -> Asked | None:
     nodes, weights = RULES[8 if len(points) <= FINE else 3]
     half, middle = np.diff(points)[:, None] / 2, (points[1:] + points[:-1])[:, None] / 2
     values, widths = (middle + half * nodes).ravel(), (half * weights).ravel()
-    if column.atom:
+    if column.point_mass:
         values, widths = np.append(0.0, values), np.append(1.0, widths)
     ends = [end for end in model.counted.seen(name) if np.isfinite(end) and end not in values]
     order = np.argsort(values := np.append(values, ends), kind="stable")

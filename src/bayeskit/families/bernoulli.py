@@ -14,7 +14,7 @@ from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.densities.counts import Counts, Left, alpha_of, grouped
-from bayeskit.densities.density import Context, Limit
+from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
@@ -108,13 +108,13 @@ class BernoulliDensity(Counts):
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
         return apart
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never vast
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         rest = np.zeros((block.rows, self.table.shape[1]))
         self.add(block, rest, left_out)
-        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
+        return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     @staticmethod
     def _hole(cells: Sparse) -> Int:

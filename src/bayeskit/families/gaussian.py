@@ -14,7 +14,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import VAST, Axis, Bounded, Context, Limit
+from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.moment_summary import Sums
 from bayeskit.densities.normal_downdate import NormalDowndate
@@ -76,7 +76,7 @@ class Located:
         """Columns without spread, which say nothing."""
         return tuple(name for name, varies in zip(self.parts, self.sums.varying, strict=True) if not varies)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
     @property
@@ -123,7 +123,7 @@ class GaussianDensity(Located):
         return whole
 
     @cached_property
-    def guards(self) -> tuple[str, ...]:
+    def checks_infinite(self) -> tuple[str, ...]:
         """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
         return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
 
@@ -133,11 +133,11 @@ class GaussianDensity(Located):
         return NormalDowndate.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        columns = block.columns(self.guards)
+        columns = block.columns(self.checks_infinite)
         doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
         before = out[doubt]
         if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
-            columns.refuse_infinite(self.guards)
+            columns.refuse_infinite(self.checks_infinite)
         if len(doubt):
             out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
 
@@ -145,7 +145,7 @@ class GaussianDensity(Located):
         """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
         if not left_out:
             return self._exact(block, left_out)
-        out, columns = self._zeros(block), block.columns(self.guards)
+        out, columns = self._zeros(block), block.columns(self.checks_infinite)
         for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
             out[:, j] = self._left_out(i, j, columns, block)
         return out
@@ -164,13 +164,13 @@ class GaussianDensity(Located):
     def odds(self, block: Block, floor: float, out: Float) -> None:
         """As ``NaiveDensity.odds``, all columns at once; where the core cannot decide, by ``terms``."""
         live = np.flatnonzero(self.sums.varying)
-        columns, room = block.columns(self.guards), out
+        columns, room = block.columns(self.checks_infinite), out
         if len(live) < len(self.parts):
             room = np.zeros((len(live), *out.shape[1:]))
         for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
-                term = self._left_out(i, int(live[i]), some.columns(self.guards), some)
+                term = self._left_out(i, int(live[i]), some.columns(self.checks_infinite), some)
                 _core.odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
@@ -190,16 +190,16 @@ class GaussianDensity(Located):
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         logs = self._logs(block, left_out)
-        vast = logs > VAST
-        sizes = np.where(vast, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
-        rest = np.where(vast, 0.0, self.terms(block, left_out)).sum(axis=1)
-        return Limit(np.zeros_like(rest), -sizes.sum(axis=1), rest)
+        overflow = logs > OVERFLOW
+        sizes = np.where(overflow, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
+        rest = np.where(overflow, 0.0, self.terms(block, left_out)).sum(axis=1)
+        return TailLogDensity(np.zeros_like(rest), -sizes.sum(axis=1), rest)
 
     def _logs(self, block: Block, left_out: bool) -> Float:
         """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""

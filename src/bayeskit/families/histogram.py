@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import VAST, Axis, Context, Limit
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.errors import InputError
@@ -275,24 +275,24 @@ class HistogramDensity:
             out[:, j] = cells.inner(x, block, left_out) - cells.distance(x)[:, None]
         return out
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.groups))
-        vast = np.zeros((block.rows, 1))
+        overflow = np.zeros((block.rows, 1))
         for _, cells, x in self._columns(block, left_out):
             logs, inner = cells.logs(x), cells.inner(x, block, left_out)
-            far = logs > VAST
-            vast[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
+            far = logs > OVERFLOW
+            overflow[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
             zeros += np.isneginf(inner)
             weight = np.log(np.maximum(cells.totals(block.rows, *_leaving(block, x, left_out)), 1e-300))
             vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
             rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
-        return Limit(zeros, vast + np.zeros_like(zeros), rest)
+        return TailLogDensity(zeros, overflow + np.zeros_like(zeros), rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
 

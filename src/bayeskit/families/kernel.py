@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import VAST, Axis, Context, Limit
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.mixture import Around, Curves, Mixture
 from bayeskit.errors import InputError
@@ -257,19 +257,19 @@ class KernelDensity:
             out[:, j] = kernels.terms(column, block, left_out)
         return out
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         logs = (k.logs(column.column(0)).max(axis=1) for _, k, column in self._columns(block))
         farthest: Float = np.max([np.zeros(block.rows), *logs], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
-        vast, rest = np.zeros((2, block.rows, self.groups))
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        overflow, rest = np.zeros((2, block.rows, self.groups))
         for _, kernels, column in self._columns(block):
             logs = kernels.logs(column.column(0))
-            far = logs > VAST
-            vast -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
+            far = logs > OVERFLOW
+            overflow -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
             rest += np.where(far, 0.0, kernels.terms(column, block, left_out))
-        return Limit(np.zeros_like(rest), vast, rest)
+        return TailLogDensity(np.zeros_like(rest), overflow, rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}

@@ -43,7 +43,7 @@ class ZeroInflated(Parametric):
     identifier: ClassVar[str] = "family/zero_inflated"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
-    atom: ClassVar[bool] = True
+    point_mass: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         pseudo_rows(self)

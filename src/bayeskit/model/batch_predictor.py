@@ -45,7 +45,7 @@ class Inquiry:
         def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
-        parts = list(self.steps(prior, one, self.model.density.guards))
+        parts = list(self.steps(prior, one, self.model.density.checks_infinite))
         return np.concatenate(parts) if whole is None else whole
 
     def blocks(self) -> Iterator[Block]:
@@ -66,7 +66,7 @@ class Inquiry:
         def one(batch: Any, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
             block = model.block(batch, guarded)
             found = step(model, block, known, batch, start)
-            return found, model.density.outside(block), model.density.approximated(block)
+            return found, model.density.out_of_support(block), model.density.approximated(block)
 
         outside: Counter[str] = Counter()
         approximated: Counter[str] = Counter()

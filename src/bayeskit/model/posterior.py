@@ -57,10 +57,10 @@ def _limit(density: LogDensity, prior: Float, block: Block, left_out: bool) -> F
 
     In order: possible by the prior, fewest zero factors, largest term beyond the range of a double, the rest.
     """
-    limit = density.limit(block, density.reach(block, left_out), left_out)
-    running = _best(-limit.zeros, np.isfinite(prior))
-    running = _best(limit.vast, running)
-    rest = np.maximum(limit.rest, -1e300) + np.where(np.isfinite(prior), prior, 0.0)
+    tail = density.tail(block, density.log2_magnitude(block, left_out), left_out)
+    running = _best(-tail.zeros, np.isfinite(prior))
+    running = _best(tail.overflow, running)
+    rest = np.maximum(tail.rest, -1e300) + np.where(np.isfinite(prior), prior, 0.0)
     return np.where(running, rest, -np.inf)
 
 

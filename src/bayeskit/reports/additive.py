@@ -48,7 +48,7 @@ class Additive:
             if j in levels:
                 factors.append(Table((j,), (1,), levels[j], weight[j]))
             elif j in curves:
-                zero = self._at_zero[j] if self._axis(questions[j].name).atom else None
+                zero = self._at_zero[j] if self._axis(questions[j].name).point_mass else None
                 factors.append(Shape((j,), curves[j], self._missing[j], zero, weight[j]))
         pieced = sum(isinstance(curve, Cubics) for curve in curves.values())
         note = "" if error < SMALL else f"{pieced} of the columns by cubics, whose terms are off by up to {error:.1g}"
@@ -110,9 +110,9 @@ class Additive:
         return found | cubics, self._error(left, cubics)
 
     def _formulas(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
-        atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
+        point_masses = {j for j, q in questions.items() if self._axis(q.name).point_mass}
         values = {j: _spread(q, POINTS) for j, q in questions.items()}
-        values = {j: x[x != 0] if j in atoms else x for j, x in values.items()}
+        values = {j: x[x != 0] if j in point_masses else x for j, x in values.items()}
         terms = self._terms({j: x.tolist() for j, x in values.items()})
         tried = {j: Formula.through(x, terms[: len(x), j]) for j, x in values.items() if self._finite(terms, j, x)}
         return {j: curve for j, curve in tried.items() if curve is not None}
@@ -138,10 +138,12 @@ class Additive:
         room = ROOM // (4 * self._missing.shape[1])
         first = room // (2 * len(questions))
         start = {j: _laid(self._axis(q.name).points, q, first) for j, q in questions.items()}
-        atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
+        point_masses = {j for j, q in questions.items() if self._axis(q.name).point_mass}
 
         def ask(values: Mapping[int, Float]) -> Float:
-            beside = {j: np.where(x == 0, 1e-12 * questions[j].high, x) if j in atoms else x for j, x in values.items()}
+            beside = {
+                j: np.where(x == 0, 1e-12 * questions[j].high, x) if j in point_masses else x for j, x in values.items()
+            }
             return self._terms({j: x.tolist() for j, x in beside.items()})
 
         return dict(refined(ask, start, room))

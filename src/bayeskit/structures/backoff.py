@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, Limit, LogDensity, held_by, shown
+from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, held_by, shown
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Wrapped:
     def terms(self, block: Block, left_out: bool = False) -> Float:
         raise NotImplementedError
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
-        return self.density.reach(block, left_out)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        return self.density.log2_magnitude(block, left_out)
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
-        return self.density.limit(block, unit, left_out)
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        return self.density.tail(block, unit, left_out)
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return self.density.outside(block)
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return self.density.out_of_support(block)
 
 
 @dataclass(frozen=True)
@@ -106,27 +106,29 @@ class BackedOff(Wrapped):
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         if len(self.parts) == 1:
-            return self._limit(self.density.limit(block, unit, left_out), self.weights[0])
+            return self._tail(self.density.tail(block, unit, left_out), self.weights[0])
         each = ([name == part for name in block.schema.names] for part in self.parts)
-        alone = (self.density.limit(block.reveal(np.array(seen)), unit, left_out) for seen in each)
-        first, *others = (self._limit(limit, weights) for limit, weights in zip(alone, self.weights, strict=True))
+        alone = (self.density.tail(block.reveal(np.array(seen)), unit, left_out) for seen in each)
+        first, *others = (self._tail(tail, weights) for tail, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
 
-    def _limit(self, limit: Limit, weights: Float) -> Limit:
+    def _tail(self, tail: TailLogDensity, weights: Float) -> TailLogDensity:
         """The same for one column where the classes' own densities vanish: that of all together does as the largest."""
-        zeros, vast, rest = np.broadcast_arrays(limit.zeros, limit.vast, limit.rest, np.empty((1, len(weights))))[:3]
+        zeros, overflow, rest = np.broadcast_arrays(tail.zeros, tail.overflow, tail.rest, np.empty((1, len(weights))))[
+            :3
+        ]
         mine = self._mine(weights)
         with np.errstate(divide="ignore"):
             known, share, others = np.log(mine), np.log(_shares(weights)), np.log1p(-mine)
         fewest = np.where(weights > 0, zeros, np.inf).min(axis=1, keepdims=True)
         there = (zeros == fewest) & (weights > 0)
-        largest = np.where(there, vast, -np.inf).max(axis=1, keepdims=True)
-        there &= vast == largest
+        largest = np.where(there, overflow, -np.inf).max(axis=1, keepdims=True)
+        there &= overflow == largest
         pooled = np.logaddexp.reduce(np.where(there, rest + share, -np.inf), axis=1, keepdims=True)
         backed = np.logaddexp(np.where(there, rest + known, -np.inf), pooled + others)
-        return Limit(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
+        return TailLogDensity(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
 
 
 def _shares(weights: Float) -> Float:

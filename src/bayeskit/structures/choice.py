@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import Axis, Context, Limit, LogDensity
+from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity
 from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
@@ -124,16 +124,16 @@ class ChoiceDensity:
     def terms(self, block: Block, left_out: bool = False) -> Float:
         return np.concatenate([density.terms(block, left_out) for density in self.densities], axis=1)
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
-        farthest: Float = np.max([density.reach(block, left_out) for density in self.densities], axis=0)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max([density.log2_magnitude(block, left_out) for density in self.densities], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
-        first, *others = (density.limit(block, unit, left_out) for density in self.densities)
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        first, *others = (density.tail(block, unit, left_out) for density in self.densities)
         return sum(others, first)
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return {name: count for density in self.densities for name, count in density.outside(block).items()}
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
 
 
 def weighed_together(densities: Sequence[LogDensity]) -> tuple[LogDensity, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, Limit
+from bayeskit.densities.density import Axis, Context, TailLogDensity
 from bayeskit.errors import InputError
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
@@ -240,10 +240,10 @@ class FullDensity:
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # distances are bounded
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
         out = np.zeros((block.rows, self.classes))
         self.add(block, out, left_out)
@@ -251,7 +251,7 @@ class FullDensity:
         tiny = replace(self, joint=replace(self.joint, alpha=TINY))
         rest = np.full_like(out, -np.log(TINY))
         tiny.add(block, rest, left_out)
-        return Limit(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
+        return TailLogDensity(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}

@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
-from bayeskit.densities.density import Approximates, Axis, Context, Limit, LogDensity, held_by
+from bayeskit.densities.density import Approximates, Axis, Context, LogDensity, TailLogDensity, held_by
 from bayeskit.errors import MergeError
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
@@ -168,7 +168,7 @@ class NaiveDensity:
         return {name: c for d in self.densities if isinstance(d, ChoiceDensity) for name, c in d.chosen.items()}
 
     @cached_property
-    def guards(self) -> frozenset[str]:
+    def checks_infinite(self) -> frozenset[str]:
         """The columns in which ``add`` itself refuses infinite numbers."""
         return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
 
@@ -286,18 +286,21 @@ class NaiveDensity:
                 place = {name: j for j, name in enumerate(density.parts)}
                 yield density, np.array([place.get(self.parts[j], -1) for j in which.tolist()], dtype=np.int64)
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
-        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block, left_out) for d in self.densities)], axis=0)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max(
+            [np.zeros(block.rows), *(d.log2_magnitude(block, left_out) for d in self.densities)], axis=0
+        )
         return farthest
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         nothing = np.zeros((block.rows, 1))
         return sum(
-            (density.limit(block, unit, left_out) for density in self.densities), Limit(nothing, nothing, nothing)
+            (density.tail(block, unit, left_out) for density in self.densities),
+            TailLogDensity(nothing, nothing, nothing),
         )
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return {name: count for density in self.densities for name, count in density.outside(block).items()}
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
 
     def approximated(self, block: Block) -> dict[str, int]:
         """In how many rows something was approximated, by what was done."""

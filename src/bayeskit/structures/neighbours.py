@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
-from bayeskit.densities.density import Context, Limit
+from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import Asked, Near, Search, near
@@ -249,17 +249,17 @@ class NeighbourDensity:
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
         return apart
 
-    def reach(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def limit(self, block: Block, unit: Float, left_out: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
         for rows, share, totals, volume in self._shares(block, left_out):
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
-        return Limit(zeros, np.zeros_like(zeros), rest)
+        return TailLogDensity(zeros, np.zeros_like(zeros), rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
     def neighbours(self, block: Block) -> Near:
