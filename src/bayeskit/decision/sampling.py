@@ -46,7 +46,7 @@ def column_of(model: Model, name: str) -> Column | None:
         raise InputError(
             f"the density of column {name!r} ({column.family}) cannot be integrated; choose another family"
         )
-    if axis.whole:
+    if axis.integer:
         low, high = axis.points
         if high - low > WHOLE:
             raise InputError(f"column {name!r} reaches up to {high:g}: too many whole numbers to sum over")

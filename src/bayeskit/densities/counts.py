@@ -45,9 +45,9 @@ class Counts:
             _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        return self.some(block, np.arange(len(self.parts)), left_out)
+        return self.terms_of(block, np.arange(len(self.parts)), left_out)
 
-    def some(self, block: Block, which: Int, left_out: bool = False) -> Float:
+    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
         """The terms of some parts: (n, which, K)."""
         cells = block.sparse(self.parts)
         out = np.zeros((block.rows, len(which), self.table.shape[1]))
@@ -58,7 +58,7 @@ class Counts:
         out[cells.owner[kept], place[cells.indices[kept]]] = terms[kept]
         return out
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
         cells = block.sparse(self.parts)
         apart = np.ptp(np.where(np.isfinite(self.table), self.table, -1e300), axis=1)

@@ -43,7 +43,7 @@ class Axis:
     """
 
     points: Float  # sorted
-    whole: bool = False  # whether whole numbers only have probability
+    integer: bool = False  # whether whole numbers only have probability
     point_mass: bool = False  # whether zero has a probability of its own beside a density
 
     @classmethod

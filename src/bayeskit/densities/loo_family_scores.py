@@ -26,7 +26,7 @@ class Recipe(NamedTuple):
     name: str
     smoothing: float = 0.0
     zeros: float = -1.0  # pseudo-rows of a point mass at zero beside it; below 0 there is none
-    whole: bool = False  # whether it gives probabilities, not densities
+    integer: bool = False  # whether it gives probabilities, not densities
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
     for place, family in enumerate(families):
         support = getattr(family, "support", ANY)
         ends = support.inside(outermost).all(axis=0)
-        fits = ends & whole if support.whole else ends
+        fits = ends & whole if support.integer else ends
         out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "point_mass", False) else fits
     return out
 

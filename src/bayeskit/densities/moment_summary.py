@@ -19,7 +19,7 @@ TINY, HUGE = 2.0**-900, 2.0**900
 
 
 @dataclass(frozen=True)
-class Sums:
+class MomentSummary:
     """Weight, mean and deviation (ddof 0) by class and of the whole column.
 
     Means and deviations are in units of 2^-shift, so that 1e300 and 5e-324 are ordinary numbers. The second axis
@@ -30,33 +30,35 @@ class Sums:
     weight: Float  # (K, d)
     mean: Float  # (K, d)
     deviation: Float  # (K, d)
-    whole: Float  # (d,) weight of the whole column
-    middle: Float  # (d,) mean of the whole column
-    spread: Float  # (d,) deviation of the whole column
+    total_weight: Float  # (d,) weight of the whole column
+    grand_mean: Float  # (d,) mean of the whole column
+    total_deviation: Float  # (d,) deviation of the whole column
 
     @classmethod
-    def of(cls, moments: Moments) -> Sums:
+    def of(cls, moments: Moments) -> MomentSummary:
         """Of every column, each number rounded once."""
         total = moments.total()
-        spread, enlarged = (total.finish(np.full(len(moments.columns), s))[1][0] for s in (0, 1000))
-        middle = np.abs(total.finish()[0][0])
-        tiny = ((spread < TINY) & (enlarged > 0)) | ((spread == 0) & (middle > 0) & (middle < TINY))
-        shift = np.where(tiny, 1000, np.where(spread > HUGE, -200, 0)).astype(np.int64)
+        total_deviation, enlarged = (total.finish(np.full(len(moments.columns), s))[1][0] for s in (0, 1000))
+        grand_mean = np.abs(total.finish()[0][0])
+        tiny = ((total_deviation < TINY) & (enlarged > 0)) | (
+            (total_deviation == 0) & (grand_mean > 0) & (grand_mean < TINY)
+        )
+        shift = np.where(tiny, 1000, np.where(total_deviation > HUGE, -200, 0)).astype(np.int64)
         mean, deviation, _ = moments.finish(shift)
-        middle, spread, _ = total.finish(shift)
-        weight, whole = moments.present.rounded(), total.present.rounded()[0]
-        return cls(shift, weight, mean, deviation, whole, middle[0], spread[0])
+        grand_mean, total_deviation, _ = total.finish(shift)
+        weight, total_weight = moments.present.rounded(), total.present.rounded()[0]
+        return cls(shift, weight, mean, deviation, total_weight, grand_mean[0], total_deviation[0])
 
     @property
     def varying(self) -> Bool:  # (d,)
-        return self.spread > 0
+        return self.total_deviation > 0
 
     @property
     def scale(self) -> Float:  # (d,) the spread, or 1 where there is none
-        return np.where(self.varying, self.spread, 1.0)
+        return np.where(self.varying, self.total_deviation, 1.0)
 
     @property
-    def share(self) -> Float:
+    def variance_ratio(self) -> Float:
         """Variance of each class as a share of the total variance: (K, d)."""
         out: Float = (self.deviation / self.scale) ** 2
         return out
@@ -65,7 +67,7 @@ class Sums:
     def within(self) -> Float:
         """Pooled within-class variance as a share of the total variance: (d,)."""
         weight = self.weight / np.maximum(self.weight.max(axis=0), 1e-300)
-        out: Float = (weight * self.share).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+        out: Float = (weight * self.variance_ratio).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
         return out
 
     def normal(self) -> tuple[Float, Float]:
@@ -75,32 +77,36 @@ class Sums:
         within-class variance and W the weight of the class; a class without values takes the whole column's.
         """
         floor = np.maximum(self.within / (self.weight + 1), FLOOR)
-        deviation = np.where(self.share < FLOOR, self.scale * np.sqrt(floor), self.deviation)
+        deviation = np.where(self.variance_ratio < FLOOR, self.scale * np.sqrt(floor), self.deviation)
         empty = self.weight <= 0
-        return np.where(empty, self.middle, self.mean), np.where(empty, self.scale, deviation)
+        return np.where(empty, self.grand_mean, self.mean), np.where(empty, self.scale, deviation)
 
-    def unscaled(self, tiny: bool = True) -> Sums:
+    def unscaled(self, tiny: bool = True) -> MomentSummary:
         """The same in units of 1, rounded where a double does not reach; tiny columns only if asked."""
         by = -self.shift if tiny else np.maximum(-self.shift, 0)
-        mean, deviation, middle, spread = (
-            np.ldexp(a, by) for a in (self.mean, self.deviation, self.middle, self.spread)
+        mean, deviation, grand_mean, total_deviation = (
+            np.ldexp(a, by) for a in (self.mean, self.deviation, self.grand_mean, self.total_deviation)
         )
-        return Sums(self.shift + by, self.weight, mean, deviation, self.whole, middle, spread)
+        return MomentSummary(
+            self.shift + by, self.weight, mean, deviation, self.total_weight, grand_mean, total_deviation
+        )
 
-    def at(self, index: Int | Bool) -> Sums:
+    def at(self, index: Int | Bool) -> MomentSummary:
         """Some of the columns."""
-        return Sums(*(getattr(self, f.name)[..., index] for f in fields(self)))
+        return MomentSummary(*(getattr(self, f.name)[..., index] for f in fields(self)))
 
-    def repeated(self, column: int, n: int) -> Sums:
+    def repeated(self, column: int, n: int) -> MomentSummary:
         """One column n times, to be written over."""
-        return Sums(*(np.repeat(getattr(self, f.name)[..., column : column + 1], n, axis=-1) for f in fields(self)))
+        return MomentSummary(
+            *(np.repeat(getattr(self, f.name)[..., column : column + 1], n, axis=-1) for f in fields(self))
+        )
 
-    def put(self, index: Int, other: Sums) -> None:
+    def put(self, index: Int, other: MomentSummary) -> None:
         """Other numbers in place of some columns'."""
         for f in fields(self):
             getattr(self, f.name)[..., index] = getattr(other, f.name)
 
-    def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> Sums:
+    def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> MomentSummary:
         """One column without each row's own value x[i], as far as it was counted: (K, n)."""
         row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
@@ -112,7 +118,7 @@ class Sums:
             each.put(row, self.without(moments, column, x[row], group[there], mass[there]))
         return each
 
-    def without(self, moments: Moments, column: int, x: Float, groups: Int, weights: Float) -> Sums:
+    def without(self, moments: Moments, column: int, x: Float, groups: Int, weights: Float) -> MomentSummary:
         """One column without each of its values in turn: value x[i], of weight weights[i], left class groups[i].
 
         With d = x - mean, in a class and in the whole column alike: W' = W - w, mean' = mean - d w / W',
@@ -122,21 +128,23 @@ class Sums:
         each = self.repeated(column, n)
         lost = remainders(moments.column(column), self.shift[column : column + 1], self.mean[:, column : column + 1])
         low = lost[:, 0]
-        low_middle = remainders(
-            moments.column(column).total(), self.shift[column : column + 1], self.middle[None, column : column + 1]
+        low_grand_mean = remainders(
+            moments.column(column).total(), self.shift[column : column + 1], self.grand_mean[None, column : column + 1]
         )[0]
         rows, scale = np.arange(n), each.scale
         value = np.ldexp(x, each.shift)
         near = (groups, rows)
         own = _Removal.of(each.weight[near], each.mean[near], low[groups], each.deviation[near], value, weights, scale)
-        all_ = _Removal.of(each.whole, each.middle, low_middle, each.spread, value, weights, scale)
+        all_ = _Removal.of(
+            each.total_weight, each.grand_mean, low_grand_mean, each.total_deviation, value, weights, scale
+        )
         weight, mean, deviation = each.weight, each.mean, each.deviation
         weight[near], mean[near], deviation[near] = own.weight, own.mean, own.deviation
-        left = replace(each, whole=all_.weight, middle=all_.mean, spread=all_.deviation)
+        left = replace(each, total_weight=all_.weight, grand_mean=all_.mean, total_deviation=all_.deviation)
         doubt = np.flatnonzero(~(own.sure & all_.sure))
         for part in np.array_split(doubt, len(doubt) // 4096 + 1):
             if len(part):
-                left.put(part, Sums.of(moments.without(column, x[part], groups[part], weights[part])))
+                left.put(part, MomentSummary.of(moments.without(column, x[part], groups[part], weights[part])))
         return left
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
-from bayeskit.densities.moment_summary import Sums, remainders
+from bayeskit.densities.moment_summary import MomentSummary, remainders
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.moments import Moments
 
@@ -33,19 +33,23 @@ class NormalDowndate:
 
     @classmethod
     def of(
-        cls, moments: Moments, sums: Sums, scale: Float, mean: Float, precision: Float, constant: Float
+        cls, moments: Moments, sums: MomentSummary, scale: Float, mean: Float, precision: Float, constant: Float
     ) -> NormalDowndate:
         """Of the columns that vary; mean, precision and constant (K, d) are those of their density."""
         low = remainders(moments, sums.shift, sums.mean)[:, sums.varying]
-        low_middle = remainders(moments.total(), sums.shift, sums.middle[None])[0, sums.varying]
+        low_grand_mean = remainders(moments.total(), sums.shift, sums.grand_mean[None])[0, sums.varying]
         live = sums.at(sums.varying)
-        by_class = np.array([live.weight, live.mean, low, mean, precision, constant, live.share])
-        base = -np.log(live.spread) - LOG_2PI / 2 + live.shift * LOG_2
-        by_column = np.array([scale, live.whole, live.middle, low_middle, live.spread, live.within, base])
-        sizes = np.concatenate([np.abs(a).ravel() for a in (live.weight, precision, live.spread, live.whole)])
+        by_class = np.array([live.weight, live.mean, low, mean, precision, constant, live.variance_ratio])
+        base = -np.log(live.total_deviation) - LOG_2PI / 2 + live.shift * LOG_2
+        by_column = np.array(
+            [scale, live.total_weight, live.grand_mean, low_grand_mean, live.total_deviation, live.within, base]
+        )
+        sizes = np.concatenate(
+            [np.abs(a).ravel() for a in (live.weight, precision, live.total_deviation, live.total_weight)]
+        )
         plain = bool(((sizes == 0) | ((sizes > PLAIN[0]) & (sizes < PLAIN[1]))).all())
-        most = float(live.whole.min(initial=np.inf)) / 2
-        delicate = np.ascontiguousarray((live.share < SAFE) | (live.weight <= 0))
+        most = float(live.total_weight.min(initial=np.inf)) / 2
+        delicate = np.ascontiguousarray((live.variance_ratio < SAFE) | (live.weight <= 0))
         return cls(by_class, delicate, by_column, most, plain)
 
     def at(self, column: int) -> NormalDowndate:

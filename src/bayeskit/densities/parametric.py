@@ -15,13 +15,13 @@ from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
 from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
-from bayeskit.densities.moment_summary import Sums
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
 
-Views = Mapping[str, Sums]
+Views = Mapping[str, MomentSummary]
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
 
 
@@ -69,12 +69,12 @@ class Parametric(Protocol):
     @property
     def recipe(self) -> Recipe | None:
         """As the core knows it, for the choice among families; None if it does not."""
-        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), whole=self.support.whole)
+        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), integer=self.support.integer)
         return known if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}
-        density = ParametricDensity(self, moments, {v: Sums.of(m) for v, m in moments.items()})
+        density = ParametricDensity(self, moments, {v: MomentSummary.of(m) for v, m in moments.items()})
         self.check(density.parts, density.sums)
         return density
 
@@ -85,7 +85,7 @@ class ParametricDensity:
 
     family: Parametric
     moments: Mapping[str, Moments]  # by view; for leave-one-out, what a row added is taken out of it
-    sums: Mapping[str, Sums]  # by view, (K, d)
+    sums: Mapping[str, MomentSummary]  # by view, (K, d)
 
     normalised: ClassVar[bool] = True
 
@@ -170,9 +170,9 @@ class ParametricDensity:
             return Axis(points[support.inside(points)], point_mass=self.family.point_mass)
         else:
             return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
-        if support.whole:
+        if support.integer:
             far = np.maximum(mean + 40 * deviation, 40.0)
-            return Axis(np.array([support.low, min(support.high, float(np.ceil(far.max())))]), whole=True)
+            return Axis(np.array([support.low, min(support.high, float(np.ceil(far.max())))]), integer=True)
         if np.isfinite(support.low):
             return replace(Axis.above(support.low, support.high, mean), point_mass=self.family.point_mass)
         return Axis.around(mean, deviation)
@@ -204,7 +204,7 @@ class ParametricDensity:
                 yield j, x, self._plain.at(np.array([j]))
 
     @property
-    def _views(self) -> Iterator[tuple[tuple[str, Sums], Moments]]:
+    def _views(self) -> Iterator[tuple[tuple[str, MomentSummary], Moments]]:
         return zip(self.sums.items(), self.moments.values(), strict=True)
 
     @cached_property
@@ -247,8 +247,8 @@ class _Fitted:
         return np.where(np.isnan(x) | np.isnan(size) | ~self.varying, -np.inf, size).T
 
 
-def toward_pooled(sums: Sums, alpha: float) -> Float:
+def toward_pooled(sums: MomentSummary, alpha: float) -> Float:
     """Means with alpha pseudo-rows at the pooled mean: (sum x + alpha m) / (W + alpha), (K, d)."""
     share = np.where(sums.weight > 0, alpha / np.where(sums.weight > 0, sums.weight + alpha, 1.0), 1.0)
-    out: Float = sums.mean * (1 - share) + sums.middle * share
+    out: Float = sums.mean * (1 - share) + sums.grand_mean * share
     return out

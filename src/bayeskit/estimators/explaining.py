@@ -30,12 +30,12 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
     by_column = names == model.schema.names
     shown_as = called(names, model.schema.names, words)
     if top is not None and check_top(top) < len(names):
-        spreads = asked.steps(prior, lambda model, block, *_: model.density.spread(block))
+        spreads = asked.steps(prior, lambda model, block, *_: model.density.class_range(block))
         which = widest(sum(spreads, np.zeros(len(names))), top)
     rest = (REST,) if len(which) < len(names) else ()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
-        terms = model.some_terms(block, which) if rest else model.terms(block)
+        terms = model.terms_of(block, which) if rest else model.terms(block)
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]
         unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)

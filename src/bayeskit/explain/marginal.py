@@ -176,7 +176,7 @@ def _followed(model: Model, name: str) -> Asked | None:
     """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
     listed = model.schema[name].kind in CODED
     axis = None if listed else model.class_density.axes.get(name)
-    if not listed and (axis is None or (axis.whole and np.ptp(axis.points) > WHOLE)):
+    if not listed and (axis is None or (axis.integer and np.ptp(axis.points) > WHOLE)):
         return None
     column = column_of(model, name)
     if column is None:
@@ -233,6 +233,6 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
         density.add(block, out)
         return [out[some] for some in mine.values()]
     place = {name: j for j, name in enumerate(density.parts)}
-    terms = density.some(block, np.array([place[name] for name in mine]))
+    terms = density.terms_of(block, np.array([place[name] for name in mine]))
     whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
     return [whole[some, j] for j, some in enumerate(mine.values())]

@@ -85,7 +85,7 @@ class BernoulliDensity(Counts):
             mine = hole[np.isin(cells.owner[hole], rows)]
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
-    def some(self, block: Block, which: Int, left_out: bool = False) -> Float:
+    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
         cells = block.sparse(self.parts)
         absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
         for rows, c, moved in self._moved(block) if left_out else ():
@@ -97,9 +97,9 @@ class BernoulliDensity(Counts):
         absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
         if cells.hidden is not None:
             absent[:, cells.hidden[which]] = 0.0
-        return super().some(block, which, left_out) + absent
+        return super().terms_of(block, which, left_out) + absent
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         cells, m = block.sparse(self.parts), len(self.parts)
         there = np.bincount(cells.indices, self._values(cells), minlength=m)
         gone = block.rows - there - np.bincount(cells.indices[self._hole(cells)], minlength=m)

@@ -55,7 +55,7 @@ class Binomial(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of, a, t = sums["x"], self.smoothing, float(self.trials)
         empty = (of.weight <= 0) & (a == 0)
-        mean, weight = np.where(empty, of.middle, of.mean), np.where(empty, 1.0, of.weight)
+        mean, weight = np.where(empty, of.grand_mean, of.mean), np.where(empty, 1.0, of.weight)
         total = t * weight + 2 * a
         return (mean * weight + a) / total, ((t - mean) * weight + a) / total
 

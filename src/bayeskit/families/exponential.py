@@ -38,7 +38,7 @@ class Exponential(Parametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]
-        return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.middle),)
+        return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.grand_mean),)
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters

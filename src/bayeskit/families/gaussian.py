@@ -16,7 +16,7 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
-from bayeskit.densities.moment_summary import Sums
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
@@ -57,7 +57,7 @@ class Gaussian:
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
         kind = StudentDensity if self.predictive else GaussianDensity
-        return kind(statistic.columns, statistic, Sums.of(statistic))
+        return kind(statistic.columns, statistic, MomentSummary.of(statistic))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Located:
 
     parts: tuple[str, ...]
     moments: Moments  # for leave-one-out: what a row added is taken out of it
-    sums: Sums  # (K, d)
+    sums: MomentSummary  # (K, d)
 
     normalised: ClassVar[bool] = True
     far: ClassVar[float] = 12.0  # deviations beyond which nothing is left
@@ -86,7 +86,7 @@ class Located:
         live = np.flatnonzero(self.sums.varying).tolist()
         return {self.parts[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
-    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, Sums]]:
+    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, MomentSummary]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
         columns, _ = block.numbers(self.parts)
         for j in np.flatnonzero(self.sums.varying).tolist():
@@ -182,7 +182,7 @@ class GaussianDensity(Located):
             out[:, j] = self._term(x, sums)
         return out
 
-    def _term(self, x: Float, sums: Sums) -> Float:
+    def _term(self, x: Float, sums: MomentSummary) -> Float:
         """-log s - log(2 pi)/2 - z^2/2, (n, K)."""
         mean, deviation = sums.normal()
         with np.errstate(over="ignore"):
@@ -227,12 +227,12 @@ class StudentDensity(Located, Bounded):
             out[:, j] = self._term(x, sums)
         return out
 
-    def _term(self, x: Float, sums: Sums) -> Float:
+    def _term(self, x: Float, sums: MomentSummary) -> Float:
         """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
         n, kappa, nu = sums.weight, sums.weight + 1, sums.weight + 2
-        away = np.where(n > 0, (sums.mean - sums.middle) / sums.scale, 0.0)
-        squares = 2 + n * sums.share + n / kappa * away**2
-        mean = sums.middle + np.where(n > 0, (sums.mean - sums.middle) * (n / kappa), 0.0)
+        away = np.where(n > 0, (sums.mean - sums.grand_mean) / sums.scale, 0.0)
+        squares = 2 + n * sums.variance_ratio + n / kappa * away**2
+        mean = sums.grand_mean + np.where(n > 0, (sums.mean - sums.grand_mean) * (n / kappa), 0.0)
         deviation = sums.scale * np.sqrt(squares / nu * (1 + 1 / kappa))
         scale = deviation * np.sqrt(nu)
         high = log_distance(x, sums.shift, mean) - np.log(scale)  # log(|z| / sqrt(v))

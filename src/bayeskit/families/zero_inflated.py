@@ -50,7 +50,7 @@ class ZeroInflated(Parametric):
         inner = families().get(self.family, self.family) if isinstance(self.family, str) else self.family
         inner = inner() if isinstance(inner, type) else inner
         within = getattr(inner, "support", None)
-        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.whole
+        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.integer
         if not fits or not hasattr(inner, "parameters") or isinstance(inner, ZeroInflated):
             raise InputError(
                 f"ZeroInflated({self.family!r}): give a continuous family of positive numbers, "
@@ -82,7 +82,7 @@ class ZeroInflated(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         zero, a = sums[ZERO], self.smoothing
         empty = (zero.weight <= 0) & (a == 0)
-        share, weight = np.where(empty, zero.middle, zero.mean), np.where(empty, 1.0, zero.weight)
+        share, weight = np.where(empty, zero.grand_mean, zero.mean), np.where(empty, 1.0, zero.weight)
         total = weight + 2 * a
         varies = np.any([sums[view].varying for view in self.family.views], axis=0)
         speaks = np.broadcast_to(varies, share.shape)

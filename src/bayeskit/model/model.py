@@ -183,9 +183,9 @@ class Model:
         terms = self.density.terms(block, left_out)
         return np.broadcast_to(terms, (*terms.shape[:2], len(self.weights)))
 
-    def some_terms(self, block: Block, which: Int) -> Float:
+    def terms_of(self, block: Block, which: Int) -> Float:
         """log p of some columns given the class, and of all others together: (n, which + 1, K)."""
-        terms = self.density.some(block, which)
+        terms = self.density.terms_of(block, which)
         rest = np.zeros((block.rows, 1, len(self.weights)))
         if self.density.additive:
             others = np.ones(len(self.schema.names), dtype=bool)

@@ -121,7 +121,7 @@ class Additive:
         whole = {
             j: np.arange(q.low, q.high + 1)
             for j, q in questions.items()
-            if (q.whole or self._axis(q.name).whole) and q.high - q.low < WHOLE
+            if (q.whole or self._axis(q.name).integer) and q.high - q.low < WHOLE
         }
         if not whole:
             return {}

@@ -106,8 +106,8 @@ class Counted:
             self,
             schema=schema,
             domain=Domain(self.domain.classes, levels),
-            statistic=self.statistic.spread(like),
-            ranges=self.ranges.spread(self.schema.numeric, schema.numeric),
+            statistic=self.statistic.over_columns(like),
+            ranges=self.ranges.over_columns(self.schema.numeric, schema.numeric),
         )
         known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))

@@ -99,12 +99,12 @@ class Keyed:
         index[kept] = each
         return replace(self, span=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         sizes = {name: self.span.get(name, size) for name, size in like.span.items()}
         keys = np.full((len(self.keys), 1 + len(sizes)), -1, dtype=np.int64)
         keys[:, [0, *(1 + like.columns.index(name) for name in self.columns)]] = self.keys
         order = np.lexsort(keys.T[::-1])
-        inner = self.inner.spread(like.inner).place(np.argsort(order), len(order), {})
+        inner = self.inner.over_columns(like.inner).place(np.argsort(order), len(order), {})
         return replace(self, span=sizes, keys=keys[order], inner=inner)
 
     def merge(self, other: Self, /) -> Self:

@@ -142,7 +142,7 @@ class Rows:
         sizes = {name: levels[name][1] if name in levels else size for name, size in self.sizes.items()}
         return replace(self._capped, groups=n_groups, sizes=sizes, parts=(moved.at(moved.group >= 0),))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         rows, schema = self.rows, like.schema
         numbers = np.full((len(rows), len(schema.numeric)), np.nan)
         codes = np.full((len(rows), len(schema.coded)), -1, dtype=np.int32)

@@ -138,7 +138,7 @@ class Scatter:
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return replace(self, sums=self.sums.placed(groups, n_groups))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = 1 + np.array([target[name] for name in self.columns], dtype=np.int64)
         factor = np.concatenate([[0], index, *([index + len(target)] if self.available else [])])

@@ -114,8 +114,8 @@ class Sliced:
         parts, holes = self.parts.place(groups, n_groups, own), self.holes.place(groups, n_groups, levels)
         return replace(self, parts=parts, holes=holes)
 
-    def spread(self, like: Self, /) -> Self:
-        return replace(like, parts=self.parts.spread(like.parts), holes=self.holes.spread(like.holes))
+    def over_columns(self, like: Self, /) -> Self:
+        return replace(like, parts=self.parts.over_columns(like.parts), holes=self.holes.over_columns(like.holes))
 
     def merge(self, other: Self, /) -> Self:
         return replace(self, parts=self.parts.merge(other.parts), holes=self.holes.merge(other.holes))

@@ -134,7 +134,7 @@ class Totals:
         rows = self.rows.place(groups, n_groups, {})
         return self._of(rows, self.sums.placed(groups, n_groups), self.holes.placed(groups, n_groups))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         if like.columns == self.columns:
             return self
         target = {name: j for j, name in enumerate(like.columns)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.densities.moment_summary import Sums
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.errors import InputError
 from bayeskit.structures.covariance import class_scale, oas
 from bayeskit.structures.factor import LOG_2, LOG_2PI
@@ -38,7 +38,7 @@ def _apart(normals: Normals, points: Points, own: LeftOutRows) -> tuple[Float, F
     squares[own.row] = constant[own.row] = 0.0
     moments = normals.numbers.moments
     assert moments is not None
-    sums = Sums.of(moments)
+    sums = MomentSummary.of(moments)
     for j in range(len(normals.numbers.columns)):
         x = np.ascontiguousarray(own.points.columns.column(j)[own.row])
         here = np.flatnonzero(~np.isnan(x) & ~np.isnan(points.z[own.row, j]))

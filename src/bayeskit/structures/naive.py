@@ -253,24 +253,24 @@ class NaiveDensity:
         made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
         return replace(self, densities=tuple(made))
 
-    def some(self, block: Block, which: Int) -> Float:
+    def terms_of(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""
         found: Float | None = None
         for density, mine in self._mine(which):
-            if hasattr(density, "some"):
-                terms = density.some(block, mine[mine >= 0])
+            if hasattr(density, "terms_of"):
+                terms = density.terms_of(block, mine[mine >= 0])
             else:
                 terms = density.terms(block)[:, mine[mine >= 0]]
             found = np.zeros((block.rows, len(which), terms.shape[2])) if found is None else found
             found[:, mine >= 0] += terms
         return np.zeros((block.rows, len(which), 1)) if found is None else found
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
         whole = np.zeros(len(self.parts))
         for density, mine in self._mine(np.arange(len(self.parts))):
-            if hasattr(density, "spread"):
-                apart = density.spread(block)
+            if hasattr(density, "class_range"):
+                apart = density.class_range(block)
             else:
                 terms = density.terms(block)
                 apart = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)

@@ -243,7 +243,7 @@ class NeighbourDensity:
         self.add(block, out, left_out)
         return out[:, None, :]
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         """How far apart the classes are, summed over the rows: (1,)."""
         terms = self.terms(block)
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)

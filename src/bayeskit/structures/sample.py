@@ -66,7 +66,7 @@ class Numbers:
         """What a family must be better by, in nats: log n where it has as many parameters as the data ask for, and as
         much where it is a density and the values are counts, which have families of their own."""
         flexible = isinstance(family, Histogram | Kernel)
-        return self._log_weight * (flexible + (self._counts and not getattr(family, "support", ANY).whole))
+        return self._log_weight * (flexible + (self._counts and not getattr(family, "support", ANY).integer))
 
     @cached_property
     def _cells(self) -> slice:
@@ -92,7 +92,7 @@ class Numbers:
         column, support = self.column, getattr(family, "support", ANY)
         points = _core.lattice(column.centres, column.step)
         points = points[support.inside(points)]
-        if support.whole or not len(points):
+        if support.integer or not len(points):
             return OnSteps(density, np.zeros(1))
         schema, codes = self.rows.schema, np.empty((0, len(points)), dtype=np.int32)
         terms = density.terms(Block(schema, Columns((points,), len(points)), codes))[:, 0]
@@ -185,7 +185,7 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
 
 def _more(family: Any, x: Float, step: float) -> Float:
     """What makes logarithms of probabilities of a step of log densities; a point mass at zero is one as it is: (n,)."""
-    if step <= 0 or getattr(family, "support", ANY).whole:
+    if step <= 0 or getattr(family, "support", ANY).integer:
         return np.zeros(len(x))
     return np.where(getattr(family, "atom", False) & (x == 0), 0.0, np.log(step))
 
