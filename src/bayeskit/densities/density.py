@@ -167,8 +167,8 @@ class Bounded:
 class Likelihood(Protocol[S]):
     """Names a statistic and reads it back; a family and a structure are the same thing.
 
-    One that chooses what to count from what was counted before (cuts, then arcs) has two methods more: ``further(
-    statistic, context)`` gives the likelihood to count for next, None when nothing is left, and ``first()`` the one
+    One that chooses what to count from what was counted before (cuts, then arcs) has two methods more: ``next_stage(
+    statistic, context)`` gives the likelihood to count for next, None when nothing is left, and ``unfitted()`` the one
     before any choice. Rows are then read once for each; what was chosen is part of the likelihood, and is held for rows
     learned later.
     """

@@ -53,7 +53,7 @@ class Dependent(BayesClassifier):
         """All columns together, and why numbers are no longer numbers."""
         naive, named = self._together(likelihood, schema, "columns depend on each other")
         if self._keeps:
-            naive = Naive.alike([Kept(likelihood.first())], named)
+            naive = Naive.alike([Kept(likelihood.unfitted())], named)
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)

@@ -114,18 +114,18 @@ class Hearing:
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
         view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
 
-        held = None
+        fixed = None
         if candidate.make()._holds:
             first = candidate.make()._learned(*self.judged.take(np.arange(len(self.judged.rows))), classes)
-            held = first.structure
+            fixed = first.structure
 
         @cache
         def every() -> BayesClassifier:
             made = candidate.make()
             if EVERY in known:
-                made._adopt(made._likewise(known[EVERY]))
+                made._adopt(made._reuse_counts(known[EVERY]))
                 return made
-            made._adopt(self._whole(made, view, held))
+            made._adopt(self._whole(made, view, fixed))
             known[EVERY] = made.model_
             return made
 
@@ -134,13 +134,13 @@ class Hearing:
             speaker = Speaker(candidate, seen, view, every)
             if candidate.sizes:
                 return list(speaker.by_size(known))
-            return list(speaker.weighed(held) if candidate.weighed else speaker.plain(known))
+            return list(speaker.weighed(fixed) if candidate.weighed else speaker.plain(known))
 
-    def _whole(self, made: BayesClassifier, view: View | None, held: Naive | None) -> Model:
+    def _whole(self, made: BayesClassifier, view: View | None, fixed: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
         rows, classes = np.arange(len(self.sample.rows)), tuple(self.sample.rows.classes.tolist())
         if view is None:
-            return made._learned(*self.sample.take(rows), classes, held=held)
+            return made._learned(*self.sample.take(rows), classes, fixed=fixed)
         parts = []
         for some in np.array_split(rows, -(-len(rows) // PORTION)):
             X, y, weight = self.sample.take(some)

@@ -150,40 +150,38 @@ class Learner(BaseEstimator):
         return self.merge(other) if isinstance(other, Learner) else NotImplemented
 
     def _learned(
-        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, held: Naive | None = None
+        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, fixed: Naive | None = None
     ) -> Model:
         """The model of one table alone; ``known`` if its columns must be those of the fit.
 
-        ``held`` is a structure whose choices are kept.
+        ``fixed`` is a structure whose choices are kept.
         """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        return self._counted(table, classes, resumed=self.model_.structure if known else held)
+        return self._counted(table, classes, fixed=self.model_.structure if known else fixed)
 
-    def _counted(
-        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
-    ) -> Model:
+    def _counted(self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None) -> Model:
         """The model of all rows of a table; what it counted may be kept apart by fold.
 
-        ``resumed`` is a structure whose choices are kept.
+        ``fixed`` is a structure whose choices are kept.
         """
         structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
-        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
-        while further is not None:  # what to count may depend on what was counted before
-            structure = further
+        next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
+        while next_stage is not None:  # what to count may depend on what was counted before
+            structure = next_stage
             empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
             counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
             check_rows(counted, table.place)
             model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
-            further = model.further()
+            next_stage = model.next_stage()
         return model
 
-    def _likewise(self, model: Model) -> Model:
+    def _reuse_counts(self, model: Model) -> Model:
         """The model of the same counts with the settings of this classifier, which must ask for the same counts."""
         structure, schema = self._structure(model.schema)
-        counted = model.likewise(structure, schema)
+        counted = model.reuse_counts(structure, schema)
         return Model(counted, structure, normal_prior(self.prior), self.unseen)
 
     def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:

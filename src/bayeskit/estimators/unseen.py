@@ -66,10 +66,10 @@ class Plan:
         if total < FEW:
             return cls._repeated(distinct, folds, 3)
         if total > PLENTY:
-            held = total // most + 1
-            place = distinct.places(held * FOLDS)
-            masses = [distinct.dealt(place, held * FOLDS, f * held) for f in range(FOLDS)]
-            learned = Share.of(weight - distinct.dealt(place, held, 0))
+            fixed = total // most + 1
+            place = distinct.places(fixed * FOLDS)
+            masses = [distinct.dealt(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
+            learned = Share.of(weight - distinct.dealt(place, fixed, 0))
             return cls._of(distinct, [(Share.of(mass), learned) for mass in masses])
         place, parts = distinct.places(folds), []
         for f in range(folds):
@@ -135,11 +135,11 @@ class Plan:
         return taken(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
 
     def models(
-        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, held: Naive | None = None
+        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, fixed: Naive | None = None
     ) -> Iterator[tuple[BayesClassifier, Any]]:
         """For each set of training rows the classifier of them, and the rows of all its parts.
 
-        ``known`` has models of the same rows that counted the same, and gets those that are made; ``held`` is a
+        ``known`` has models of the same rows that counted the same, and gets those that are made; ``fixed`` is a
         structure whose choices are kept.
         """
         every = tuple(self.known.classes.tolist())
@@ -148,16 +148,16 @@ class Plan:
             tests, (train, *_) = zip(*parts, strict=True)
             made = clone(classifier)
             if number in known:
-                made._adopt(made._likewise(known[number]))
+                made._adopt(made._reuse_counts(known[number]))
             else:
-                made._adopt(made._learned(*self.learned(train), every, held=held))
+                made._adopt(made._learned(*self.learned(train), every, fixed=fixed))
                 known[number] = made.model_
             yield made, taken(self.X, self.index[np.concatenate([test.rows for test in tests])])
 
-    def factors(self, classifier: BayesClassifier, held: Naive | None = None) -> tuple[Float, Float]:
+    def factors(self, classifier: BayesClassifier, fixed: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
-        for made, X in self.models(classifier, held=held):
+        for made, X in self.models(classifier, fixed=fixed):
             found = np.concatenate(list(made._inquiry(X).steps(None, _factors)))
             pieces.append(found)
             bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
@@ -175,9 +175,9 @@ def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """
     plan = Plan.of(Distinct.read(X, y, weight, model, DRAWN))
-    held = model.structure if classifier._holds else None
+    fixed = model.structure if classifier._holds else None
     with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
         warnings.simplefilter("ignore")
-        seen = Evidence.of(*plan.factors(classifier, held), plan.label, plan.mass)
+        seen = Evidence.of(*plan.factors(classifier, fixed), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, tuning=Tuning(w, bias, Levels.of(plan.known.classes.tolist())))

@@ -61,14 +61,14 @@ class Speaker:
 
             def made(k: int = k, name: str = name) -> Member:
                 member = candidate.make().set_params(k=k)
-                member._adopt(member._likewise(self.every().model_))
+                member._adopt(member._reuse_counts(self.every().model_))
                 return Member(name, member, self.view)
 
             yield Voice(name, found[:, i], made)
 
-    def weighed(self, held: Naive | None) -> Iterator[Voice]:
-        """With fitted weights, and without if it stands so too; ``held`` is a structure whose choices are kept."""
-        pieces, base = self.plan.factors(self.candidate.make(), held)
+    def weighed(self, fixed: Naive | None) -> Iterator[Voice]:
+        """With fitted weights, and without if it stands so too; ``fixed`` is a structure whose choices are kept."""
+        pieces, base = self.plan.factors(self.candidate.make(), fixed)
         if self.candidate.plain:
             with np.errstate(invalid="ignore"):
                 summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)

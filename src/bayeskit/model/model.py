@@ -88,11 +88,11 @@ class Model:
         weights = np.ones(len(factors)) if self.tuning is None else self.tuning.weight
         return dict(zip(factors, weights.tolist(), strict=True))
 
-    def further(self) -> Naive | None:
+    def next_stage(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
-        return self.structure.further(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
+        return self.structure.next_stage(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
 
-    def likewise(self, structure: Naive, schema: Schema) -> Counted:
+    def reuse_counts(self, structure: Naive, schema: Schema) -> Counted:
         """What was counted, as what another structure of the same columns would have counted."""
         whole = self.counted.statistic
         features = structure.renamed(whole["features"], self.structure)  # type: ignore[arg-type]

@@ -56,8 +56,8 @@ class Augmented(Smoothed):
         if self.strength is not None:
             object.__setattr__(self, "strength", positive("strength", self.strength))
 
-    def first(self) -> Self:
-        return replace(super().first(), parents=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), parents=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Augmented(Smoothed):
         found = dict(self.parents)
         return {"levels": levels, "families": [(*found.get(name, ()), name) for name in columns]}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)

@@ -56,7 +56,7 @@ class Averaged(Smoothed):
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         return {"levels": [(name,) for name in columns], "pairs": list(combinations(columns, 2))}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 

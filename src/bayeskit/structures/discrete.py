@@ -40,7 +40,7 @@ class Discrete:
             made = ((name, ascending(cuts, f"column {name!r}") if cuts else ()) for name, cuts in self.grid)
             object.__setattr__(self, "grid", tuple(made))
 
-    def first(self) -> Self:
+    def unfitted(self) -> Self:
         """The same before any row was read."""
         return replace(self, grid=None)
 

@@ -60,8 +60,8 @@ class Joined(Discrete):
             if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
-    def first(self) -> Self:
-        return replace(super().first(), tried=None, sets=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), tried=None, sets=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Joined(Discrete):
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
         return {"levels": [(name,) for name in columns], "sets": joined}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)

@@ -33,7 +33,7 @@ class Kept:
     leave_one_out: ClassVar[bool] = False  # labels choose cuts and arcs
 
     def __post_init__(self) -> None:
-        if not isinstance(self.likelihood, Discrete) or self.likelihood != self.likelihood.first():
+        if not isinstance(self.likelihood, Discrete) or self.likelihood != self.likelihood.unfitted():
             raise InputError(
                 f"Kept({self.likelihood!r}): give a likelihood that chooses what to count, before it chose"
             )
@@ -48,10 +48,10 @@ class Kept:
 
     def chosen(self, rows: Distinct, context: Context) -> tuple[Any, Any]:
         """The likelihood with all that it chooses, and what it counts then."""
-        likelihood: Any = self.likelihood.first()
+        likelihood: Any = self.likelihood.unfitted()
         while True:
             counted = self._counted(likelihood, rows)
-            later = likelihood.further(counted, context)
+            later = likelihood.next_stage(counted, context)
             if later is None:
                 return likelihood, counted
             likelihood = later

@@ -75,20 +75,20 @@ class Naive:
                 found.setdefault(name, []).append(family)
         return found
 
-    def further(self, statistic: Product, context: Context) -> Naive | None:
+    def next_stage(self, statistic: Product, context: Context) -> Naive | None:
         """The structure whose statistic is to be counted next, now that this has been counted; None if nothing is left.
 
-        Families that choose what to count (cuts, arcs) from what was counted before have ``further`` too.
+        Families that choose what to count (cuts, arcs) from what was counted before have ``next_stage`` too.
         """
-        later = {f: f.further(statistic[f], context) for f, _ in self.parts if hasattr(f, "further")}
+        later = {f: f.next_stage(statistic[f], context) for f, _ in self.parts if hasattr(f, "next_stage")}
         if not any(later.values()):
             return None
         return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
 
-    def resumed(self, fitted: Naive) -> Naive:
+    def with_choices_of(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
-        known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
-        parts = ((known.get(f.first(), f) if hasattr(f, "further") else f, names) for f, names in self.parts)
+        known = {f.unfitted(): f for f, _ in fitted.parts if hasattr(f, "next_stage")}
+        parts = ((known.get(f.unfitted(), f) if hasattr(f, "next_stage") else f, names) for f, names in self.parts)
         return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:

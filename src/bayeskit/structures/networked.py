@@ -72,8 +72,8 @@ class Networked(Smoothed):
     def _exploration(self) -> Exploration:
         return Exploration(self.search, self.restarts, self.random_state)
 
-    def first(self) -> Self:
-        return replace(super().first(), found=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), found=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Networked(Smoothed):
             return Rows.empty(columns, n_groups, SEARCHED)
         return super().statistic(columns, n_groups)
 
-    def further(self, statistic: Bins | Rows | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Rows | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)

@@ -51,8 +51,8 @@ class Paired(Averaged):
         if self.chosen is not None and len(set(self.chosen)) < len(self.chosen):
             raise InputError(f"chosen={self.chosen!r}: name each column once")
 
-    def first(self) -> Self:
-        return replace(super().first(), chosen=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), chosen=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -66,9 +66,9 @@ class Paired(Averaged):
         triples = [three for three in combinations(columns, 3) if len(some.intersection(three)) > 1]
         return {**super().tables(columns), "triples": triples}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         if isinstance(statistic, Bins) or self.chosen is not None:
-            return super().further(statistic, context)
+            return super().next_stage(statistic, context)
         names, levels = statistic.slices.columns, statistic["levels"]
         chosen = {names[j] for j in self.best(levels)}
         sizes = [(levels.sizes[name], name in chosen) for name in names]
