@@ -22,7 +22,7 @@ from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_shares
-from bayeskit.evaluation.score_histogram import Ranks, cells
+from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.reports.performance import calibration
@@ -110,7 +110,7 @@ def test_areas_of_bins_have_the_variance_of_rows():
     odds = rng.normal(codes, 1)
     logs = -np.logaddexp(0, np.stack([odds, -odds], axis=1))
     exact = Areas.of(codes, log_odds(logs), np.ones(3000))
-    binned = Ranks.empty(1, 2).update(codes, logs, np.ones(3000), np.zeros(3000, int)).areas(exact.rows)
+    binned = ScoreHistogram.empty(1, 2).update(codes, logs, np.ones(3000), np.zeros(3000, int)).areas(exact.rows)
     assert binned.area == pytest.approx(exact.area, abs=1e-3)
     assert binned.variance == pytest.approx(exact.variance, rel=1e-2)
     assert binned.interval().low == pytest.approx(exact.interval().low, abs=1e-3)

@@ -186,7 +186,7 @@ def test_smaller_numbers_of_neighbours_after_one_search_are_those_of_searches_of
     asked = np.vstack([X[:8], rng.normal(size=(12, X.shape[1]))])
     wide = bk.KNNBayes(k=40, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w)
     (density,) = wide.model_.density.densities
-    blocks = wide._inquiry(asked).blocks()
+    blocks = wide._predictor(asked).blocks()
     found = np.concatenate([density.several(block, sizes) for block in blocks]) + wide.model_.log_prior()
     for i, k in enumerate(sizes):
         alone = bk.KNNBayes(k=k, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w).predict_log_proba(asked)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 import bayeskit as bk
-from bayeskit.data.hash_split import Division
+from bayeskit.data.hash_split import HashSplit
 from bayeskit.errors import InputError
 from bayeskit.families import Histogram, Kernel
 from bayeskit.smoothing import MEstimate
@@ -262,7 +262,7 @@ def test_a_level_of_one_fold_of_a_stream_is_unseen(tmp_path: Any) -> None:
     found = bk.evaluate(bk.NaiveBayes(), str(path), "class", bk.CrossValidation(20))
     (batch,) = table.combine_chunks().to_batches()
     seed = int(np.random.default_rng(0).integers(1 << 62))
-    fold = Division(tuple((f + 1) / 20 for f in range(20)), seed).fold(batch, 0)
+    fold = HashSplit(tuple((f + 1) / 20 for f in range(20)), seed).fold(batch, 0)
     proba, told = by_hand(bk.NaiveBayes(), table, y, fold)
     true = proba[np.arange(N), [CLASSES.index(label) for label in y]]
     assert found.log_loss == pytest.approx(-np.mean(np.log(true)), abs=1e-12)

@@ -14,7 +14,7 @@ import pytest
 import bayeskit as bk
 from bayeskit import families as f
 from bayeskit import smoothing as s
-from bayeskit.data.encode import Tally
+from bayeskit.data.encode import IngestReport
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -161,12 +161,12 @@ def test_a_field_added_later_leaves_older_files_readable(kind: type[Any], monkey
     np.testing.assert_allclose(model.predict_proba(told["rows"]), told["proba"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [model_file.Header, Column, Tally, Entry])
+@pytest.mark.parametrize("kind", [model_file.Header, Column, IngestReport, Entry])
 def test_a_field_added_later_leaves_older_records_readable(kind: type[Any]) -> None:
     told = {
         model_file.Header: {"model": "tan", "components": []},
         Column: {"name": "", "kind": "nominal", "type": "string", "why": ""},
-        Tally: {},
+        IngestReport: {},
         Entry: {"operation": "update", "rows": 2.0, "time": "now"},
     }[kind]
     assert written(parsed(grown(kind), told)) == told

@@ -16,10 +16,10 @@ from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import (
     OFFERED,
     CostsFile,
+    LabelledTable,
     ModelName,
     ModelOption,
     OtherTarget,
-    Sample,
     Settings,
     Target,
     Weight,
@@ -46,7 +46,7 @@ class Judging:
     seed: Annotated[int, typer.Option(help="Of the random division.")] = 0
     costs: CostsFile = None
     weight: Weight = None
-    sample: Sample = None
+    sample: LabelledTable = None
 
     def way(self, pooled: bool) -> Any:
         """How to divide the rows."""

@@ -10,7 +10,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
-from bayeskit.cli.options import ModelFile, ModelName, OtherTarget, Sample, Settings, Target, Weight
+from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
 from bayeskit.cli.output import Saying, notes, trying
 from bayeskit.cli.sources import Cluster, Rows, brought, opened
 from bayeskit.errors import UsageError
@@ -39,7 +39,7 @@ def fit(
     output: Output = None,
     model: ModelName = "naive",
     weight: Weight = None,
-    sample: Sample = None,
+    sample: LabelledTable = None,
     force: Force = False,
 ) -> None:
     """Learn a model from a table and save it."""

@@ -55,9 +55,9 @@ class Asker:
         return cls(model, kind)
 
     def about(self, source: Any, keep: Any = (), jobs: int | None = None) -> Any:
-        from bayeskit.model.batch_predictor import Inquiry
+        from bayeskit.model.batch_predictor import BatchPredictor
 
-        return Inquiry.of(self.model, source, self.kind, keep, jobs, self.pool)
+        return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
 
 
 def predict(

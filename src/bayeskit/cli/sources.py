@@ -115,16 +115,16 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
 def at_hand(source: Any, known: Any = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     from bayeskit.engines.files import bytes_of
-    from bayeskit.model.read_rows import gathered
+    from bayeskit.model.read_rows import read_rows
 
-    return source if bytes_of(source) * UNPACKED > source.size else gathered(source, known)[0]
+    return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
 
 
 def brought(source: Any, most: int | None, seed: int = 0) -> Any:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
-    from bayeskit.model.read_rows import gathered
+    from bayeskit.model.read_rows import read_rows
 
-    table, rows = gathered(source, most=most, seed=seed)
+    table, rows = read_rows(source, most=most, seed=seed)
     if table.num_rows < rows:
         warnings.warn(
             f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",

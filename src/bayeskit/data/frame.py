@@ -31,10 +31,10 @@ def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Any:
     >>> frame({"class": ["ill", "well"], "weight": [2.0, 3.0]}).column_names
     ['class', 'weight']
     """
-    return turned(pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()}), kind)
+    return convert_frame(pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()}), kind)
 
 
-def turned(table: pa.Table, kind: str) -> Any:
+def convert_frame(table: pa.Table, kind: str) -> Any:
     """An Arrow table as a frame of one kind."""
     if kind not in KINDS:
         raise InputError(f"frame({kind!r}): choose one of {', '.join(KINDS)}")

@@ -33,7 +33,7 @@ def mixed(words: Word) -> Word:
 
 
 @dataclass(frozen=True)
-class Division:
+class HashSplit:
     """Rows fall into folds by the shares given; rows of one key fall into the same."""
 
     ends: tuple[float, ...]  # of the folds, in (0, 1]; the last is 1

@@ -18,9 +18,9 @@ from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Split
-from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.product import Product
 from bayeskit.structures.naive import Naive
@@ -46,7 +46,7 @@ class Algebra:
     """
 
     classifier: BayesClassifier
-    sample: Sample
+    sample: LabelledTable
 
     computed: ClassVar[str] = "algebra"
 
@@ -112,7 +112,7 @@ class Algebra:
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
         X, y, weight = self.sample.take(others)
         less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
-        found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
+        found: Float = less.predict_log_proba(take_rows(self.sample.features, np.array([row])))[0]
         return found
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
@@ -131,7 +131,7 @@ class Algebra:
                 (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
             )
 
-    def _table(self, fold: Any = None) -> Intake:
+    def _table(self, fold: Any = None) -> OpenTable:
         self.classifier._check_settings()
         return self.sample.intake(self.classifier.n_jobs, fold)
 
@@ -176,7 +176,7 @@ def asked_of(model: Model, block: Block) -> Block:
     return asked
 
 
-def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
+def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)

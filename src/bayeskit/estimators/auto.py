@@ -36,10 +36,10 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
-from bayeskit.model.batch_predictor import Inquiry
-from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.prior import log_prior, normal_prior
-from bayeskit.model.read_rows import gathered, portions
+from bayeskit.model.read_rows import portions, read_rows
 from bayeskit.statistics import blas
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
@@ -97,11 +97,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if self.exact:
             reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
             return self._renewed(reader.fit(X, y, sample_weight))
-        X = gathered(X)[0] if is_outside(X) else X
+        X = read_rows(X)[0] if is_outside(X) else X
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
             return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        hearing = Hearing.of(Sample.of(X, y, sample_weight), encoder, self.random_state)
+        hearing = Hearing.of(LabelledTable.of(X, y, sample_weight), encoder, self.random_state)
         wanted, unhelpful = self._wanted(hearing.facts)
         plan = hearing.plan
         with blas.alone():  # its threads cost more than they save in matrices of this size
@@ -126,7 +126,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = Shown.of(self.encoder_, taken(rows, known))
+            asked = Shown.of(self.encoder_, take_rows(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
             pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
@@ -280,7 +280,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
         """
         check_is_fitted(self, "encoder_")
-        asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
+        asked = BatchPredictor.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
     def _said(self, member: Member, shown: Shown) -> Float:
@@ -437,5 +437,5 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
-    sample = Sample.of(X, y, weight, least=1)
+    sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

@@ -23,7 +23,7 @@ from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
-from bayeskit.model.labelled_table import Sample
+from bayeskit.model.labelled_table import LabelledTable
 
 PART = "calibration"
 
@@ -64,7 +64,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             log_posterior = np.log(np.asarray(tested.proba))
         fitted = clone(self.estimator).fit(X, y, sample_weight)
-        return self._calibrated(fitted, log_posterior, Sample.of(X, y, sample_weight).rows)
+        return self._calibrated(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
 
     def around(self, fitted: BayesClassifier | AutoBayes, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
@@ -74,7 +74,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(
                 "the map is fitted to rows in memory; read some thousand rows of the file or relation first"
             )
-        sample = Sample.of(X, y, sample_weight)
+        sample = LabelledTable.of(X, y, sample_weight)
         known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
         if known != theirs:
             raise InputError(f"the rows to calibrate on have the classes {theirs}, the model {known}")

@@ -19,17 +19,17 @@ from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.deciding import actions_of, own_stakes
+from bayeskit.estimators.deciding import actions_of, costs_of_decisions
 from bayeskit.estimators.refit import done_by, logs_of
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.estimators.stream import PARTS, Judged, measured
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted
-from bayeskit.evaluation.scores import Stakes
-from bayeskit.model.labelled_table import Sample
+from bayeskit.evaluation.scores import DecisionCosts
+from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Examination:
     X: Any
     y: Any
     weight: Any
-    at_stake: Callable[[Array], Stakes | None]
+    costs_for: Callable[[Array], DecisionCosts | None]
 
     @property
     def rows(self) -> int:
@@ -49,14 +49,14 @@ class Examination:
         """A model judged."""
         check_is_fitted(model)
         if not is_outside(self.X):
-            return examined(model, Sample.of(self.X, self.y, self.weight, least=1), AsFitted(), self.at_stake)
+            return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
         known = reader(model)
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
-        table = Intake.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
+        table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
         return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
 
-    def _streamed(self, model: Any, table: Intake, names: Any) -> Evaluation:
+    def _streamed(self, model: Any, table: OpenTable, names: Any) -> Evaluation:
         """In two passes, the first for the classes there are; no row is kept."""
         roles, engine, rows = table.source.roles, table.engine, table.source.rows
         label = str(roles.label)
@@ -66,7 +66,10 @@ class Examination:
             levels = codes_of(values, levels, True, column)[1]
         classes = _sorted(levels, model.classes_)
         known = Levels.of(classes.tolist())
-        stakes, actions = own_stakes(model, self.at_stake(classes), classes), actions_of(model, classes)
+        decision_costs, actions = (
+            costs_of_decisions(model, self.costs_for(classes), classes),
+            actions_of(model, classes),
+        )
 
         def step(batch: pa.RecordBatch, start: int) -> Judged:
             codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
@@ -78,7 +81,7 @@ class Examination:
             used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
             return codes[used], logs[used], weights[used], part[used], done[used]
 
-        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, stakes)
+        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, decision_costs)
         return Evaluation(
             classes,
             found,
@@ -93,7 +96,10 @@ class Examination:
 
 
 def examined(
-    model: Any, sample: Sample, method: Any, at_stake: Callable[[Array], Stakes | None] = lambda classes: None
+    model: Any,
+    sample: LabelledTable,
+    method: Any,
+    costs_for: Callable[[Array], DecisionCosts | None] = lambda classes: None,
 ) -> Evaluation:
     """A fitted model on rows in memory."""
     levels = Levels.of([*model.classes_.tolist(), *sample.rows.classes.tolist()])
@@ -104,7 +110,7 @@ def examined(
     action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
     return Evaluation(
         classes,
-        Measures.of(rows, logs, 0.0, own_stakes(model, at_stake(classes), classes), action),
+        Measures.of(rows, logs, 0.0, costs_of_decisions(model, costs_for(classes), classes), action),
         method,
         "fit",
         type(model).__name__,

@@ -15,11 +15,11 @@ from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import called
-from bayeskit.model.batch_predictor import Inquiry
+from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 
 
-def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
+def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 
     ``words`` are names of columns that have none.
@@ -56,7 +56,7 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
 
 
 def flipped(
-    asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
+    asked: BatchPredictor, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""
     trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)

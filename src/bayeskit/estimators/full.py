@@ -73,7 +73,7 @@ class FullBayes(BayesClassifier):
 
         Of the columns that are there; with categories, to the mean of the row's cell.
         """
-        return self._inquiry(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
+        return self._predictor(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
 
     @property
     def _density(self) -> FullDensity:

@@ -23,7 +23,7 @@ from bayeskit.estimators.unseen import Plan, Share
 from bayeskit.estimators.views import PORTION, View, opened
 from bayeskit.estimators.voices import Speaker, Voice
 from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import Sample, without
+from bayeskit.model.labelled_table import LabelledTable, without
 from bayeskit.model.model import Model
 from bayeskit.structures.naive import Naive
 
@@ -36,8 +36,8 @@ SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 class Hearing:
     """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
 
-    sample: Sample  # of distinct rows
-    judged: Sample  # those the plan is of
+    sample: LabelledTable  # of distinct rows
+    judged: LabelledTable  # those the plan is of
     encoder: BayesClassifier  # of all rows
     plan: Plan
     constant: frozenset[str] = frozenset()  # columns that say nothing
@@ -45,7 +45,7 @@ class Hearing:
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: Sample, encoder: BayesClassifier, random_state: Any) -> Hearing:
+    def of(cls, sample: LabelledTable, encoder: BayesClassifier, random_state: Any) -> Hearing:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         distinct = Distinct.of(_opened(sample), encoder.model_, key)
         judged = distinct.some(JUDGED)
@@ -159,7 +159,7 @@ class Hearing:
         return view, replace(self.plan, X=numbers)
 
 
-def _opened(sample: Sample) -> Sample:
+def _opened(sample: LabelledTable) -> LabelledTable:
     """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
     rows = opened(sample.X, sample.intake(None).source.rows)
     if rows is sample.X:

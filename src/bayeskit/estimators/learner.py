@@ -20,7 +20,7 @@ from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import Intake, check_rows
+from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.model.prior import normal_prior
 from bayeskit.statistics.counted import Counted
 from bayeskit.storage import model_file
@@ -162,7 +162,9 @@ class Learner(BaseEstimator):
         table = self._opened(X, y, weight, self.model_.schema if known else None)
         return self._counted(table, classes, fixed=self.model_.structure if known else fixed)
 
-    def _counted(self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None) -> Model:
+    def _counted(
+        self, table: OpenTable, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None
+    ) -> Model:
         """The model of all rows of a table; what it counted may be kept apart by fold.
 
         ``fixed`` is a structure whose choices are kept.
@@ -184,9 +186,9 @@ class Learner(BaseEstimator):
         counted = model.reuse_counts(structure, schema)
         return Model(counted, structure, normal_prior(self.prior), self.unseen)
 
-    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> OpenTable:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
+        return OpenTable.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""

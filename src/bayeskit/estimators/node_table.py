@@ -15,7 +15,7 @@ from bayeskit.data.encode import encode, error_on_unseen
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
-from bayeskit.model.open_table import Intake, check_rows
+from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.networks.fitted import family_counts
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.rows import DistinctRows
@@ -30,7 +30,7 @@ WHY = "a node of the network"
 class NodeTable:
     """A source of rows; each of its columns is a node, and nodes without a column are never observed."""
 
-    intake: Intake
+    intake: OpenTable
     schema: Schema
     graph: Graph
 
@@ -47,7 +47,7 @@ class NodeTable:
         """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
         if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
             X = [X]  # one row
-        intake = Intake.of(X, None, weight, n_jobs)
+        intake = OpenTable.of(X, None, weight, n_jobs)
         if not intake.source.named:
             if len(intake.names) != len(graph.nodes):
                 raise SchemaError(
@@ -55,7 +55,7 @@ class NodeTable:
                     f"and has {len(intake.names)}; name its columns"
                 )
             rows = intake.source.rows.rename_columns([*graph.nodes, *intake.source.roles.names])
-            intake = Intake(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
+            intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
         if strange := [name for name in intake.names if name not in graph.parents]:
             raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
         schema = intake.schema(kinds, "skip", ())

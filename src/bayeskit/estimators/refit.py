@@ -18,7 +18,7 @@ from bayeskit.estimators.algebra import warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.methods import Split
-from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 
 TOLERANCE = 1e-6
 Predicted = tuple[Float, Array]  # log-posteriors (n, K), and what the model does with each row, as predict says it (n,)
@@ -29,7 +29,7 @@ class Refit:
     """A classifier fitted anew to the training rows of each fold, in several processes on request."""
 
     estimator: Any
-    sample: Sample
+    sample: LabelledTable
     n_jobs: int | None = None
 
     computed: ClassVar[str] = "refit"
@@ -74,7 +74,7 @@ class Refit:
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
         work = (
             delayed(_fitted_and_asked)(
-                clone(self.estimator), *self.sample.take(train), taken(self.sample.features, test), classes
+                clone(self.estimator), *self.sample.take(train), take_rows(self.sample.features, test), classes
             )
             for train, test in jobs
         )

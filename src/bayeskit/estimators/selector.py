@@ -19,7 +19,7 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.tags import any_table
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
-from bayeskit.model.open_table import Intake, check_rows
+from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.numerics.information import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
@@ -82,7 +82,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
 
     def _ranked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
-        table = Intake.of(X, y, weight, self.n_jobs)
+        table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
         most = self._most(schema)
 
@@ -157,7 +157,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The columns kept, as the kind of table X is."""
         check_is_fitted(self, "support_")
-        table = Intake.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
+        table = OpenTable.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
         if isinstance(X, pa.Table | pa.RecordBatch) or type(X).__module__.split(".")[0] == "polars":
             return X.select(self.get_feature_names_out().tolist())
         if hasattr(X, "iloc"):

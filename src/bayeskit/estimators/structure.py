@@ -13,7 +13,7 @@ from bayeskit.arrays import Bool
 from bayeskit.errors import NetworkError
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
@@ -72,7 +72,7 @@ def learn_network(
     """
     exploration = Exploration(search, restarts, random_state, SHAKES if restarts else 0)
     most = whole_number("max_parents", max_parents)
-    intake = Intake.of(X, None, sample_weight, n_jobs)
+    intake = OpenTable.of(X, None, sample_weight, n_jobs)
     names = tuple(intake.names)
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once

@@ -16,7 +16,7 @@ from bayeskit.data.levels import Levels
 from bayeskit.data.rows import Rows
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import taken
+from bayeskit.model.labelled_table import take_rows
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
@@ -132,7 +132,7 @@ class Plan:
         order = np.argsort(self.index[train.rows])
         rows, mass = train.rows[order], train.mass[order]
         y = np.array(self.known.classes.tolist())[self.known.codes[rows]]
-        return taken(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
+        return take_rows(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
 
     def models(
         self, classifier: BayesClassifier, known: dict[int, Model] | None = None, fixed: Naive | None = None
@@ -152,13 +152,13 @@ class Plan:
             else:
                 made._adopt(made._learned(*self.learned(train), every, fixed=fixed))
                 known[number] = made.model_
-            yield made, taken(self.X, self.index[np.concatenate([test.rows for test in tests])])
+            yield made, take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
 
     def factors(self, classifier: BayesClassifier, fixed: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
         for made, X in self.models(classifier, fixed=fixed):
-            found = np.concatenate(list(made._inquiry(X).steps(None, _factors)))
+            found = np.concatenate(list(made._predictor(X).steps(None, _factors)))
             pieces.append(found)
             bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
         return np.concatenate(pieces), np.concatenate(bases)

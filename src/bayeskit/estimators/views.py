@@ -17,7 +17,7 @@ from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.codec import keys_of
 from bayeskit.model.labelled_table import names_in, without
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.scale import Scale
 from bayeskit.storage.model_file import key_of
 
@@ -154,7 +154,7 @@ class Shown:
         """Of features; a target that stands beside them is left out."""
         target = encoder.model_.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
-        return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+        return cls(encoder, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
     def portions(self) -> Iterator[Shown]:
         """Some rows at a time, where views of all of them would take much memory."""
@@ -181,7 +181,7 @@ def opened(X: Any, rows: Any) -> Any:
 
 
 def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
-    return encoder._inquiry(X).blocks()
+    return encoder._predictor(X).blocks()
 
 
 def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:

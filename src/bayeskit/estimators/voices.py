@@ -55,7 +55,7 @@ class Speaker:
             return out
 
         models = self.plan.models(candidate.make(), known)
-        found = np.concatenate([step for m, X in models for step in m._inquiry(X).steps(None, asked)])
+        found = np.concatenate([step for m, X in models for step in m._predictor(X).steps(None, asked)])
         for i, k in enumerate(candidate.sizes):
             name = f"{k} nearest"
 

@@ -17,7 +17,7 @@ from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import Kept
-from bayeskit.evaluation.scores import Stakes
+from bayeskit.evaluation.scores import DecisionCosts
 from bayeskit.numerics.proportion import Interval, effective
 from bayeskit.numerics.reliability import BINS
 from bayeskit.numerics.roc import Curve, curve
@@ -160,9 +160,9 @@ class Evaluation(Shown):
         return self._costly("covered_accuracy")
 
     @property
-    def stakes(self) -> Stakes | None:
+    def decision_costs(self) -> DecisionCosts | None:
         """What actions cost, if costs were given."""
-        return self._rows_measured.stakes
+        return self._rows_measured.decision_costs
 
     def interval(self, name: str) -> Interval:
         """Where a measure lies with 95 % confidence, and how that was found."""

@@ -17,7 +17,7 @@ NEAR, FAR = 30.0, 1e4  # log-odds up to which cells are of equal width in arsinh
 
 
 @dataclass(frozen=True)
-class Ranks:
+class ScoreHistogram:
     """Weights by cells of score, for rows that cannot all be kept; cells are of equal width in
     arsinh(log-odds): fine in the middle, where most pairs are; a few more reach far out.
 
@@ -27,10 +27,10 @@ class Ranks:
     table: Float  # (G, K + 1, 2, CELLS)
 
     @classmethod
-    def empty(cls, groups: int, classes: int) -> Ranks:
+    def empty(cls, groups: int, classes: int) -> ScoreHistogram:
         return cls(np.zeros((groups, classes + 1, 2, CELLS)))
 
-    def update(self, codes: Int, logs: Float, weights: Float, groups: Int) -> Ranks:
+    def update(self, codes: Int, logs: Float, weights: Float, groups: Int) -> ScoreHistogram:
         """Some rows more, by their log-probabilities; ``codes`` are their classes. May consume self."""
         top, odds = np.argmax(logs, axis=1), log_odds(logs)
         table = self.table
@@ -43,8 +43,8 @@ class Ranks:
             table[:, k] += np.bincount(place, weights, minlength=n_groups * wide).reshape(n_groups, 2, CELLS)
         return self
 
-    def merge(self, other: Ranks) -> Ranks:
-        return Ranks(self.table + other.table)
+    def merge(self, other: ScoreHistogram) -> ScoreHistogram:
+        return ScoreHistogram(self.table + other.table)
 
     def area(self, k: int) -> tuple[float, float]:
         """The area under the curve of class k, and how far binning may have moved it.

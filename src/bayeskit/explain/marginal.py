@@ -169,10 +169,10 @@ def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
     raise InputError(f"column {name!r} has no density of its own in this model; ask predict_proba along it instead")
 
 
-Asked = tuple[Column, Sequence[Any], Float]
+Queries = tuple[Column, Sequence[Any], Float]
 
 
-def _followed(model: Model, name: str) -> Asked | None:
+def _followed(model: Model, name: str) -> Queries | None:
     """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
     listed = model.schema[name].kind in CODED
     axis = None if listed else model.class_density.axes.get(name)
@@ -194,9 +194,9 @@ def _followed(model: Model, name: str) -> Asked | None:
     return column, values[order].tolist(), np.append(widths, np.zeros(len(ends)))[order]
 
 
-def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:
+def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
     """Columns together as far as one table of the model's width can hold the rows they ask for."""
-    some: list[Asked] = []
+    some: list[Queries] = []
     for asked in columns:
         if some and (sum(len(v) for _, v, _ in some) + len(asked[1])) * width > CELLS:
             yield some

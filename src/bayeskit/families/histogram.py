@@ -17,7 +17,7 @@ from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.errors import InputError
-from bayeskit.numerics.cut_points import Borders, ascending
+from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
@@ -93,7 +93,7 @@ class Histogram:
         if len(column.edges) < 2 and not column.width.any():
             return None
         shift = _shift(float(np.abs(column.edges).max()))
-        borders, step = Borders(column, shift), float(np.ldexp(column.step, shift))
+        borders, step = CutPoints(column, shift), float(np.ldexp(column.step, shift))
         first, last = borders.first, borders.last  # a bin of no width is one value
         low = first[0] if first[0] < last[0] else min(first[0] - step / 2, np.nextafter(first[0], -np.inf))
         high = last[-1] + (0 if first[-1] < last[-1] else step / 2)

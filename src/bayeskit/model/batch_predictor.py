@@ -13,28 +13,28 @@ import numpy as np
 from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import Intake, no_rows
+from bayeskit.model.open_table import OpenTable, no_rows
 
 Step = Callable[[Model, Block, Float, Any, int], Any]
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class BatchPredictor:
     """A model and a table that has its columns; an estimator is not needed to answer, nor scikit-learn.
 
     ``pool`` is who answers where the model only knows the columns: a pool of several models.
     """
 
     model: Model
-    table: Intake
+    table: OpenTable
     pool: Any = None
 
     @classmethod
     def of(
         cls, model: Model, X: Any, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
-    ) -> Inquiry:
+    ) -> BatchPredictor:
         """The table checked against the columns of the fit; it may have others that are to be kept."""
-        table = Intake.of(X, None, None, n_jobs, model.counted.types, keep=keep)
+        table = OpenTable.of(X, None, None, n_jobs, model.counted.types, keep=keep)
         return cls(model, table.against(model.schema, kind), pool)
 
     def rows(self, prior: Any, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True) -> Array:

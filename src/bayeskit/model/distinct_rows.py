@@ -16,10 +16,10 @@ from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.rows import Rows
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
-from bayeskit.model.batch_predictor import Inquiry
-from bayeskit.model.labelled_table import Sample, taken
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.batch import Word, mixed
 from bayeskit.statistics.content import Content
 from bayeskit.statistics.exact import ExactSum
@@ -88,10 +88,10 @@ class Distinct:
     constant: frozenset[str]  # columns in which all rows hold the same
 
     @classmethod
-    def of(cls, sample: Sample, model: Model, key: int = 0, most: int | None = None) -> Distinct:
+    def of(cls, sample: LabelledTable, model: Model, key: int = 0, most: int | None = None) -> Distinct:
         """Of rows in memory, read as a model reads them; of the ``most`` smallest hashes."""
         X, _, weight = sample.take(counted := np.flatnonzero(sample.rows.counted))
-        table = Inquiry.of(model, X, "").table
+        table = BatchPredictor.of(model, X, "").table
 
         def blocks() -> Iterator[Block]:
             return table.engine.map(table.rows(model.structure.sparse), model.schema.names, lambda b, _: model.block(b))
@@ -105,15 +105,15 @@ class Distinct:
     def read(cls, X: Any, y: Any, weight: Any, model: Model, most: int) -> Distinct:
         """The same of rows wherever they are: those of a file or relation are read in passes."""
         if not is_outside(X):
-            return cls.of(Sample.of(X, y, weight), model, most=most)
-        table, classes = Intake.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
+            return cls.of(LabelledTable.of(X, y, weight), model, most=most)
+        table, classes = OpenTable.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
         names, roles = model.schema.names, table.source.roles
 
         def counted(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
             code, _, _ = groups_of(batch, roles, classes, 1)
             mass = weights_of(batch, roles)
             some = np.flatnonzero(code >= 0 if mass is None else (code >= 0) & (mass > 0))
-            rows = taken(pa.Table.from_batches([batch.select(names)]), some).combine_chunks()
+            rows = take_rows(pa.Table.from_batches([batch.select(names)]), some).combine_chunks()
             blocks = [model.block(batch) for batch in rows.to_batches() if batch.num_rows]
             return rows, blocks, code[some].astype(np.int64), None if mass is None else mass[some]
 
@@ -134,10 +134,10 @@ class Distinct:
         return cls(rows, np.arange(len(found)), known, found.words, content.constant)
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> LabelledTable:
         """The rows by themselves, in their order."""
         weight = None if (self.weight == 1).all() else self.weight
-        return Sample(taken(self.X, self.index), None, weight, self.rows, Roles(), {})
+        return LabelledTable(take_rows(self.X, self.index), None, weight, self.rows, Roles(), {})
 
     @property
     def weight(self) -> Float:

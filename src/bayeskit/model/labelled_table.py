@@ -20,11 +20,11 @@ from bayeskit.data.rows import Rows
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
-from bayeskit.model.open_table import Intake
+from bayeskit.model.open_table import OpenTable
 
 
 @dataclass(frozen=True)
-class Sample:
+class LabelledTable:
     """The table as it was given, with classes, weights and groups of its rows read out."""
 
     X: Any
@@ -35,7 +35,7 @@ class Sample:
     beside: Mapping[str, pa.Array]  # labels and weights by the names of their roles
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> Sample:
+    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> LabelledTable:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
         if is_outside(X):
@@ -45,7 +45,7 @@ class Sample:
             groups, X = _column(X, column), without(X, (column,))
         values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
         X = X if values is None else values
-        given = Intake.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
+        given = OpenTable.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
         n = given.rows.num_rows
         roles = given.roles
         batch = Matrix(np.empty((n, 0)), {name: _held(given.rows, name) for name in roles.names})
@@ -77,20 +77,20 @@ class Sample:
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
         return without(table, [name for name in self.roles.names if not name.startswith(":")])
 
-    def intake(self, n_jobs: int | None, fold: Any = None) -> Intake:
+    def intake(self, n_jobs: int | None, fold: Any = None) -> OpenTable:
         """The table opened again, with the fold of each row."""
         y, weight = (
             name if name is None or not name.startswith(":") else self.beside[name]
             for name in (self.roles.label, self.roles.weight)
         )
-        return Intake.of(self.X, y, weight, n_jobs, fold=fold)
+        return OpenTable.of(self.X, y, weight, n_jobs, fold=fold)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
         weights = None if self.weight is None else self.rows.weights[rows]
         plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
         every = len(rows) == len(self.rows.codes) and bool((np.diff(rows) > 0).all())
-        return self.features if every else taken(self.features, rows), plain[self.rows.codes[rows]], weights
+        return self.features if every else take_rows(self.features, rows), plain[self.rows.codes[rows]], weights
 
 
 def values_of(X: Any) -> Any:
@@ -104,7 +104,7 @@ def values_of(X: Any) -> Any:
     return X.to_list() if kind_of(X) == "polars" else X
 
 
-def taken(X: Any, rows: Int) -> Any:
+def take_rows(X: Any, rows: Int) -> Any:
     """Some rows of a table."""
     if not isinstance(X, pa.Table):
         return _safe_indexing(X, rows)

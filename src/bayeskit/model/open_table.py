@@ -23,7 +23,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Intake:
+class OpenTable:
     """A source, the engine that reads it, and the fields it has."""
 
     source: Source
@@ -41,7 +41,7 @@ class Intake:
         known: Mapping[str, str] | None = None,
         fold: Any = None,
         keep: str | Collection[str] = (),
-    ) -> Intake:
+    ) -> OpenTable:
         if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
@@ -91,7 +91,7 @@ class Intake:
         rows = self.source.rows
         return replace(rows, written_out=not sparse) if isinstance(rows, Matrix) else rows
 
-    def against(self, schema: Schema | None, model: str) -> Intake:
+    def against(self, schema: Schema | None, model: str) -> OpenTable:
         """Checked against the columns of a fit; a table without names gets them by position."""
         if schema is None:
             return self
@@ -111,12 +111,12 @@ class Intake:
         warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
         renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
         given = replace(self.source, rows=renamed, named=schema.named)
-        return Intake(given, self.engine, self.engine.schema(renamed), self.kept)
+        return OpenTable(given, self.engine, self.engine.schema(renamed), self.kept)
 
     def _keeps(self, name: str) -> bool:
         return self.kept == ALL or name in self.kept
 
-    def _filled(self, schema: Schema) -> Intake:
+    def _filled(self, schema: Schema) -> OpenTable:
         """Records in which no row has some column: it is missing in all."""
         lacking = set(schema.names) - set(self.names) if self.source.records else ()
         if not lacking:
@@ -124,7 +124,7 @@ class Intake:
         rows = self.source.rows
         for name in sorted(lacking):
             rows = rows.append_column(name, pa.nulls(rows.num_rows))
-        return Intake(replace(self.source, rows=rows), self.engine, self.engine.schema(rows), self.kept)
+        return OpenTable(replace(self.source, rows=rows), self.engine, self.engine.schema(rows), self.kept)
 
     def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
         """What its columns are."""

@@ -14,7 +14,7 @@ from bayeskit.engines.engine import engine_for
 PORTION = 100_000  # rows
 
 
-def gathered(
+def read_rows(
     X: Any, known: Mapping[str, str] | None = None, most: int | None = None, seed: int = 0
 ) -> tuple[pa.Table, int]:
     """The rows as a table, and how many there were: all, or a random sample of at most so many, in their order.

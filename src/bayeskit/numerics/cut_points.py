@@ -49,7 +49,7 @@ def few(weight: float) -> int:
 
 
 @dataclass(frozen=True)
-class Borders:
+class CutPoints:
     """Cuts between the bins of one column, right-closed: a value equal to a cut lies below it.
 
     Between distinct values a cut is their midpoint; on a coarse grid it is an end of a cell. So the weights on both

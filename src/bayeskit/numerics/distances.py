@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.numerics.information import of_levels, of_numbers
-from bayeskit.numerics.neighbor_search import Asked, Flat, Search, Sheet, Tree
+from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Search, Tree
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.tables import Tables
@@ -90,7 +90,7 @@ class Metric:
         out: Bool = np.append(self.scale * self.weight > 0, self.level_weight > 0)
         return out
 
-    def read(self, numbers: Float, codes: Code) -> Asked:
+    def read(self, numbers: Float, codes: Code) -> Queries:
         """Rows in its units."""
         ranked = self.ordinal > 0
         ranks = np.where(codes[:, ranked] < 0, np.nan, codes[:, ranked] / np.maximum(self.ordinal[ranked], 1.0))
@@ -100,9 +100,9 @@ class Metric:
         np.clip(wide, -FAR, FAR, out=wide)
         whole = np.column_stack([wide, ranks]) if ranks.size else wide
         whole *= self.scale
-        return Asked(whole, np.ascontiguousarray(codes[:, ~ranked]))
+        return Queries(whole, np.ascontiguousarray(codes[:, ~ranked]))
 
-    def search(self, points: Asked, columns: Bool, often: bool) -> tuple[Search, Float | None]:
+    def search(self, points: Queries, columns: Bool, often: bool) -> tuple[Search, Float | None]:
         """A search over some number columns (levels stay), and what rows are to be multiplied with before."""
         root = None
         numbers = points.numbers[:, columns]
@@ -111,7 +111,7 @@ class Metric:
             numbers = numbers @ root
         power = 1 if self.name in ("manhattan", "gower") else 2
         weight = self.weight[columns]
-        sheet = Sheet(
+        sheet = BruteForce(
             np.ascontiguousarray(numbers.T),
             np.ascontiguousarray(points.codes.T),
             weight,
@@ -122,7 +122,7 @@ class Metric:
         if self.name == "gower" or np.isnan(numbers).any() or not len(weight):
             return sheet, root
         tree = often and len(weight) <= TREE and (power == 1 or len(numbers) > MANY[0] * MANY[1] ** len(weight))
-        return Tree(sheet) if tree else Flat(sheet) if power == 2 else sheet, root
+        return Tree(sheet) if tree else BlasBruteForce(sheet) if power == 2 else sheet, root
 
     def log_volume(self, radius: Float, columns: Bool, root: Float | None) -> Float:
         """log of the volume of balls over some columns, in units of the table."""

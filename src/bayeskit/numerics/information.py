@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.numerics.cut_points import Borders, few
+from bayeskit.numerics.cut_points import CutPoints, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 
@@ -46,7 +46,7 @@ def of_numbers(bins: Bins) -> dict[str, float]:
 
 def _of_column(bins: Bins, j: int) -> float:
     column = bins.column(j)
-    cuts = Borders(column).equal_frequency(few(float(column.pooled.sum())))
+    cuts = CutPoints(column).equal_frequency(few(float(column.pooled.sum())))
     table = np.zeros((bins.groups, len(cuts) + 1))
     np.add.at(table.T, np.searchsorted(cuts, column.edges, side="left"), column.weights.T)
     return mutual_information(table)

@@ -19,7 +19,7 @@ ALSO = 8  # points kept beyond those wanted while distances are single precision
 
 
 @dataclass(frozen=True)
-class Asked:
+class Queries:
     """Rows whose neighbours are wanted."""
 
     numbers: Float  # (n, d) NaN where missing
@@ -28,8 +28,8 @@ class Asked:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def at(self, rows: Any) -> Asked:
-        return Asked(self.numbers[rows], self.codes[rows])
+    def at(self, rows: Any) -> Queries:
+        return Queries(self.numbers[rows], self.codes[rows])
 
 
 class Search(Protocol):
@@ -39,15 +39,15 @@ class Search(Protocol):
     def points(self) -> int:
         """How many there are."""
 
-    def nearest(self, asked: Asked, most: int) -> tuple[Int, Float]:
+    def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
         """The numbers of the nearest points and their distances, ascending, infinite where none is left: (n, most)."""
 
-    def distances(self, asked: Asked) -> Float:
+    def distances(self, asked: Queries) -> Float:
         """To all points, infinite where nothing can be compared: (n, points)."""
 
 
 @dataclass(frozen=True)
-class Sheet:
+class BruteForce:
     """Compares with every point, over the columns that both have.
 
     The sum of gaps |x - y|^power is scaled up to all columns the asked row has, as if the others were like them; for
@@ -65,7 +65,7 @@ class Sheet:
     def points(self) -> int:
         return int(self.numbers.shape[1])
 
-    def distances(self, asked: Asked) -> Float:
+    def distances(self, asked: Queries) -> Float:
         gaps, shared = np.empty((2, len(asked), self.points))
         numbers, codes = np.ascontiguousarray(asked.numbers), np.ascontiguousarray(asked.codes)
         weights = self.weight, self.power == 2
@@ -76,7 +76,7 @@ class Sheet:
         gaps[shared == 0] = np.inf
         return np.sqrt(gaps) if self.power == 2 else gaps
 
-    def nearest(self, asked: Asked, most: int) -> tuple[Int, Float]:
+    def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
         index = np.full((len(asked), most), -1, dtype=np.int64)
         best = np.full((len(asked), most), np.inf)
         for rows in blocks(len(asked), self.points):
@@ -88,7 +88,7 @@ class Sheet:
 class Tree:
     """A k-d tree: for few columns without holes."""
 
-    sheet: Sheet
+    sheet: BruteForce
 
     @property
     def points(self) -> int:
@@ -100,23 +100,23 @@ class Tree:
 
         return cKDTree(np.ascontiguousarray(self.sheet.numbers.T))
 
-    def nearest(self, asked: Asked, most: int) -> tuple[Int, Float]:
+    def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
         distance, index = self._tree.query(asked.numbers, range(1, most + 1), p=self.sheet.power)
         return index.astype(np.int64), distance
 
-    def distances(self, asked: Asked) -> Float:
+    def distances(self, asked: Queries) -> Float:
         return self.sheet.distances(asked)
 
 
 @dataclass(frozen=True)
-class Flat:
+class BlasBruteForce:
     """Euclidean distances by matrix products: for many columns without holes.
 
     |x - y|^2 - |x|^2 = |y|^2 - 2 x.y in single precision picks more points than wanted; these are compared in double
     precision. Where single precision cannot vouch that none was missed, all points are.
     """
 
-    sheet: Sheet
+    sheet: BruteForce
     rows: int = 128  # so many by so many products stay in a cache
     columns: int = 512
 
@@ -135,7 +135,7 @@ class Flat:
         both = np.column_stack([-2 * near / size, square / size**2]).astype(np.float32)
         return points, centre, size, np.ascontiguousarray(both.T)
 
-    def nearest(self, asked: Asked, most: int) -> tuple[Int, Float]:
+    def nearest(self, asked: Queries, most: int) -> tuple[Int, Float]:
         keep = most + ALSO
         if keep >= self.points:
             return self.sheet.nearest(asked, most)
@@ -169,7 +169,7 @@ class Flat:
         sure = best[:, -1] - error > exact[:, -1] / size**2 - square
         return np.take_along_axis(chosen, order, axis=1), np.sqrt(exact), sure
 
-    def distances(self, asked: Asked) -> Float:
+    def distances(self, asked: Queries) -> Float:
         return self.sheet.distances(asked)
 
 
@@ -205,7 +205,7 @@ class Near:
         return Near(self.rows, self.row[kept], self.index[kept], *numbers, radius, beyond)
 
 
-def near(search: Search, asked: Asked, k: float, weights: Float, own: Int, left: Float) -> Near:
+def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, left: Float) -> Near:
     """All points no farther than the k-th, where a point of weight w counts as w of them.
 
     Each row may be one of the points itself: point ``own`` (-1: none) then has the weight ``left``.
@@ -243,7 +243,7 @@ def near(search: Search, asked: Asked, k: float, weights: Float, own: Int, left:
 
 
 def _tied(
-    search: Search, asked: Asked, weights: Float, own: Int, left: Float, rows: Int, radius: Float, beyond: Float
+    search: Search, asked: Queries, weights: Float, own: Int, left: Float, rows: Int, radius: Float, beyond: Float
 ) -> tuple[Int, Int, Float, Float]:
     """All points no farther than a radius already known; ``beyond`` is written."""
     distance = search.distances(asked.at(rows))

@@ -133,7 +133,7 @@ def _reproduce(evaluation: Evaluation) -> Section:
     """What to run, and with what, to have the same figures."""
     model = evaluation.model
     settings = " ".join(repr(model).split())
-    costs = ", costs=costs" if evaluation.stakes is not None and evaluation.stakes.given else ""
+    costs = ", costs=costs" if evaluation.decision_costs is not None and evaluation.decision_costs.given else ""
     call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
     code = f"{_imports(call)}\n\nreport({call})"
     record = getattr(model, "model_", None)

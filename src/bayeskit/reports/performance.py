@@ -122,21 +122,25 @@ def _roc(evaluation: Evaluation) -> str:
 
 def costs(evaluation: Evaluation) -> Section | None:
     """What decisions cost, where costs were given."""
-    stakes = evaluation.stakes
-    if stakes is None or not stakes.priced:
+    decision_costs = evaluation.decision_costs
+    if decision_costs is None or not decision_costs.priced:
         return None
-    actions = stakes.actions or tuple(f"action {a + 1}" for a in range(stakes.table.shape[1]))
+    actions = decision_costs.actions or tuple(f"action {a + 1}" for a in range(decision_costs.table.shape[1]))
     labels = evaluation.classes.tolist()
     given = table(
         ("true class", *actions),
-        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, stakes.table.tolist(), strict=True)],
+        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, decision_costs.table.tolist(), strict=True)],
     )
     names = [n for n in evaluation.measures.names if "cost" in n or "cover" in n]
     found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
-    rejected = "" if stakes.reject is None else f"<p>A row may be left undecided at a cost of {stakes.reject:g}.</p>"
+    rejected = (
+        ""
+        if decision_costs.reject is None
+        else f"<p>A row may be left undecided at a cost of {decision_costs.reject:g}.</p>"
+    )
     fixed = _blind(evaluation, actions)
     who = "Each row was given the action of least expected cost."
-    who = who if stakes.own is None else "These are the decisions the model takes itself."
+    who = who if decision_costs.own is None else "These are the decisions the model takes itself."
     body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "95 % from", "to"), found)
     return Section(
         "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
@@ -150,9 +154,9 @@ def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:
 
 def _blind(evaluation: Evaluation, actions: tuple[Any, ...]) -> str:
     """What one action for all rows would have cost."""
-    assert evaluation.stakes is not None
+    assert evaluation.decision_costs is not None
     weight = evaluation.confusion.matrix.sum(axis=1)
-    mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.stakes.table
+    mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.decision_costs.table
     best = int(np.argmin(mean))
     return (
         f"<p>The best single action for all rows, {text(actions[best])}, would have cost {number(mean[best], 4)}.</p>"

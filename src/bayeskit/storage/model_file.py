@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Array
 from bayeskit.data.domain import Domain
-from bayeskit.data.encode import Tally
+from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.data.source import labels
@@ -50,7 +50,7 @@ class Header:
     tuned: bool = False
     ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
     settings: Any = field(default_factory=dict)  # of the estimator
-    tally: Tally = Tally()
+    tally: IngestReport = IngestReport()
     journal: tuple[Entry, ...] = ()
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array
 from bayeskit.data.domain import Domain
-from bayeskit.data.encode import Tally
+from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
@@ -48,7 +48,7 @@ class Header:
     known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
     recipe: Recipe = Recipe()
     settings: Any = field(default_factory=dict)
-    tally: Tally | None = None
+    tally: IngestReport | None = None
     digest: str | None = None
 
 
@@ -195,7 +195,7 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
     ranges = Ranges.unknown(len(schema.numeric))
-    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or Tally())
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
     for part in counted.statistic.parts.values():
         if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
             raise ModelFileError("its counts do not fit its states")

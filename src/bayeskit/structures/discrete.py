@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.numerics.cut_points import Borders, ascending, few
+from bayeskit.numerics.cut_points import CutPoints, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.validation import number
@@ -64,7 +64,10 @@ class Discrete:
         """The same with cuts made of the bins of a first pass."""
         columns = [bins.column(j) for j in range(len(bins.columns))]
         made = [
-            (c.name, Borders(c).mdlp() if self.cuts == MDLP else Borders(c).equal_frequency(few(float(c.pooled.sum()))))
+            (
+                c.name,
+                CutPoints(c).mdlp() if self.cuts == MDLP else CutPoints(c).equal_frequency(few(float(c.pooled.sum()))),
+            )
             for c in columns
         ]
         return replace(self, grid=tuple((name, tuple(np.unique(cuts).tolist())) for name, cuts in made))

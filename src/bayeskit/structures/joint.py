@@ -202,5 +202,5 @@ class Joint:
 
 def _table(weight: ExactSum, code: Int, groups: Int, size: int, n: int) -> ExactSum:
     """Weights of keys gathered by code and group: (size, n); -1 drops."""
-    gathered = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
-    return ExactSum(gathered.limbs.reshape(size, n, gathered.limbs.shape[-1]), gathered.low)
+    read_rows = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
+    return ExactSum(read_rows.limbs.reshape(size, n, read_rows.limbs.shape[-1]), read_rows.low)

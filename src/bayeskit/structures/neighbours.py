@@ -15,7 +15,7 @@ from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
-from bayeskit.numerics.neighbor_search import Asked, Near, Search, near
+from bayeskit.numerics.neighbor_search import Near, Queries, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -114,7 +114,7 @@ class NeighbourDensity:
         return tuple(n for n, s in zip(self.statistic.schema.numeric, self.metric.scale, strict=False) if not s)
 
     @cached_property
-    def _points(self) -> Asked:
+    def _points(self) -> Queries:
         return self.metric.read(self.statistic.rows.numbers, self.statistic.rows.codes)
 
     @cached_property
@@ -137,7 +137,7 @@ class NeighbourDensity:
             self._spaces[pattern.tobytes()] = space
         return space
 
-    def _groups(self, block: Block) -> Iterator[tuple[Int, Asked, Space]]:
+    def _groups(self, block: Block) -> Iterator[tuple[Int, Queries, Space]]:
         """Rows that have the same columns, as the search wants them; without those that have none."""
         numbers, codes = self.statistic.read(block)
         if self.unseen != "smooth":
@@ -151,7 +151,7 @@ class NeighbourDensity:
                 continue
             space, mine = self._space(pattern), asked.at(rows)
             numbers = mine.numbers[:, pattern[:d]]
-            yield rows, Asked(numbers if space.root is None else numbers @ space.root, mine.codes), space
+            yield rows, Queries(numbers if space.root is None else numbers @ space.root, mine.codes), space
 
     def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
