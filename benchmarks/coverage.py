@@ -168,10 +168,12 @@ class Judge:
         return bk.evaluate(MODELS[self.model](), x, y, bk.Bootstrap632(plus=plus), random_state=seed), truth
 
 
-Line = dict[str, float]
+LeaderboardEntry = dict[str, float]
 
 
-def line(design: Design, model: str, repeats: int, folds: int, seed: int) -> tuple[Line, Line, Line]:
+def line(
+    design: Design, model: str, repeats: int, folds: int, seed: int
+) -> tuple[LeaderboardEntry, LeaderboardEntry, LeaderboardEntry]:
     """By measure the share of the intervals given that hold the truth, that of the draws which have one, and the mean
     error; a bootstrap for 0 folds."""
     rng = np.random.default_rng([seed, design.rows, design.classes, design.rare])

@@ -73,7 +73,7 @@ def test_both_of_two_classes_have_the_same_area_however_sure_the_model_is():
     assert (found.proba == 1.0).any(axis=1).mean() > 0.5
     assert by_class[0] == pytest.approx(by_class[1], abs=1e-12)
     odds = np.empty(400)
-    (trial,) = found.measures.kept.trials
+    (trial,) = found.measures.kept.repeats
     for f in range(5):
         out = trial.fold == f
         joint = GaussianNB(var_smoothing=0).fit(X[~out], y[~out]).predict_joint_log_proba(X[out])

@@ -60,7 +60,7 @@ def test_a_golden_file_of_this_format_has_its_digest_and_its_bytes(name: str, tm
 def digest(model: Any) -> str:
     if isinstance(model, bk.Network):
         return model.digest
-    found: str = (model.encoder_ if isinstance(model, bk.AutoBayes) else model).model_.digest
+    found: str = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_.digest
     return found
 
 

@@ -88,7 +88,7 @@ def test_mixed_tables_are_foretold_as_by_refits(mixed: pa.Table, settings: dict[
     model = bk.NaiveBayes(kinds={"hits": "count", "grade": ORDER}, **settings)
     found = bk.evaluate(model, mixed, "class", bk.CrossValidation(4), sample_weight="w")
     whole = model.fit(mixed, "class", "w").model_
-    (trial,) = found.measures.kept.trials
+    (trial,) = found.measures.kept.repeats
     (rows,) = mixed.combine_chunks().to_batches()
     assert np.abs(found.proba - brute_force(whole, rows, trial.fold)).max() <= 1e-10
 

@@ -55,7 +55,7 @@ def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
 
 def per_step(family: Any, x: np.ndarray, step: float) -> np.ndarray:
     """What makes a density a probability of a recording step; those of counts and of a point mass are such."""
-    of_step = 0.0 if family.recipe.whole else np.log(step)
+    of_step = 0.0 if family.recipe.integer else np.log(step)
     return np.where((x == 0) & getattr(family, "atom", False), 0.0, of_step)
 
 
@@ -63,7 +63,7 @@ def log_sums(family: Any, column: Any, density: Any) -> np.ndarray:
     """log of the sum of a density over all steps around the values, by class; 0 where it is no more than one."""
     low, step = column.edges[0], column.step
     steps = (column.edges - low) / step
-    if family.recipe.whole or not np.allclose(steps, steps.round(), rtol=0, atol=1e-6) or steps[-1] > 256:
+    if family.recipe.integer or not np.allclose(steps, steps.round(), rtol=0, atol=1e-6) or steps[-1] > 256:
         return np.zeros(1)
     beyond = max(round(steps[-1]), 8)
     points = low + step * np.arange(-beyond, round(steps[-1]) + beyond + 1)
@@ -123,8 +123,8 @@ ODD = {
 @pytest.mark.parametrize("x", ODD.values(), ids=list(ODD))
 def test_odd_columns_are_told_as_densities_say(x: np.ndarray) -> None:
     (trial,) = bk.NaiveBayes(families="auto").fit(x[:, None], LABEL).model_.density.trials
-    assert trial.told.enough, "no density was needed"
-    slow = replace(trial, told=None)  # every density fitted, and asked with a row left out
+    assert trial.loo_scores.enough, "no density was needed"
+    slow = replace(trial, loo_scores=None)  # every density fitted, and asked with a row left out
     known = {repr(tried.family): tried for tried in slow.scores}
     for family, score, gain in trial.scores:
         close = 1e-6 if isinstance(family, Kernel) else 1e-9  # its densities away from cells come from a table
@@ -137,7 +137,7 @@ def test_kernels_on_whole_numbers_are_compared_as_probabilities() -> None:
     x = COLUMNS["counts"]
     rows = block_of(x, LABEL, np.ones(ROWS))
     bins = Bins.empty(["v"], 3).update(rows)
-    (told,) = LooFamilyScores.of(bins, [Kernel()]).told(bins.steps)
+    (told,) = LooFamilyScores.of(bins, [Kernel()]).by_column(bins.steps)
     found = told.of(0)
     made = Kernels.of(bins.column(0), "silverman")
     assert found is not None

@@ -60,7 +60,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     },
     averaged.Averaged: AVERAGED,
     paired.Paired: {**AVERAGED, "chosen": ("x", "y")},
-    backoff.Backed: {"family": f.Gaussian(True), "rows": 2.0},
+    backoff.Backoff: {"family": f.Gaussian(True), "rows": 2.0},
     choice.Choice: {"candidates": (f.Gaussian(), f.Gamma())},
     choice.LevelChoice: {"candidates": (f.Categorical(s.TowardPooled(4.0)),)},
     full.Full: {"covariance": "tied", "shrinkage": None, "smoothing": "auto", "available": True},
@@ -88,7 +88,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "augmented": False,
         "found": (("x", (None,)),),
     },
-    kept.Kept: {"likelihood": augmented.Augmented(k=2)},
+    kept.FromRows: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},
     bk.Ordinal: {"levels": ("b", "a")},
     s.Laplace: {"alpha": 2.0},
@@ -98,7 +98,14 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     s.TowardPooled: {"m": 2.0},
     s.AddM: {"m": 2.0},
 }
-NEEDED = (backoff.Backed, choice.Choice, choice.LevelChoice, kept.Kept, bk.Nominal, bk.Ordinal)  # some of their fields
+NEEDED = (
+    backoff.Backoff,
+    choice.Choice,
+    choice.LevelChoice,
+    kept.FromRows,
+    bk.Nominal,
+    bk.Ordinal,
+)  # some of their fields
 every_kind = pytest.mark.parametrize("kind", list(registry().values()), ids=list(registry()))
 pytestmark = pytest.mark.filterwarnings("ignore")
 

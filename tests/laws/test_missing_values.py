@@ -103,9 +103,9 @@ def test_a_level_never_seen_is_given_where_it_is_smoothed(model):
 def test_a_fitted_weight_multiplies_what_a_column_adds_to_those_given_before_it(model):
     model, every = fitted(model, 1)
     asked, _ = patterns(every, np.random.default_rng(1))
-    weight, bias = model.model_.tuning.weight, model.model_.tuning.bias
+    weight, bias = model.model_.weighting.weight, model.model_.weighting.bias
     (density,) = model.model_.density.densities
-    plain = replace(model.model_, tuning=None)
+    plain = replace(model.model_, weighting=None)
     joint = np.zeros((len(every), 2))
     plain.density.add(block_of(plain, every), joint)
     expected = []

@@ -83,7 +83,7 @@ def digests(model):
     if not isinstance(model, bk.AutoBayes):
         return model.model_.digest
     pool = [model.pool_.weight.tobytes(), model.pool_.bias.tobytes()]
-    return [model.encoder_.model_.digest, *pool, *(m.classifier.model_.digest for m in model.members_)]
+    return [model.reader_.model_.digest, *pool, *(m.classifier.model_.digest for m in model.members_)]
 
 
 @pytest.fixture(scope="module", params=MODELS)

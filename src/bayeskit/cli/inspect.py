@@ -60,7 +60,7 @@ def _inspect_pool(pool: Any, say: Saying) -> None:
     from bayeskit.cli.fit import candidates
     from bayeskit.explain.summary import Summary
 
-    model = pool.encoder_.model_
+    model = pool.reader_.model_
     known = Summary.of(model)
     journal = "\n".join(map(str, model.journal)) or "no update since it was fitted"
     classes = [{"label": c, "weight": w, "prior": p} for c, w, p in known.classes]

@@ -50,7 +50,7 @@ class Asker:
             import bayeskit as bk
 
             pool = bk.load(file)
-            return cls(pool.encoder_.model_, "AutoBayes", pool)
+            return cls(pool.reader_.model_, "AutoBayes", pool)
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 

@@ -99,7 +99,7 @@ def html_table(lines: Sequence[Sequence[str]], left: int, caption: str = "") -> 
     return f"<table>{top}<thead><tr>{names}</tr></thead><tbody>{''.join(map(row, body))}</tbody></table>"
 
 
-class Shown:
+class TableRepr:
     """A result that shows itself as a table: in text, in a terminal by rich, and in a notebook."""
 
     _left = 1  # cells of a line that stand to the left

@@ -180,7 +180,7 @@ class Likelihood(Protocol[S]):
         """Hyper-parameters enter here, rows never."""
 
 
-def shown(family: Any) -> str:
+def describe_family(family: Any) -> str:
     """The family with what differs from its defaults."""
     told = [f for f in fields(family) if f.repr and getattr(family, f.name) != f.default]
     settings = [f"{f.name}={getattr(family, f.name)!r}" for f in told]

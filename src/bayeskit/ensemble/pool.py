@@ -74,7 +74,7 @@ def backed_off_terms(
 
 
 @dataclass(frozen=True)
-class Backed:
+class MemberBackoff:
     """Between two classes, what a pool makes of the log odds of its only voice, and the way back."""
 
     log_prior: Float  # (2,) the voice is backed off to
@@ -120,11 +120,11 @@ class Pool:
         shares = mixture_weights(np.concatenate([given, alone], axis=1), mass, before)[:-1]
         weight, bias = seen.fitted(shares, PULL, BIAS)
         pulls = np.diag(np.repeat([PULL, BIAS], [len(weight), len(bias)]))
-        loud = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * mass.sum())
-        if loud.sum() < (weight > 0).sum():
-            shares = shares[loud] * (shares.sum() / max(float(shares[loud].sum()), 1e-300))
+        kept = _worth(weight, seen.curvature(weight, bias) + pulls, SPARED * mass.sum())
+        if kept.sum() < (weight > 0).sum():
+            shares = shares[kept] * (shares.sum() / max(float(shares[kept].sum()), 1e-300))
             weight = np.zeros(len(weight))
-            weight[loud], bias = seen.hearing(loud).fitted(shares, PULL, BIAS)
+            weight[kept], bias = seen.hearing(kept).fitted(shares, PULL, BIAS)
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
@@ -132,16 +132,16 @@ class Pool:
         return cls(weight, bias, gain, seen.curvature(weight, bias) + pulls)
 
     @classmethod
-    def silent(cls, classes: int) -> Pool:
+    def empty(cls, classes: int) -> Pool:
         """Of no voice: the prior alone."""
         return cls(np.empty(0), np.zeros(classes), np.empty(0), BIAS * np.eye(classes))
 
     def kept(self) -> Pool:
         """Without the voices that have no weight."""
         some = np.concatenate([self.weight > 0, np.ones(len(self.bias), dtype=bool)])
-        loud = self.weight > 0
+        kept = self.weight > 0
         return replace(
-            self, weight=self.weight[loud], gain=self.gain[loud], curvature=self.curvature[np.ix_(some, some)]
+            self, weight=self.weight[kept], gain=self.gain[kept], curvature=self.curvature[np.ix_(some, some)]
         )
 
     def stepped(self, voices: Float, log_prior: Float, label: Int, mass: Float) -> Pool:

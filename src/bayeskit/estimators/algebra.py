@@ -68,7 +68,7 @@ class Algebra:
             return ()
         return coarse_grids(self.classifier._counted(self._table()))
 
-    def foretold(self, split: Split) -> tuple[Float, None]:
+    def out_of_fold(self, split: Split) -> tuple[Float, None]:
         """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
@@ -80,7 +80,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             span = slice(start, start + block.rows)
-            foretell(block, fold[span], models, out[span])
+            predict_folds(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
         return out, None
@@ -157,7 +157,7 @@ def _bins(statistic: Any) -> Iterator[Bins]:
             yield from _bins(part)
 
 
-def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
+def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
     """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))

@@ -15,7 +15,7 @@ from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
-from bayeskit.structures.kept import Kept
+from bayeskit.structures.kept import FromRows
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
@@ -53,7 +53,7 @@ class Dependent(BayesClassifier):
         """All columns together, and why numbers are no longer numbers."""
         naive, named = self._together(likelihood, schema, "columns depend on each other")
         if self._keeps:
-            naive = Naive.alike([Kept(likelihood.unfitted())], named)
+            naive = Naive.alike([FromRows(likelihood.unfitted())], named)
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)

@@ -18,20 +18,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
 from bayeskit.engines.engine import is_outside
-from bayeskit.ensemble.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
+from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.hearing import Hearing
+from bayeskit.estimators.hearing import CandidateRun
 from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.renewal import learned_rows
-from bayeskit.estimators.roll import Line, Roll
+from bayeskit.estimators.roll import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.tags import any_table
-from bayeskit.estimators.views import Shown
+from bayeskit.estimators.views import ViewCache
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
@@ -100,16 +100,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         X = read_rows(X)[0] if is_outside(X) else X
         encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(encoder.classes_) == 1:
-            return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        hearing = Hearing.of(LabelledTable.of(X, y, sample_weight), encoder, self.random_state)
-        wanted, unhelpful = self._wanted(hearing.facts)
-        plan = hearing.plan
+            return self._adopt(encoder, (), Pool.empty(1), Leaderboard((), 0))
+        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), encoder, self.random_state)
+        wanted, unhelpful = self._wanted(run.facts)
+        plan = run.plan
         with blas.alone():  # its threads cost more than they save in matrices of this size
-            heard, silent = hearing.heard(wanted, self.time_budget, self.callback)
-            pool = Pool.of(*hearing.evidence(heard), plan.label, plan.mass)
-            members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
-        judged = [hearing.line(*each) for each in zip(heard, pool.weight, pool.gain, strict=True)]
-        return self._adopt(encoder, members, pool.kept(), Roll.of([*unhelpful, *silent, *judged], len(plan.label)))
+            evaluated, skipped = run.evaluated(wanted, self.time_budget, self.callback)
+            pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
+            members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
+        judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
+        return self._adopt(
+            encoder, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
@@ -126,7 +128,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = Shown.of(self.encoder_, take_rows(rows, known))
+            asked = ViewCache.of(self.reader_, take_rows(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
             pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
@@ -153,11 +155,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _renewed(self, rows: BayesClassifier) -> Self:
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
-        journal = self.encoder_.model_.journal if hasattr(self, "encoder_") else ()
+        journal = self.reader_.model_.journal if hasattr(self, "encoder_") else ()
         plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
-        plain.encoder_._adopt(replace(plain.encoder_.model_, journal=journal))
+        plain.reader_._adopt(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
-        return self._adopt(plain.encoder_, plain.members_, plain.pool_, plain.roll_)
+        return self._adopt(plain.reader_, plain.members_, plain.pool_, plain.roll_)
 
     def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
@@ -188,41 +190,41 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
         )
-        return both._adopt(self.encoder_.merge(other.encoder_), members, self.pool_, self.roll_)
+        return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.roll_)
 
     def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
-        for part in portions(X, self.encoder_.model_.counted.types):
+        for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
-        return self._adopt(moved.encoder_, moved.members_, moved.pool_, moved.roll_)
+        return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.roll_)
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
-        members, shown = [], Shown.of(self.encoder_, X)
+        members, shown = [], ViewCache.of(self.reader_, X)
         for member in self.members_:
             changed = copy(member.classifier)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
+        encoder, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
         change(encoder, X)
         new = encoder.model_.counted.domain.classes
         return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
 
-    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
+    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
-        found, silent = [], []
+        found, skipped = [], []
         for candidate in candidates(self.kinds, self.unseen, facts.holed):
             if why := candidate.helps(facts):
-                silent.append(Line.silent(candidate.name, why))
+                skipped.append(LeaderboardEntry.skipped(candidate.name, why))
             else:
                 found.append(candidate)
         if self.fast:
             found = [replace(found[0], plain=False)]
-        return found[: self.max_candidates], silent
+        return found[: self.max_candidates], skipped
 
-    def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Roll) -> Self:
-        self.encoder_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
+    def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Leaderboard) -> Self:
+        self.reader_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
         self.n_features_in_ = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
@@ -246,7 +248,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """The classes, sorted; columns of probabilities follow this order."""
         if not hasattr(self, "encoder_"):
             raise AttributeError("classes_ is there after fit")
-        return self.encoder_.classes_
+        return self.reader_.classes_
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -264,12 +266,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """log P(class | row), (n, K)."""
         check_is_fitted(self, "encoder_")
         if not self.members_:  # the prior of each
-            return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
-        scores = [self._score(some, prior) for some in Shown.of(self.encoder_, X).portions()]
+            return np.tile(log_softmax(self._base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
+        scores = [self._score(some, prior) for some in ViewCache.of(self.reader_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
-    def _score(self, shown: Shown, prior: Any = None) -> Float:
+    def _score(self, shown: ViewCache, prior: Any = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
         added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
         return sum(added, self._base(prior))
@@ -280,10 +282,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
         """
         check_is_fitted(self, "encoder_")
-        asked = BatchPredictor.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
+        asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
-    def _said(self, member: Member, shown: Shown) -> Float:
+    def _said(self, member: Member, shown: ViewCache) -> Float:
         """What a member adds to the prior: (n, K)."""
         logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self._own_prior, self._weights.sum())
@@ -300,11 +302,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
         but for what all classes have in common. ``names`` are those of the columns of a matrix.
         """
-        plain = self.encoder_.explain(X, prior=prior)
+        plain = self.reader_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
+        base, shown = self._base(prior).copy(), ViewCache.of(self.reader_, X)
         rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             table = shown.through(member.view)
@@ -323,7 +325,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         whole = replace(
             plain,
             prior=base,
-            parts=called([parts[j] for j in kept], self.encoder_.model_.schema.names, names),
+            parts=called([parts[j] for j in kept], self.reader_.model_.schema.names, names),
             terms=terms[:, kept],
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
@@ -344,7 +346,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        return self.encoder_._flips(X, decide, outcomes, free)
+        return self.reader_._flips(X, decide, outcomes, free)
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
@@ -365,10 +367,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         plain = member.classifier.nomogram(target, rival, among=among)
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
-        backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
+        backed = MemberBackoff(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
         link = Link(backed.odds, backed.voice)
         return replace(
-            plain, link=link, explain=lambda rows: member.classifier.explain(Shown.of(self.encoder_, rows).X)
+            plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_, rows).X)
         )
 
     def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
@@ -380,7 +382,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     @property
     def _weights(self) -> Float:
-        return self.encoder_.model_.weights
+        return self.reader_.model_.weights
 
     @property
     def _own_prior(self) -> Float:
@@ -392,9 +394,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         given = self.prior if prior is None else prior
         if isinstance(given, str) and given == "empirical":
             return self._own_prior
-        return log_prior(given, self.encoder_.model_.counted.domain.classes, self._weights)
+        return log_prior(given, self.reader_.model_.counted.domain.classes, self._weights)
 
-    def summary(self) -> Roll:
+    def summary(self) -> Leaderboard:
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
         check_is_fitted(self, "encoder_")
         return self.roll_
@@ -412,7 +414,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "encoder_")
         settings = changed(self, "n_jobs", "callback")
         rows = self.rows_ if self.exact else None
-        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_, rows).save(path)
+        bundled(type(self).__name__, settings, self.reader_, self.members_, self.pool_, self.roll_, rows).save(path)
 
     @classmethod
     def restored(cls, path: Any) -> Self:

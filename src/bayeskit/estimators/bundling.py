@@ -13,7 +13,7 @@ from bayeskit.ensemble.pool import Pool
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.candidates import Member
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.roll import Line, Roll
+from bayeskit.estimators.roll import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.views import View, ViewNotes
 from bayeskit.model.codec import parsed, written
 from bayeskit.model.model import Model
@@ -40,7 +40,7 @@ def bundled(
     encoder: BayesClassifier,
     members: Sequence[Member],
     pool: Pool,
-    roll: Roll,
+    roll: Leaderboard,
     rows: BayesClassifier | None = None,
 ) -> Bundle:
     """All that a pool has learned; ``rows`` keeps those that it learned, where it does."""
@@ -55,7 +55,7 @@ def bundled(
     return Bundle(name, dict(settings), parts, written(notes), numbers)
 
 
-def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool, Roll, BayesClassifier | None]:
+def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool, Leaderboard, BayesClassifier | None]:
     """Encoder, members, pool, roll, and what keeps the rows if any does; members that see the same share a view."""
     notes, numbers = parsed(Notes, bundle.notes), bundle.numbers
     made = {name: revived(*part) for name, part in bundle.parts.items()}
@@ -80,8 +80,11 @@ def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool
     even = np.allclose(pool.curvature, pool.curvature.T)
     if not (pool.weight >= 0).all() or not even or not (np.linalg.eigvalsh(pool.curvature) > 0).all():
         raise ModelFileError("its weights cannot be")
-    lines = [Line._make([n, *(np.nan if v is None else v for v in values), why]) for n, *values, why in notes.roll]
-    return encoder, tuple(members), pool, Roll(tuple(lines), notes.rows), rows
+    lines = [
+        LeaderboardEntry._make([n, *(np.nan if v is None else v for v in values), why])
+        for n, *values, why in notes.roll
+    ]
+    return encoder, tuple(members), pool, Leaderboard(tuple(lines), notes.rows), rows
 
 
 def _agrees(member: Member, encoder: BayesClassifier) -> None:

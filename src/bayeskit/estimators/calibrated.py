@@ -248,8 +248,8 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
 
 def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
-    inner = fitted.encoder_ if isinstance(fitted, AutoBayes) else fitted
+    inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again: BayesClassifier = clone(inner)
-        return again._learned(X, y, weight, ()).digest == replace(inner.model_, tuning=None).digest
+        return again._learned(X, y, weight, ()).digest == replace(inner.model_, weighting=None).digest

@@ -18,7 +18,7 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra, by_algebra
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, costs_of_decisions, price_decisions
-from bayeskit.estimators.examination import Examination
+from bayeskit.estimators.examination import FittedRun
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions
@@ -26,7 +26,7 @@ from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
-from bayeskit.evaluation.out_of_fold import Kept, Trial
+from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores, by_row
 from bayeskit.model.labelled_table import LabelledTable
 
@@ -74,7 +74,7 @@ def evaluate(
 
 def planned(
     X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
-) -> Plan | Passes | Examination:
+) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
     if not isinstance(method, METHODS):
@@ -84,16 +84,18 @@ def planned(
             raise InputError(
                 "groups keep rows together where they are divided; a fitted model is judged by all of them"
             )
-        return Examination(X, y, weight, partial(price_decisions, costs, reject))
+        return FittedRun(X, y, weight, partial(price_decisions, costs, reject))
     rng = _generator(random_state)
     if is_outside(X):
-        return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(price_decisions, costs, reject))
+        return StreamRun(
+            X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(price_decisions, costs, reject)
+        )
     sample = LabelledTable.of(X, y, weight, groups)
-    return Plan.of(sample, method, price_decisions(costs, reject, sample.rows.classes), rng)
+    return MemoryRun.of(sample, method, price_decisions(costs, reject, sample.rows.classes), rng)
 
 
 @dataclass(frozen=True)
-class Passes:
+class StreamRun:
     """A file or relation, read anew for every model, with the same folds."""
 
     X: Any
@@ -115,7 +117,7 @@ class Passes:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MemoryRun:
     """Rows, divided once: every model that is run meets the same folds."""
 
     sample: LabelledTable
@@ -127,7 +129,7 @@ class Plan:
     @classmethod
     def of(
         cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
-    ) -> Plan:
+    ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
         splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
@@ -194,16 +196,16 @@ def _divided(
 ) -> tuple[Measures, Actions]:
     trials, parts, ratios = [], [], []
     for split in splits:
-        logs, done = way.foretold(split)
+        logs, done = way.out_of_fold(split)
         proba = np.exp(logs)
         action, actions = _coded(actions, logs, done)
         tested = np.isin(np.arange(split.folds), split.tested)
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
-        trials.append(Trial(proba, fold, action, logs))
+        trials.append(Repeat(proba, fold, action, logs))
         parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), decision_costs, action))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
-    kept = Kept(rows, tuple(trials))
+    kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     scores = reduce(Scores.beside, parts)
     return Measures(scores, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
@@ -248,7 +250,7 @@ def _resampled(
     heavy, squared = weights * once, np.zeros(new.confusion.shape)
     for c in range(len(rows.classes)):
         squared[0, c] = (heavy * (codes == c)) @ votes
-    kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
+    kept = OutOfFold(rows, (Repeat(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
     influence = None if rows.groups is not None else Influence.of(loss, np.array(said), weights, draws())
     new = replace(new, squared=squared)
     found = Bootstrapped(

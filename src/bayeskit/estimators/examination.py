@@ -33,7 +33,7 @@ from bayeskit.model.open_table import OpenTable
 
 
 @dataclass(frozen=True)
-class Examination:
+class FittedRun:
     """Rows with their true classes, which may be others than those a model has learned."""
 
     X: Any
@@ -129,7 +129,7 @@ def reader(model: Any) -> Model | None:
 
     while isinstance(model, RiskClassifier | Calibrated):
         model = model.estimator_
-    inner = model.encoder_ if isinstance(model, AutoBayes) else model
+    inner = model.reader_ if isinstance(model, AutoBayes) else model
     return inner.model_ if isinstance(inner, BayesClassifier) else None
 
 

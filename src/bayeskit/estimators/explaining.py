@@ -51,7 +51,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
-        model.tuning is None and model.density.normalised,
+        model.weighting is None and model.density.normalised,
     )
 
 

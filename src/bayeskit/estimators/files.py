@@ -100,7 +100,7 @@ def warn_of_journal(path: Any) -> None:
 
 def core(model: Learner) -> BayesClassifier:
     """The classifier that knows the columns and the rows: of a pool the one that reads them."""
-    return model.encoder_ if isinstance(model, AutoBayes) else model
+    return model.reader_ if isinstance(model, AutoBayes) else model
 
 
 def _learner(path: Any) -> Learner:

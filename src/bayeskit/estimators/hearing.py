@@ -18,10 +18,10 @@ from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.errors import InputError
 from bayeskit.estimators.candidates import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.roll import Line
-from bayeskit.estimators.unseen import Plan, Share
+from bayeskit.estimators.roll import LeaderboardEntry
+from bayeskit.estimators.unseen import CrossFit, Share
 from bayeskit.estimators.views import PORTION, View, opened
-from bayeskit.estimators.voices import Speaker, Voice
+from bayeskit.estimators.voices import CandidatePrediction, CrossFitter
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, without
 from bayeskit.model.model import Model
@@ -33,19 +33,19 @@ SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
 
 
 @dataclass(frozen=True)
-class Hearing:
+class CandidateRun:
     """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
 
     sample: LabelledTable  # of distinct rows
     judged: LabelledTable  # those the plan is of
     encoder: BayesClassifier  # of all rows
-    plan: Plan
+    plan: CrossFit
     constant: frozenset[str] = frozenset()  # columns that say nothing
     _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, encoder: BayesClassifier, random_state: Any) -> Hearing:
+    def of(cls, sample: LabelledTable, encoder: BayesClassifier, random_state: Any) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         distinct = Distinct.of(_opened(sample), encoder.model_, key)
         judged = distinct.some(JUDGED)
@@ -53,7 +53,7 @@ class Hearing:
         some = whole if judged is distinct else judged.sample
         few = int(judged.units.sum()) * len(encoder.classes_) <= SEVERAL
         inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
-        return cls(whole, some, encoder, Plan.of(inner, 5 if few else 2), distinct.constant)
+        return cls(whole, some, encoder, CrossFit.of(inner, 5 if few else 2), distinct.constant)
 
     @property
     def facts(self) -> Facts:
@@ -67,49 +67,49 @@ class Hearing:
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
         return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
 
-    def heard(
+    def evaluated(
         self,
         wanted: list[Candidate],
         budget: float | None,
         callback: Callable[[int, int, str], Any] | None,
-    ) -> tuple[list[Voice], list[Line]]:
+    ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
         """What each says of the rows of the plan, and why some say nothing."""
         begin = time.monotonic()
-        found: list[Voice] = []
-        silent: list[Line] = []
+        found: list[CandidatePrediction] = []
+        skipped: list[LeaderboardEntry] = []
         for done, candidate in enumerate(wanted):
             if callback is not None:
                 callback(done, len(wanted), candidate.name)
             if budget is not None and found and time.monotonic() - begin > budget:
-                silent.append(Line.silent(candidate.name, "no time left to try it"))
+                skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
                 continue
             try:
                 found += self._voices(candidate)
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
-                silent.append(Line.silent(candidate.name, f"failed: {error}"))
+                skipped.append(LeaderboardEntry.skipped(candidate.name, f"failed: {error}"))
         if not found:
-            raise InputError(f"no candidate could be fitted; the first said: {silent[0].why}")
-        return found, silent
+            raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
+        return found, skipped
 
-    def evidence(self, heard: list[Voice]) -> tuple[Float, Float]:
+    def evidence(self, evaluated: list[CandidatePrediction]) -> tuple[Float, Float]:
         """What each voice adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
         plan = self.plan
         rows = float(np.mean([train.mass.sum() for train in plan.trains]))
         base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
-        return np.stack([evidence(v.log_posterior, base, rows) for v in heard], axis=1), base
+        return np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1), base
 
-    def line(self, voice: Voice, weight: float, gain: float) -> Line:
+    def line(self, voice: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
         """What became of it."""
         given = voice.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
-        return Line(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
+        return LeaderboardEntry(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
 
     def _prior(self, train: Share, rows: int) -> Float:
         known = self.plan.known
         weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
         return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
 
-    def _voices(self, candidate: Candidate) -> list[Voice]:
+    def _voices(self, candidate: Candidate) -> list[CandidatePrediction]:
         classes = tuple(self.sample.rows.classes.tolist())
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
         view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
@@ -131,7 +131,7 @@ class Hearing:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            speaker = Speaker(candidate, seen, view, every)
+            speaker = CrossFitter(candidate, seen, view, every)
             if candidate.sizes:
                 return list(speaker.by_size(known))
             return list(speaker.weighed(fixed) if candidate.weighed else speaker.plain(known))
@@ -147,7 +147,7 @@ class Hearing:
             parts.append(made._learned(view.matrix(self.encoder, X), y, weight, classes))
         return reduce(Model.merge, parts)
 
-    def _viewed(self, name: str) -> tuple[View, Plan]:
+    def _viewed(self, name: str) -> tuple[View, CrossFit]:
         """A view made of the rows that are judged, and their plan in it."""
         if name == "indicators" and not set(self.encoder.model_.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array
 from bayeskit.data.schema import Schema
-from bayeskit.densities.density import shown
+from bayeskit.densities.density import describe_family
 from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
@@ -74,7 +74,7 @@ class Learner(BaseEstimator):
     @staticmethod
     def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
         """All columns in one likelihood."""
-        family = shown(likelihood)
+        family = describe_family(likelihood)
         columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
         schema = replace(schema, columns=columns)
         return Naive.alike([likelihood], schema), schema
@@ -230,7 +230,7 @@ class Learner(BaseEstimator):
     @property
     def weights_(self) -> dict[Any, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
-        if not self._fitted or self.model_.tuning is None:
+        if not self._fitted or self.model_.weighting is None:
             raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
         return self.model_.factor_weights
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
-from bayeskit.densities.density import shown
+from bayeskit.densities.density import describe_family
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
@@ -25,7 +25,7 @@ from bayeskit.families.poisson import Poisson
 from bayeskit.model.codec import read
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backed, title
+from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
@@ -126,7 +126,7 @@ class NaiveBayes(BayesClassifier):
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
-            chosen = Backed(chosen, positive("backoff", self.backoff))
+            chosen = Backoff(chosen, positive("backoff", self.backoff))
         name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else title(chosen)
         families = [] if chosen is None else [chosen]
         if column.kind not in CODED and column.missing == "level":
@@ -206,12 +206,12 @@ def _among_strengths() -> LevelChoice:
     return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
 
 
-_text = cache(shown)  # of what is the same for many columns
+_text = cache(describe_family)  # of what is the same for many columns
 
 
 def _plain(owned: Sequence[Any]) -> list[Any]:
     """Families as they were given."""
-    return [family.family if isinstance(family, Backed) else family for family in owned]
+    return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
 def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Refit:
             rows = len(self.sample.rows)
             warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
 
-    def foretold(self, split: Split) -> Predicted:
+    def out_of_fold(self, split: Split) -> Predicted:
         """Every tested row by the model of its fold; the others are NaN and None."""
         counted = self.sample.rows.counted
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
@@ -59,7 +59,7 @@ class Refit:
     def left_out(self) -> tuple[Float, Array, tuple[str, ...]]:
         """Every row by the model without it; nothing is held."""
         n = len(self.sample.rows)
-        return *self.foretold(Split(np.arange(n), n, tuple(range(n)))), ()
+        return *self.out_of_fold(Split(np.arange(n), n, tuple(range(n)))), ()
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Predicted]]:
         """How often each row was drawn, (n,), and all rows by the model of those drawn."""

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.data.frame import aligned, html_table
 
 
-class Line(NamedTuple):
+class LeaderboardEntry(NamedTuple):
     """One candidate."""
 
     name: str
@@ -21,20 +21,20 @@ class Line(NamedTuple):
     why: str  # it has no weight
 
     @classmethod
-    def silent(cls, name: str, why: str) -> Line:
+    def skipped(cls, name: str, why: str) -> LeaderboardEntry:
         """Of a candidate that was not heard."""
         return cls(name, np.nan, np.nan, np.nan, why)
 
 
 @dataclass(frozen=True)
-class Roll:
+class Leaderboard:
     """What became of each candidate: its log-loss on unseen rows, its weight, what the pool would lose without it."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[LeaderboardEntry, ...]
     rows: int
 
     @classmethod
-    def of(cls, lines: Iterable[Line], rows: int) -> Roll:
+    def of(cls, lines: Iterable[LeaderboardEntry], rows: int) -> Leaderboard:
         """The heaviest first, those that were not heard last."""
         order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
         return cls(tuple(order), rows)

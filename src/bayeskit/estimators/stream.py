@@ -19,7 +19,7 @@ from bayeskit.data.hash_split import HashSplit
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import by_algebra, coarse_grids, foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, coarse_grids, predict_folds, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.singles import Singles
 from bayeskit.evaluation.evaluation import Evaluation
@@ -178,7 +178,7 @@ class Stream:
                 whole.posterior(asked, log=True, left_out=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
-                foretell(block, fold, models, logs)
+                predict_folds(block, fold, models, logs)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
             return codes[used], logs[used], weights[used], part[used], None
 

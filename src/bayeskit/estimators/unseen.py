@@ -20,7 +20,7 @@ from bayeskit.model.labelled_table import take_rows
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import Tuning
+from bayeskit.structures.weighted import FactorWeights
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
@@ -45,7 +45,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CrossFit:
     """Which rows are foretold by a model of which others."""
 
     X: Any  # a table
@@ -57,7 +57,7 @@ class Plan:
     repeats: int = 1
 
     @classmethod
-    def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> Plan:
+    def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
         """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
 
         Above 12,000 units some are held out: all parts are then foretold by one model of the others.
@@ -79,12 +79,12 @@ class Plan:
         return cls._of(distinct, parts)
 
     @classmethod
-    def _of(cls, of: Distinct, parts: list[tuple[Share, Share]]) -> Plan:
+    def _of(cls, of: Distinct, parts: list[tuple[Share, Share]]) -> CrossFit:
         tests, trains = zip(*((test, train) for test, train in parts if len(test.rows)), strict=True)
         return cls(of.X, of.index, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
 
     @classmethod
-    def _repeated(cls, distinct: Distinct, folds: int, repeats: int) -> Plan:
+    def _repeated(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
         """Unit by unit, so that it can be told which of them are tested again."""
         units, weight = distinct.units, distinct.weight
         row = np.repeat(np.arange(len(units)), units)
@@ -174,10 +174,10 @@ def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any
 
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """
-    plan = Plan.of(Distinct.read(X, y, weight, model, DRAWN))
+    plan = CrossFit.of(Distinct.read(X, y, weight, model, DRAWN))
     fixed = model.structure if classifier._holds else None
     with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
         warnings.simplefilter("ignore")
         seen = Evidence.of(*plan.factors(classifier, fixed), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
-    return replace(model, tuning=Tuning(w, bias, Levels.of(plan.known.classes.tolist())))
+    return replace(model, weighting=FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))

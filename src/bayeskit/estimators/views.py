@@ -29,7 +29,7 @@ LEVELS = 64  # levels of a column that get a number each; the rarer ones share n
 
 
 @dataclass(frozen=True)
-class Filled:
+class ScaledColumn:
     """A numeric column on a scale, without holes, in whole grains: products of few digits are cheap to add exactly."""
 
     name: str
@@ -58,7 +58,7 @@ class View:
     Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
     """
 
-    scales: tuple[Filled, ...]
+    scales: tuple[ScaledColumn, ...]
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
@@ -102,7 +102,7 @@ class View:
             knots = numbers[str(i)]
             if knots.ndim != 2 or len(knots) != 2 or not knots.size or (np.diff(knots[0]) < 0).any():
                 raise ModelFileError("the scale of a view cannot be")
-            scales.append(Filled(name, Scale(*knots), hole, flagged))
+            scales.append(ScaledColumn(name, Scale(*knots), hole, flagged))
         return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
     @property
@@ -142,7 +142,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewCache:
     """A table as the members of a pool see it: its columns opened once, and each view made once."""
 
     encoder: BayesClassifier
@@ -150,13 +150,13 @@ class Shown:
     _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, encoder: BayesClassifier, X: Any) -> Shown:
+    def of(cls, encoder: BayesClassifier, X: Any) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = encoder.model_.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
         return cls(encoder, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
-    def portions(self) -> Iterator[Shown]:
+    def portions(self) -> Iterator[ViewCache]:
         """Some rows at a time, where views of all of them would take much memory."""
         rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
         sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
@@ -164,7 +164,7 @@ class Shown:
             yield self
             return
         for start in range(0, rows, PORTION):
-            yield Shown(self.encoder, sliced(start, PORTION))
+            yield ViewCache(self.encoder, sliced(start, PORTION))
 
     def through(self, view: View | None) -> Any:
         """The table itself, or what a view makes of it."""
@@ -184,7 +184,7 @@ def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
     return encoder._predictor(X).blocks()
 
 
-def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
+def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | None:
     there = ~np.isnan(x)
     known, mass = x[there], weight[there]
     value, place = np.unique(known, return_inverse=True)
@@ -195,9 +195,9 @@ def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
         middle = float(np.average(known, weights=mass))
         spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
-        return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
+        return ScaledColumn(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
     count = np.bincount(place, mass).astype(np.float64, copy=False)
     whole = Scale.normal(value, count)
     kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
     thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
-    return Filled(name, thinned, 0.0, flagged)
+    return ScaledColumn(name, thinned, 0.0, flagged)

@@ -13,16 +13,16 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.estimators.candidates import Candidate, Member
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.unseen import BIAS, TOWARD, Plan
+from bayeskit.estimators.unseen import BIAS, TOWARD, CrossFit
 from bayeskit.estimators.views import View
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import Tuning
+from bayeskit.structures.weighted import FactorWeights
 
 
 @dataclass(frozen=True)
-class Voice:
+class CandidatePrediction:
     """What a member would have said of the rows of a plan, and how to make the member."""
 
     name: str
@@ -31,20 +31,20 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class Speaker:
+class CrossFitter:
     """A candidate before the rows of a plan, in the view it takes; it may speak with several voices."""
 
     candidate: Candidate
-    plan: Plan
+    plan: CrossFit
     view: View | None
     every: Callable[[], BayesClassifier]  # fitted to all rows, when a member is wanted
 
-    def plain(self, known: dict[int, Model]) -> Iterator[Voice]:
+    def plain(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """As it stands; ``known`` has models of candidates that count the same, and gets those that are made."""
         parts = [m.predict_log_proba(X) for m, X in self.plan.models(self.candidate.make(), known)]
         yield self._unweighted(np.concatenate(parts))
 
-    def by_size(self, known: dict[int, Model]) -> Iterator[Voice]:
+    def by_size(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """Neighbours, searched once for all numbers of them; ``known`` as for ``plain``."""
         candidate = self.candidate
 
@@ -64,9 +64,9 @@ class Speaker:
                 member._adopt(member._reuse_counts(self.every().model_))
                 return Member(name, member, self.view)
 
-            yield Voice(name, found[:, i], made)
+            yield CandidatePrediction(name, found[:, i], made)
 
-    def weighed(self, fixed: Naive | None) -> Iterator[Voice]:
+    def weighed(self, fixed: Naive | None) -> Iterator[CandidatePrediction]:
         """With fitted weights, and without if it stands so too; ``fixed`` is a structure whose choices are kept."""
         pieces, base = self.plan.factors(self.candidate.make(), fixed)
         if self.candidate.plain:
@@ -78,28 +78,28 @@ class Speaker:
 
         def made() -> Member:
             fitted = copy(self.every())
-            tuning = Tuning(weight, bias, fitted.model_.counted.domain.classes)
-            fitted._adopt(replace(fitted.model_, tuning=tuning))
+            weighting = FactorWeights(weight, bias, fitted.model_.counted.domain.classes)
+            fitted._adopt(replace(fitted.model_, weighting=weighting))
             return Member(name, fitted, self.view)
 
-        yield Voice(name, logs, made)
+        yield CandidatePrediction(name, logs, made)
 
-    def _unweighted(self, log_posterior: Float) -> Voice:
+    def _unweighted(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name
-        return Voice(name, log_posterior, lambda: Member(name, self.every(), self.view))
+        return CandidatePrediction(name, log_posterior, lambda: Member(name, self.every(), self.view))
 
 
-def _tuned(pieces: Float, base: Float, plan: Plan) -> tuple[tuple[Float, Float], Float]:
+def _tuned(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Float], Float]:
     """Weights of the pieces and biases of the classes; and what such say that were fitted to the other rows: (m, K)."""
     seen = Evidence.of(pieces, base, plan.label, plan.mass)
     common = np.full(seen.terms.shape[2], seen.temperature())
-    tuning = seen.fitted(common, TOWARD, BIAS)
-    found, logs = np.concatenate(tuning), np.empty(base.shape)
-    bend = seen.curvature(*tuning) if len(tuning[0]) <= WIDE else None
+    weighting = seen.fitted(common, TOWARD, BIAS)
+    found, logs = np.concatenate(weighting), np.empty(base.shape)
+    bend = seen.curvature(*weighting) if len(weighting[0]) <= WIDE else None
     for part in np.unique(plan.part):
         test = plan.part == part
         rest = ~np.isin(plan.unit, plan.unit[test])
         near = None if bend is None else (found, rest.mean() * bend)
         weight, bias = seen.at(rest).fitted(common, TOWARD, BIAS, near)
         logs[test] = seen.at(test).log_posterior(weight, bias)
-    return tuning, logs
+    return weighting, logs

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.measures import LARGER_IS_BETTER, RANKED, Measures
-from bayeskit.evaluation.out_of_fold import Kept
+from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores
 from bayeskit.numerics.proportion import LEVEL, Interval
 
@@ -74,7 +74,7 @@ class Bootstrapped:
     each: Scores  # a group for each repeat: the rows it has not drawn
     apparent: Scores  # one group: the model of all rows on these rows
     chance: Scores  # one group: its answers for every row against every row's class
-    kept: Kept  # mean probabilities of rows not drawn
+    kept: OutOfFold  # mean probabilities of rows not drawn
     influence: Influence | None = None  # None where rows come in groups
     decision_costs: DecisionCosts | None = None
     plus: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.frame import Shown, frame
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
@@ -22,7 +22,7 @@ RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Confusion(Shown):
+class Confusion(TableRepr):
     """Weights of rows by true class (rows) and predicted class (columns); ``others`` are actions that are no class.
 
     A row that is given no class is not predicted rightly. A rate without any row to judge it by (the precision of a

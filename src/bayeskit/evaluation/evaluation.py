@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.frame import Shown, frame
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.out_of_fold import Kept
+from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.scores import DecisionCosts
 from bayeskit.numerics.proportion import Interval, effective
 from bayeskit.numerics.reliability import BINS
@@ -24,7 +24,7 @@ from bayeskit.numerics.roc import Curve, curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Shown):
+class Evaluation(TableRepr):
     """Out-of-sample posteriors, and every measure of them with an interval.
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
@@ -291,10 +291,10 @@ class Evaluation(Shown):
         return self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
 
     @property
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> OutOfFold | None:
         return self._rows_measured.kept
 
-    def _must_keep(self, what: str) -> Kept:
+    def _must_keep(self, what: str) -> OutOfFold:
         if self._kept is None:
             raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
         return self._kept

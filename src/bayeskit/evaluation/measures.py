@@ -13,7 +13,7 @@ from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.calibration import debiased_square, square_interval
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.intervals import by_folds, by_rows, known_mean, no_interval
-from bayeskit.evaluation.out_of_fold import Kept, Trial
+from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.scores import MEANS, DecisionCosts, Scores
 from bayeskit.numerics.proportion import Interval, effective, wilson
@@ -38,7 +38,7 @@ class Measures:
     scores: Scores  # a group for each tested fold of each repeat
     repeats: int  # how often the rows were divided
     ratio: float  # rows tested to rows learned from, in a fold; 0 where groups are parts of one fold
-    kept: Kept | None = None
+    kept: OutOfFold | None = None
     ranks: ScoreHistogram | None = None
     decision_costs: DecisionCosts | None = None
     grouped: bool = False  # whether rows come in groups, and say less than as many rows
@@ -56,7 +56,7 @@ class Measures:
     ) -> Measures:
         """Of log-probabilities of all rows at once, (n, K); ``action`` is what the model did, as in ``Scores.of``."""
         proba = np.exp(logs)
-        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
+        kept = OutOfFold(rows, (Repeat(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
         scores = Scores.of(rows.codes, proba, rows.weights, decision_costs=decision_costs, action=action)
         return cls(scores, 1, ratio, kept, decision_costs=decision_costs, left_out=left_out)
 

@@ -15,7 +15,7 @@ from bayeskit.numerics.reliability import BINS, mass_bins, tallied
 
 
 @dataclass(frozen=True)
-class Trial:
+class Repeat:
     """One division of the rows, with each tested row foretold by a model that never saw it."""
 
     proba: Float  # (n, K), NaN where a row was not tested
@@ -41,71 +41,71 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Kept:
+class OutOfFold:
     """All rows with what was foretold of them, once for each time they were divided."""
 
     rows: Rows
-    trials: tuple[Trial, ...]
+    repeats: tuple[Repeat, ...]
 
     @cached_property
     def proba(self) -> Float:
         """The mean over the repeats in which a row was tested, NaN where it never was: (n, K)."""
-        if len(self.trials) == 1:
-            return self.trials[0].proba
-        tested = np.sum([trial.fold >= 0 for trial in self.trials], axis=0)[:, None]
-        summed = np.sum([np.where(trial.fold[:, None] >= 0, trial.proba, 0.0) for trial in self.trials], axis=0)
+        if len(self.repeats) == 1:
+            return self.repeats[0].proba
+        tested = np.sum([trial.fold >= 0 for trial in self.repeats], axis=0)[:, None]
+        summed = np.sum([np.where(trial.fold[:, None] >= 0, trial.proba, 0.0) for trial in self.repeats], axis=0)
         mean: Float = np.divide(summed, tested, out=np.full(summed.shape, np.nan), where=tested > 0)
         return mean
 
     @cached_property
     def action(self) -> Int:
         """What was done most often over the repeats, the first action in a tie; -1 for rows never tested: (n,)."""
-        if len(self.trials) == 1:
-            return self.trials[0].done
-        each = np.stack([trial.done for trial in self.trials])
+        if len(self.repeats) == 1:
+            return self.repeats[0].done
+        each = np.stack([trial.done for trial in self.repeats])
         votes = np.stack([(each == a).sum(axis=0) for a in range(int(each.max(initial=0)) + 1)])
         return np.where(votes.any(axis=0), np.argmax(votes, axis=0), -1)
 
     @cached_property
     def odds(self) -> Float:
         """Log-odds of each class by the mean probabilities over repeats, NaN where a row was never tested: (n, K)."""
-        if len(self.trials) == 1:
-            return log_odds(self.trials[0].log_proba)
-        each = [np.where(trial.fold[:, None] >= 0, trial.log_proba, -np.inf) for trial in self.trials]
+        if len(self.repeats) == 1:
+            return log_odds(self.repeats[0].log_proba)
+        each = [np.where(trial.fold[:, None] >= 0, trial.log_proba, -np.inf) for trial in self.repeats]
         return log_odds(np.logaddexp.reduce(each, axis=0))  # how many repeats is the same for all classes of a row
 
     def areas(self) -> Float:
         """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""
-        found: Float = np.mean([self._areas(trial, trial.fold >= 0).area for trial in self.trials], axis=0)
+        found: Float = np.mean([self._areas(trial, trial.fold >= 0).area for trial in self.repeats], axis=0)
         return found
 
     @cached_property
     def first_areas(self) -> Areas:
         """Those of the first division, for an interval: more repeats bring no more rows."""
-        return self._areas(self.trials[0], self.trials[0].fold >= 0)
+        return self._areas(self.repeats[0], self.repeats[0].fold >= 0)
 
     @cached_property
     def fold_areas(self) -> Float:
         """Areas of each class in every tested fold, NaN without rows on both sides: (folds, K)."""
-        return np.array([self._areas(trial, some).area for trial in self.trials for some in trial.folds()])
+        return np.array([self._areas(trial, some).area for trial in self.repeats for some in trial.folds()])
 
     @cached_property
     def mass_tables(self) -> Float:
         """Reliability over cells of equal mass, of each repeat: (repeats, FIELDS, BINS)."""
-        return np.array([self._mass_table(trial, trial.fold >= 0) for trial in self.trials])
+        return np.array([self._mass_table(trial, trial.fold >= 0) for trial in self.repeats])
 
     @cached_property
     def fold_mass_tables(self) -> Float:
         """The same of every tested fold: (folds, FIELDS, BINS)."""
-        return np.array([self._mass_table(trial, some) for trial in self.trials for some in trial.folds()])
+        return np.array([self._mass_table(trial, some) for trial in self.repeats for some in trial.folds()])
 
-    def _mass_table(self, trial: Trial, some: Bool) -> Float:
+    def _mass_table(self, trial: Repeat, some: Bool) -> Float:
         some = some & self.rows.counted
         p, codes, weights = trial.proba[some], self.rows.codes[some], self.rows.weights[some]
         best = np.argmax(p, axis=1)
         top = p[np.arange(len(p)), best]
         return tallied(top, best == codes, weights, mass_bins(top, weights), BINS)
 
-    def _areas(self, trial: Trial, some: Bool) -> Areas:
+    def _areas(self, trial: Repeat, some: Bool) -> Areas:
         some = some & self.rows.counted
         return Areas.of(self.rows.codes[some], log_odds(trial.log_proba[some]), self.rows.weights[some])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.data.frame import Shown, aligned, frame, html_table, shortened
+from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
 
 REST = "(rest)"
@@ -19,7 +19,7 @@ ROWS, CLASSES = 3, 8  # shown
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Shown):
+class Explanation(TableRepr):
     """log P(c | x) = prior_c + sum over parts of terms_c - log p(x).
 
     With ``top`` only the parts that matter most are kept and the others summed into "(rest)".

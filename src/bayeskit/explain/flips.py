@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.data.frame import Shown, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
@@ -54,7 +54,7 @@ class Freedom:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Flips(Shown):
+class Flips(TableRepr):
     """For each row the changes that flip its decision, the smallest first."""
 
     rows: tuple[tuple[Flip, ...], ...]  # (n)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.frame import Shown, frame
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
@@ -25,7 +25,7 @@ LINES = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Shown):
+class Marginal(TableRepr):
     """log p(x_j | c) at the levels or whole numbers of a column, or at the nodes of a quadrature over its axis.
 
     >>> import bayeskit as bk

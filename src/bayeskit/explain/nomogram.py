@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
-from bayeskit.data.frame import Shown, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, marginals
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Nomogram(Shown):
+class Nomogram(TableRepr):
     """log odds of target against rival = link(base + unit * total points), each column from 0 at its least.
 
     The odds of two classes add up over the columns of a naive model; the odds of one class against several others

@@ -52,7 +52,7 @@ def column_called(name: str, columns: Sequence[str], names: Any) -> str:
 
 def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
     """The columns of texts, and P(word | class): (columns, K)."""
-    plain = replace(model, tuning=None).density.densities
+    plain = replace(model, weighting=None).density.densities
     texts = [density for density in plain if isinstance(density, Counts)]
     if not texts:
         raise InputError(

@@ -28,7 +28,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive, NaiveDensity
-from bayeskit.structures.weighted import Tuning
+from bayeskit.structures.weighted import FactorWeights
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Model:
     structure: Naive
     prior: Any = "empirical"
     unseen: str = "missing"
-    tuning: Tuning | None = None  # weights found by labels; not derived from the counts, so learning more leaves them
+    weighting: FactorWeights | None = (
+        None  # weights found by labels; not derived from the counts, so learning more leaves them
+    )
     journal: tuple[Entry, ...] = field(default=(), compare=False)  # what was done to its file
 
     @staticmethod
@@ -79,13 +81,13 @@ class Model:
     @cached_property
     def density(self) -> NaiveDensity:
         """What the posterior adds up: the log-densities, multiplied by the weights where some were fitted."""
-        return self.class_density if self.tuning is None else self.class_density.weighted(self.tuning.weight)
+        return self.class_density if self.weighting is None else self.class_density.weighted(self.weighting.weight)
 
     @property
     def factor_weights(self) -> dict[Any, float]:
         """How much each factor counts: a column, or a set of columns; 1 unless weights were fitted."""
         factors = self.class_density.pieces
-        weights = np.ones(len(factors)) if self.tuning is None else self.tuning.weight
+        weights = np.ones(len(factors)) if self.weighting is None else self.weighting.weight
         return dict(zip(factors, weights.tolist(), strict=True))
 
     def next_stage(self) -> Naive | None:
@@ -146,7 +148,7 @@ class Model:
 
     @property
     def _bias(self) -> Float | float:
-        return 0.0 if self.tuning is None else self.tuning.bias_of(self.counted.domain.classes)
+        return 0.0 if self.weighting is None else self.weighting.bias_of(self.counted.domain.classes)
 
     def _weights_without(self, strata: LooStrata) -> Float:
         """Weight of the rows of each class as they are, and without each pair of class and weight: (1 + pairs, K)."""
@@ -199,7 +201,7 @@ class Model:
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
     def evidence(self, block: Block, prior: Float | None = None, left_out: bool = False) -> Float:
-        if self.tuning is not None:
+        if self.weighting is not None:
             raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
             raise InputError(
@@ -226,7 +228,7 @@ class Model:
     @property
     def exact(self) -> Exactness:
         """What learning, forgetting and merging give bit for bit, and what is held."""
-        return Exactness.of(self.structure, self.counted.statistic, self.tuning is not None)
+        return Exactness.of(self.structure, self.counted.statistic, self.weighting is not None)
 
     @cached_property
     def digest(self) -> str:
@@ -241,7 +243,7 @@ class Model:
             "levels": {name: keys_of(levels) for name, levels in domain.levels.items()},
         }
         arrays = self.counted.statistic.arrays()
-        if self.tuning is not None:
-            bias = self.tuning.bias_of(domain.classes)
-            arrays = {**arrays, "tuning.weight": self.tuning.weight, "tuning.bias": bias}
+        if self.weighting is not None:
+            bias = self.weighting.bias_of(domain.classes)
+            arrays = {**arrays, "tuning.weight": self.weighting.weight, "tuning.bias": bias}
         return fingerprint(identity, arrays)

@@ -180,7 +180,7 @@ def blocks(rows: int, points: int) -> list[slice]:
 
 
 @dataclass(frozen=True)
-class Near:
+class NearestPoints:
     """The points around each asked row, nearest first, one row after the other."""
 
     rows: int
@@ -191,7 +191,7 @@ class Near:
     radius: Float = field(default_factory=lambda: np.empty(0))  # (rows,) distance of the k-th, NaN without any
     beyond: Float = field(default_factory=lambda: np.empty(0))  # (rows,) the next distance after it, infinite if none
 
-    def within(self, k: float) -> Near:
+    def within(self, k: float) -> NearestPoints:
         """The same for a smaller k."""
         first = np.searchsorted(self.row, np.arange(self.rows + 1))
         so_far = np.concatenate([[0.0], np.cumsum(self.weight)])
@@ -202,10 +202,10 @@ class Near:
         kept = self.distance <= (radius * (1 + TIE))[self.row]
         np.minimum.at(beyond, self.row[~kept], self.distance[~kept])
         numbers = self.distance[kept], self.weight[kept]
-        return Near(self.rows, self.row[kept], self.index[kept], *numbers, radius, beyond)
+        return NearestPoints(self.rows, self.row[kept], self.index[kept], *numbers, radius, beyond)
 
 
-def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, left: Float) -> Near:
+def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, left: Float) -> NearestPoints:
     """All points no farther than the k-th, where a point of weight w counts as w of them.
 
     Each row may be one of the points itself: point ``own`` (-1: none) then has the weight ``left``.
@@ -236,10 +236,10 @@ def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, lef
         todo = todo[~there & ~done]
         most = min(4 * most, search.points)
     if not found:
-        return Near(n, radius=radius, beyond=beyond)
+        return NearestPoints(n, radius=radius, beyond=beyond)
     row, index, distance, mass = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.lexsort((index, distance, row)) if len(found) > 1 else np.arange(len(row))
-    return Near(n, row[order], index[order], distance[order], mass[order], radius, beyond)
+    return NearestPoints(n, row[order], index[order], distance[order], mass[order], radius, beyond)
 
 
 def _tied(

@@ -13,7 +13,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, PRESENT, key
 from bayeskit.model.model import Model
 from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
-from bayeskit.reports.input_field import Question
+from bayeskit.reports.input_field import InputField
 from bayeskit.reports.packed import Store
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity
@@ -62,7 +62,7 @@ class Discrete:
     """Trees, k-dependence and averaged one-dependence: numbers are read as the interval they lie in."""
 
     model: Model
-    questions: Sequence[Question]  # of all columns
+    questions: Sequence[InputField]  # of all columns
 
     def factors(self, density: FactorDensity | AveragedDensity | NetworkedDensity) -> Factors | Summed:
         place = {q.name: j for j, q in enumerate(self.questions)}
@@ -80,7 +80,7 @@ class Discrete:
         return Factors(codings, tuple(factors))
 
 
-def coding(model: Model, question: Question) -> Coding:
+def coding(model: Model, question: InputField) -> Coding:
     """How a model codes the answers to a question; of numbers whether they are there."""
     levels = model.counted.domain.levels.get(question.name)
     if levels is None:
@@ -92,7 +92,7 @@ def coding(model: Model, question: Question) -> Coding:
     return Coding(cuts=(BELOW,) * levels.index.get(PRESENT, 0), hole=hole)
 
 
-def sliced(model: Model, question: Question, slices: Slices) -> Coding:
+def sliced(model: Model, question: InputField, slices: Slices) -> Coding:
     """The same where numbers are cut into intervals."""
     if question.name not in slices.cuts:
         return coding(model, question)

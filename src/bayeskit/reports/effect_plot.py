@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.reports import drawing
 from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
-from bayeskit.reports.input_field import Question
+from bayeskit.reports.input_field import InputField
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.program import Program
 
@@ -20,7 +20,7 @@ FAR = 12.0  # bits at which a curve is cut: 4096 to 1
 WORTH = 0.01  # bits on average below which a column is not drawn
 
 
-def portraits(program: Program, told: Mapping[str, float]) -> Section | None:
+def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
     """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
     voice = program.voices[0]
     if len(program.voices) > 1 or not 2 <= len(program.classes) <= CLASSES:
@@ -31,7 +31,7 @@ def portraits(program: Program, told: Mapping[str, float]) -> Section | None:
     together = {q for factor in voice.says.factors if len(factor.of) > 1 for q in factor.of}
     worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
     order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
-    drawn = [_portrait(program, voice.says.codings, j, alone[j]) for j in order]
+    drawn = [_effect_plot(program, voice.says.codings, j, alone[j]) for j in order]
     shown = [picture for picture in drawn if picture]
     if not shown:
         return None
@@ -45,7 +45,7 @@ def portraits(program: Program, told: Mapping[str, float]) -> Section | None:
     return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
 
 
-def _portrait(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
+def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
     question, weight = program.questions[j], program.voices[0].weight
     if question.levels is not None:
         return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
@@ -59,7 +59,7 @@ def _portrait(program: Program, codings: Sequence[Coding], j: int, factor: Table
     return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
 
 
-def _levels(question: Question, terms: Float) -> str:
+def _levels(question: InputField, terms: Float) -> str:
     """Terms of the levels, with those of holes in front."""
     bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
     levels = list(zip(question.levels or (), bits, strict=True))

@@ -16,7 +16,7 @@ ABSENT = -9  # the place of a level the program does not hold
 
 
 @dataclass(frozen=True)
-class Question:
+class InputField:
     """A number, or one of some levels."""
 
     name: str
@@ -28,7 +28,7 @@ class Question:
     whole: bool = False
 
     @classmethod
-    def number(cls, profile: Profile) -> Question:
+    def number(cls, profile: Profile) -> InputField:
         known = profile.numeric
         low, high = (profile.low, profile.high) if known else (0.0, 0.0)
         start = profile.middle if known else None
@@ -37,7 +37,7 @@ class Question:
         return cls(profile.name, start, low=low, high=high, whole=profile.type.startswith(("int", "uint")))
 
     @classmethod
-    def level(cls, profile: Profile, levels: Sequence[Any], more: int = 0) -> Question:
+    def level(cls, profile: Profile, levels: Sequence[Any], more: int = 0) -> InputField:
         place = {value: code for code, value in enumerate(levels)}
         start = next((place[value] for value in profile.common if value in place), None)
         return cls(profile.name, start, tuple(levels), more)
@@ -55,19 +55,19 @@ class Question:
         return {"name": self.name, "low": self.low, "high": self.high, "whole": self.whole, "start": self.start}
 
 
-def questions(model: Model, profiles: Mapping[str, Profile]) -> tuple[Question, ...]:
+def questions(model: Model, profiles: Mapping[str, Profile]) -> tuple[InputField, ...]:
     """One for every column of a model, in order."""
     found = []
     for column in model.schema.columns:
         profile = profiles[column.name]
         if column.numeric:
-            found.append(Question.number(profile))
+            found.append(InputField.number(profile))
             continue
         levels = model.counted.domain.levels[column.name].values if column.coded else ()
         known = [value for value in levels if value is not None]
         if len(known) <= COMMON:
-            found.append(Question.level(profile, known))
+            found.append(InputField.level(profile, known))
         else:
             some = set(known)
-            found.append(Question.level(profile, [v for v in profile.common if v in some], len(known) - COMMON))
+            found.append(InputField.level(profile, [v for v in profile.common if v in some], len(known) - COMMON))
     return tuple(found)

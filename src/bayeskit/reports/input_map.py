@@ -10,12 +10,12 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, key
-from bayeskit.estimators.views import GRAINS, Filled, View
-from bayeskit.reports.input_field import Question
+from bayeskit.estimators.views import GRAINS, ScaledColumn, View
+from bayeskit.reports.input_field import InputField
 from bayeskit.reports.packed import Store
 
 
-class Facet(Protocol):
+class Input(Protocol):
     """One number, made of the answer to one question."""
 
     @property
@@ -48,7 +48,7 @@ class Knots:
     """A number through knots, straight between them, in whole grains; a missing one has a place of its own."""
 
     of: int
-    filled: Filled
+    filled: ScaledColumn
 
     def at(self, read: Float) -> Float:
         return self.filled.of(read)
@@ -75,16 +75,16 @@ class Is:
 
 
 @dataclass(frozen=True)
-class Lens:
+class InputMap:
     """A number for each facet."""
 
-    facets: tuple[Facet, ...]
+    facets: tuple[Input, ...]
 
     @classmethod
-    def of(cls, view: View, questions: Sequence[Question]) -> Lens:
+    def of(cls, view: View, questions: Sequence[InputField]) -> InputMap:
         """What a view makes of a row."""
         place = {q.name: j for j, q in enumerate(questions)}
-        facets: list[Facet] = []
+        facets: list[Input] = []
         for filled in view.scales:
             q = place[filled.name]
             facets.append(Knots(q, filled))

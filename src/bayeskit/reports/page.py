@@ -105,7 +105,7 @@ def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
     if whatif.program is not None and told is not None and seen is not None:
-        found.append(effect_plot.portraits(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
+        found.append(effect_plot.effect_plots(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
     hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
     if rows is not None and len(hard):
         found.append(cases.cases(rows, hard, evaluation.classes, _explained(model, rows, hard)))

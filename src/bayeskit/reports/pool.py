@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayeskit.estimators.roll import Roll
+from bayeskit.estimators.roll import Leaderboard
 from bayeskit.reports.markup import Safe, folded, number, table
 
 WORDS = {  # by how the name of a candidate begins
@@ -19,7 +19,7 @@ NEAREST = "nearest: the classes of the most similar rows"
 FEW = 8  # members shown at first
 
 
-def members(roll: Roll) -> str:
+def members(roll: Leaderboard) -> str:
     """Those that were kept by weight, and below what became of the others."""
     kept = [line for line in roll.lines if line[2] > 0]
     most = max((weight for _, _, weight, *_ in kept), default=1.0)

@@ -23,10 +23,10 @@ from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.storage import container, format1
-from bayeskit.structures.backoff import Backed, title
+from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import Tuning
+from bayeskit.structures.weighted import FactorWeights
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
@@ -82,8 +82,8 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if ranged := counted.ranges.known:
         arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
-    if model.tuning is not None:
-        arrays["tuning.weight"], arrays["tuning.bias"] = model.tuning.weight, model.tuning.bias_of(domain.classes)
+    if model.weighting is not None:
+        arrays["tuning.weight"], arrays["tuning.bias"] = model.weighting.weight, model.weighting.bias_of(domain.classes)
     header = Header(
         identifier_of(kind),
         tuple((family, len(owned)) for family, owned in model.structure.parts),
@@ -93,7 +93,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         schema.classes,
         model.prior,
         model.unseen,
-        model.tuning is not None,
+        model.weighting is not None,
         ranged,
         named_settings(settings),
         counted.tally,
@@ -192,7 +192,7 @@ def _components(header: Header) -> tuple[tuple[Any, int], ...]:
 def _sound(component: Any) -> bool:
     """Whether what a component is made of are families that its columns could take."""
     several = isinstance(component, Choice | LevelChoice)
-    inner = component.candidates if several else (component.family,) if isinstance(component, Backed) else ()
+    inner = component.candidates if several else (component.family,) if isinstance(component, Backoff) else ()
     taken = {*(CODED if isinstance(component, LevelChoice) else NUMERIC)}
     known = {kind for name, kind in registry().items() if name.startswith("family/")}
     sound = all(type(c) in known and taken & {*c.kinds} and not getattr(c, "sparse", False) for c in inner)
@@ -226,7 +226,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
         pieces = model.density.pieces if structure.kept else structure.pieces
-        model = replace(model, tuning=_tuning(arrays, len(pieces), domain))
+        model = replace(model, weighting=_tuning(arrays, len(pieces), domain))
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
@@ -310,12 +310,12 @@ def _ranges(header: Header, arrays: Mapping[str, Array], columns: int) -> Ranges
     return Ranges(low, high)
 
 
-def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> Tuning:
+def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorWeights:
     weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
     fits = weight.shape == (pieces,) and bias.shape == (len(domain.classes),)
     if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
         raise ModelFileError("its weights do not fit its pieces and classes")
-    return Tuning(weight, bias, domain.classes)
+    return FactorWeights(weight, bias, domain.classes)
 
 
 def _agree(counted: Counted) -> None:

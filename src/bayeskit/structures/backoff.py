@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, held_by, shown
+from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, describe_family, held_by
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _shares(weights: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class Backed:
+class Backoff:
     """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
 
     family: Any
@@ -148,7 +148,7 @@ class Backed:
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
 
     def __str__(self) -> str:
-        return f"{shown(self.family)}, backed off by {self.rows:g} rows"
+        return f"{describe_family(self.family)}, backed off by {self.rows:g} rows"
 
     @property
     def leave_one_out(self) -> bool:
@@ -167,4 +167,4 @@ class Backed:
 
 def title(family: Any) -> str:
     """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
-    return str(family) if isinstance(family, Backed) else shown(family)
+    return str(family) if isinstance(family, Backoff) else describe_family(family)

@@ -18,7 +18,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.inclusion import Inclusion
 from bayeskit.structures.sample import Levels, Numbers
-from bayeskit.structures.trial import Chosen, Trial
+from bayeskit.structures.trial import Chosen, FamilyTrial
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Choice:
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
         told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
-            Trial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
+            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
             for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
         )
 
@@ -70,19 +70,19 @@ class LevelChoice:
     def fit(self, statistic: Tables, context: Context) -> ChoiceDensity:
         return ChoiceDensity.of(self._trial(column, context) for column in statistic.apart())
 
-    def _trial(self, column: Tables, context: Context) -> Trial:
-        return Trial(column.tables[0][0], Levels(column, context), self.candidates).checked()
+    def _trial(self, column: Tables, context: Context) -> FamilyTrial:
+        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).checked()
 
 
 @dataclass(frozen=True)
 class ChoiceDensity:
     """Columns with the density that won for each, as far as each depends on the class."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[FamilyTrial, ...]
     inclusion: Inclusion  # of these columns and of all others whose family the data choose
 
     @classmethod
-    def of(cls, trials: Iterable[Trial]) -> ChoiceDensity:
+    def of(cls, trials: Iterable[FamilyTrial]) -> ChoiceDensity:
         every = tuple(trials)
         return cls(every, Inclusion(every))
 

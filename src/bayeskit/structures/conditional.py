@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.densities.density import Context
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.leaning import Filled, strengths_of
+from bayeskit.structures.leaning import OccupiedCells, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
@@ -96,7 +96,7 @@ class Conditional:
         toll: float | None = 2.0,
     ) -> list[Conditional]:
         """Of several columns: what is chosen for each does not depend on the others, but is worked out together."""
-        alone = Filled.of([_last(counts, 0) for counts in tables])
+        alone = OccupiedCells.of([_last(counts, 0) for counts in tables])
         rows = np.bincount(alone.table, alone.weight, minlength=len(tables))
         price = ((toll or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
         top = _foretold(alone, children, backoff)
@@ -118,7 +118,7 @@ class Conditional:
         cls, tables: Sequence[Float], children: Sequence[Margin], strength: float | None, backoff: str
     ) -> list[Conditional]:
         """With all parents of each table."""
-        cells, strengths = Filled.of(tables), strengths_of(strength, len(tables))
+        cells, strengths = OccupiedCells.of(tables), strengths_of(strength, len(tables))
         others = _flat(child.others for child in children)[cells.margin]
         bases = [child.share for child in children]
         known, shared = [(1.0, others)], np.zeros(len(tables))
@@ -201,7 +201,7 @@ def _last(counts: Float, used: int) -> Float:
     return counts.sum(axis=gone) if gone else counts
 
 
-def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[float]:
+def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) -> list[float]:
     """Sums of log p of the rows without any parent, each without itself; of tables (K, m).
 
     Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
@@ -212,7 +212,7 @@ def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[f
     return found
 
 
-def _shared(cells: Filled, children: Sequence[Margin]) -> tuple[Float, Float]:
+def _shared(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
     """Of P(x | parents) of all classes together the pseudo-rows by which it leans on P(x), (tables,), and its value in
     each of the cells as it is without one of its rows."""
     pooled, alone = cells.pooled(), _flat(child.pooled for child in children)

@@ -22,7 +22,7 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT
 from bayeskit.structures.discrete import MDLP, Discrete
 from bayeskit.structures.factored import FactorDensity
-from bayeskit.structures.leaning import Filled, strengths_of
+from bayeskit.structures.leaning import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of
 CELLS = 1 << 15  # of one set and all classes: a quarter of a megabyte
@@ -132,7 +132,7 @@ def _gains(tables: Tables) -> list[float]:
 
 def _leaning(counts: Sequence[Float]) -> tuple[Float, Float]:
     """From counts (K, ...): by how many pseudo-rows P(c | x_S) leans on P(c), and what it gains over P(c): (sets,)."""
-    cells = Filled.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
+    cells = OccupiedCells.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
     shares = np.concatenate([np.empty(0), *(_share(table) for table in counts)])[cells.margin]
     lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
     return lean.strength, lean.score - cells.scored(shares[None])[0]

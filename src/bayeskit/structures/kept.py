@@ -19,7 +19,7 @@ NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Kept:
+class FromRows:
     """The rows are kept, equal ones once with their weight; cuts, arcs, sets and tables are found in them anew.
 
     So what was learned in batches, merged, or learned beside rows since forgotten is, bit for bit, the model of one

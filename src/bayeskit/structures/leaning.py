@@ -16,7 +16,7 @@ STRENGTHS = tuple(2.0**e for e in range(10, -3, -1))  # pseudo-rows that leave-o
 
 
 @dataclass(frozen=True)
-class Filled:
+class OccupiedCells:
     """The cells with weight of tables (K, parents..., m), all one after the other."""
 
     weight: Float  # (cells,)
@@ -27,7 +27,7 @@ class Filled:
     shapes: Int  # (tables, 3) classes, states of the parents, levels
 
     @classmethod
-    def of(cls, tables: Sequence[Float]) -> Filled:
+    def of(cls, tables: Sequence[Float]) -> OccupiedCells:
         shapes = np.array([(t.shape[0], prod(t.shape[1:-1]), t.shape[-1]) for t in tables], dtype=np.int64)
         classes, lines, levels = shapes.reshape(-1, 3).T
         whole = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
@@ -46,7 +46,7 @@ class Filled:
             shapes.reshape(-1, 3),
         )
 
-    def pooled(self) -> Filled:
+    def pooled(self) -> OccupiedCells:
         """The same tables with all classes together."""
         cells = int(self.shapes[:, 1:].prod(axis=1).sum())
         total = np.bincount(self.shared, self.weight, minlength=cells).astype(np.float64, copy=False)
@@ -55,7 +55,7 @@ class Filled:
         place = np.arange(len(table)) - _before(lines * levels)[table]
         line, level = np.divmod(place, levels[table])
         there = np.flatnonzero(total)
-        return Filled(
+        return OccupiedCells(
             total[there],
             table[there],
             (_before(lines)[table] + line)[there],
@@ -87,7 +87,7 @@ class Filled:
         out: Float = _core.lean(self.weight, nothing, nothing, foretold, self._start, once)[0]
         return out
 
-    def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Lean:
+    def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Shrinkage:
         """The best of several bases, each a share known of the cells, and strengths (strengths, tables), descending.
 
         In a tie the strongest wins, then the first base.
@@ -96,11 +96,11 @@ class Filled:
         scores = _core.lean(self.weight, self.mass, self.total, known, self._start, strengths)
         every = np.arange(len(self.shapes))
         s, b = np.divmod(scores.reshape(len(strengths) * len(bases), len(every)).argmax(axis=0), len(bases))
-        return Lean(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])
+        return Shrinkage(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])
 
 
 @dataclass(frozen=True)
-class Lean:
+class Shrinkage:
     """For each of several tables, (tables,): the pseudo-rows, what part of their base is P(x | c), and the score."""
 
     strength: Float

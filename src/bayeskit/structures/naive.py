@@ -17,7 +17,7 @@ from bayeskit.densities.density import Approximates, Axis, Context, LogDensity, 
 from bayeskit.errors import MergeError
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
-from bayeskit.structures.kept import Kept
+from bayeskit.structures.kept import FromRows
 from bayeskit.structures.trial import Chosen
 from bayeskit.structures.weighted import weighted
 
@@ -59,7 +59,7 @@ class Naive:
     @property
     def kept(self) -> bool:
         """Whether the rows are kept, and all that fitting chooses is found in them anew."""
-        return any(isinstance(family, Kept) for family, _ in self.parts)
+        return any(isinstance(family, FromRows) for family, _ in self.parts)
 
     @property
     def pieces(self) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
-from bayeskit.numerics.neighbor_search import Near, Queries, Search, near
+from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -153,7 +153,7 @@ class NeighbourDensity:
             numbers = mine.numbers[:, pattern[:d]]
             yield rows, Queries(numbers if space.root is None else numbers @ space.root, mine.codes), space
 
-    def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
+    def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, NearestPoints, Float]]:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
         itself = self.statistic.find(block) if left_out else np.full(block.rows, -1, dtype=np.int64)
         if left_out:
@@ -180,7 +180,7 @@ class NeighbourDensity:
             around = near(space.search, asked, self.likelihood.k, self._weights[space.rows], mine, left)
             yield rows, space, around, totals
 
-    def _counts(self, space: Space, around: Near) -> Float:
+    def _counts(self, space: Space, around: NearestPoints) -> Float:
         """Weight of each class around each row: (n, K)."""
         mass = around.weight
         if self.likelihood.weights == "epanechnikov":
@@ -201,7 +201,7 @@ class NeighbourDensity:
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
 
-    def _share(self, space: Space, around: Near, totals: Float) -> tuple[Float, Bool]:
+    def _share(self, space: Space, around: NearestPoints, totals: Float) -> tuple[Float, Bool]:
         """K_c / n_c, (n, K), and which rows have a neighbour, (n,)."""
         counts = self._counts(space, around)
         whole = totals.sum(axis=1, keepdims=True)
@@ -221,7 +221,7 @@ class NeighbourDensity:
                     out[rows[some], i] = np.log(share[some])
         return out
 
-    def _log_volume(self, space: Space, around: Near) -> Float:
+    def _log_volume(self, space: Space, around: NearestPoints) -> Float:
         """Of the balls; one of no radius takes the next distance, so that it has a volume: (n,)."""
         if not self.normalised:
             return np.zeros(around.rows)
@@ -262,7 +262,7 @@ class NeighbourDensity:
     def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
-    def neighbours(self, block: Block) -> Near:
+    def neighbours(self, block: Block) -> NearestPoints:
         """The rows around each row, by their place among all rows; distances in units of the table."""
         unit = self.metric.unit
         found, radius, beyond = [], np.full(block.rows, np.nan), np.full(block.rows, np.inf)
@@ -272,4 +272,4 @@ class NeighbourDensity:
         none = (np.empty(0, dtype=np.int64),) * 2 + (np.empty(0),) * 2
         row, index, distance, weight = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
         order = np.lexsort((index, distance, row))
-        return Near(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)
+        return NearestPoints(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)

@@ -15,7 +15,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import ANY, COUNTS
-from bayeskit.densities.density import Context, LogDensity, shown
+from bayeskit.densities.density import Context, LogDensity, describe_family
 from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
 from bayeskit.families.histogram import Histogram
 from bayeskit.families.kernel import Kernel
@@ -114,7 +114,7 @@ class Levels:
         return BackedOff(density, weights[None], 0.0, inclusion)
 
     def refusal(self, family: Any) -> str:
-        return f"column {self.column.tables[0][0]!r} cannot take {shown(family)}"
+        return f"column {self.column.tables[0][0]!r} cannot take {describe_family(family)}"
 
     def margin(self, family: Any) -> float:
         return 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from bayeskit.densities.density import LogDensity, shown
+from bayeskit.densities.density import LogDensity, describe_family
 from bayeskit.densities.loo_family_scores import ColumnLooScores
 from bayeskit.errors import InputError
 from bayeskit.structures.sample import Levels, Numbers
@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trial:
+class FamilyTrial:
     """What was tried for one column: every candidate, with a density for each class and with one for all."""
 
     name: str
@@ -69,7 +69,7 @@ class Trial:
         """Candidates that do not fit, and why."""
         return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
-    def checked(self) -> Trial:
+    def checked(self) -> FamilyTrial:
         """Itself, unless no candidate fits; what the core told may be enough to know."""
         if self.loo_scores is None or not self.loo_scores.enough:
             self._tried  # noqa: B018 -- an error is raised here
@@ -81,7 +81,7 @@ class Trial:
 
     def chosen(self, inclusion: float) -> Chosen:
         """Which won, by how much, over what, and how much it counts."""
-        return Chosen(shown(self.scores[0].family), self._why(inclusion), inclusion, self.gain)
+        return Chosen(describe_family(self.scores[0].family), self._why(inclusion), inclusion, self.gain)
 
     def _why(self, inclusion: float) -> str:
         if self.loo_scores is not None and self.loo_scores.values < 2:
@@ -89,7 +89,7 @@ class Trial:
                 "the first that fits: the column has one value" if self.loo_scores.values else "the column has no value"
             )
         best = self.scores[0].score
-        beaten = [f"{shown(other.family)} by {best - other.score:.1f}" for other in self.scores[1:]]
+        beaten = [f"{describe_family(other.family)} by {best - other.score:.1f}" for other in self.scores[1:]]
         chosen = f"chosen by leave-one-out, in nats before {', '.join(beaten)}" if beaten else "the only one tried"
         return (
             f"weight {inclusion:.2g}, as a density for each class gains {self.gain:.1f} nats over one for all; {chosen}"

@@ -14,7 +14,7 @@ from bayeskit.structures.backoff import Wrapped
 
 
 @dataclass(frozen=True, eq=False)
-class Tuning:
+class FactorWeights:
     """How much each column counts, and what is added for each class, found by the rows' own labels.
 
     score_c = log P(c) + bias_c + sum over columns of weight_j log p(x_j | ..., c), weights of 0 or more.
