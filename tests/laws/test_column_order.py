@@ -8,9 +8,9 @@ import bayeskit as bk
 
 MODELS = [
     bk.TAN(),
-    bk.TAN(toll=None),
+    bk.TAN(penalty=None),
     bk.KDB(k=2),
-    bk.KDB(k=3, toll=None),
+    bk.KDB(k=3, penalty=None),
     bk.AODE(),
     bk.AODE(parents=2),
     bk.AODE(n=2, parents=3),

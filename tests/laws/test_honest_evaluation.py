@@ -62,7 +62,6 @@ VALUES: dict[str, list[Any]] = {
     "structure": [[("class", "x"), ("class", "town"), ("town", "flag"), ("class", "flag")]],
     "threshold": [0.6],
     "time_budget": [1e9],
-    "toll": [0.0],
     "penalty": [0.0],
     "unseen": ["smooth"],
     "weights": ["fitted", None],

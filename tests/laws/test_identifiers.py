@@ -53,7 +53,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         **CUT,
         "arcs": "order",
         "k": 3,
-        "toll": None,
+        "penalty": None,
         "strength": 2.0,
         "backoff": "class",
         "parents": (("x", ("y",)),),

@@ -32,7 +32,7 @@ TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
 UNSEEN = ("missing", "smooth", "error")
-SETTINGS = format1.FIELDS  # those of estimators that go by another name in files
+SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 
 @dataclass(frozen=True)

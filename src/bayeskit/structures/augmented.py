@@ -18,7 +18,6 @@ from bayeskit.structures.dependence import Dependence
 from bayeskit.structures.discrete import Smoothed, positive
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
-from bayeskit.validation import saved_as
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 
@@ -29,7 +28,7 @@ class Augmented(Smoothed):
 
     ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``
     before it that tell most of it). An arc is kept only where the column is foretold better with it than by the class
-    alone, by ``toll`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
+    alone, by ``penalty`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
 
     One parent can be read from the tables of all pairs, so the arcs are found anew after learning and forgetting.
     More parents take a further pass over the rows, which counts what the arcs found call for; the arcs are then part of
@@ -38,7 +37,7 @@ class Augmented(Smoothed):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float | None = field(default=2.0, metadata=saved_as("penalty"))
+    penalty: float | None = 2.0
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
@@ -91,7 +90,7 @@ class Augmented(Smoothed):
         levels = statistic["levels"]
         every = Margin.each(levels, self.smoothing, context)
         asked = list(self._counts(statistic))
-        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
+        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.penalty)
         arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
         logs = Conditional.logs(chosen, every)
         members = [(*parents, j) for j, parents in enumerate(arcs)]

@@ -70,7 +70,7 @@ class Conditional:
     The base is P(x | c) with ``backoff="class"``, a mixture of P(x | c) and P(x | parents) with "both", and the same
     for all levels with "even", where s is Laplace's. What is not given is chosen by the sum of log p_-i(x_i |
     parents_i, c_i), each row foretold by the others: s, the mixture, and how many of the parents are used, in their
-    order. Each parent must gain ``toll`` times log n; None uses all.
+    order. Each parent must gain ``penalty`` times log n; None uses all.
     """
 
     share: Float  # (K, parents used..., m)
@@ -80,10 +80,10 @@ class Conditional:
 
     @classmethod
     def of(
-        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
+        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, penalty: float | None = 2.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
-        (found,) = cls.each([counts], [child], strength, backoff, toll)
+        (found,) = cls.each([counts], [child], strength, backoff, penalty)
         return found
 
     @classmethod
@@ -93,12 +93,12 @@ class Conditional:
         children: Sequence[Margin],
         strength: float | None,
         backoff: str = BOTH,
-        toll: float | None = 2.0,
+        penalty: float | None = 2.0,
     ) -> list[Conditional]:
         """Of several columns: what is chosen for each does not depend on the others, but is worked out together."""
         alone = OccupiedCells.of([_last(counts, 0) for counts in tables])
         rows = np.bincount(alone.table, alone.weight, minlength=len(tables))
-        price = ((toll or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
+        price = ((penalty or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
         top = _foretold(alone, children, backoff)
         best = [
             cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, score)
@@ -106,10 +106,10 @@ class Conditional:
         ]
         most = [counts.ndim - 2 for counts in tables]
         for used in range(1, max(most, default=0) + 1):
-            some = [t for t, m in enumerate(most) if m == used or (m > used and toll is not None)]
+            some = [t for t, m in enumerate(most) if m == used or (m > used and penalty is not None)]
             first = [_last(tables[t], used) for t in some]
             for t, found in zip(some, cls._leaning(first, [children[t] for t in some], strength, backoff), strict=True):
-                if toll is None or found.score - used * price[t] > top[t]:
+                if penalty is None or found.score - used * price[t] > top[t]:
                     best[t], top[t] = found, found.score - used * price[t]
         return best
 
