@@ -159,7 +159,7 @@ def test_pairs_are_made_of_the_columns_that_tell_most():
     model = bk.AODE(n=2, parents=3, cuts="mdlp").fit(X, y)
     (density,) = model.model_.density.densities
     assert len(density.pairs) == 3
-    assert {"x", "z"} <= {density.parts[j] for pair in density.pairs for j in pair}
+    assert {"x", "z"} <= {density.columns[j] for pair in density.pairs for j in pair}
 
 
 def test_pairs_one_at_a_time_give_the_same(monkeypatch):
@@ -195,7 +195,7 @@ def test_strength_is_chosen_by_leaving_each_row_out():
     strengths = [0.25, 4.0, 64.0]
     by_refit = [foretold(s) for s in strengths]
     (density,) = bk.TAN(backoff="class", penalty=None).fit(X, y).model_.density.densities
-    chosen = dict(zip(density.parts, density.strengths, strict=True))["b"]
+    chosen = dict(zip(density.columns, density.strengths, strict=True))["b"]
     near = strengths[int(np.argmax(by_refit))]
     assert near / 4 <= chosen <= near * 4
 

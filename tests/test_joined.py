@@ -32,7 +32,7 @@ def levels(n=300, seed=0):
 
 
 def sets_of(model):
-    ((family, _),) = model.model_.structure.parts
+    ((family, _),) = model.model_.structure.components
     return family.sets
 
 

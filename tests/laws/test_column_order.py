@@ -40,7 +40,7 @@ def structure(model):
     (density,) = model.model_.density.densities
     if isinstance(model, bk.AODE):
         pairs = density.pairs if model.n == 2 else [(p,) for p in density.parents]
-        return {frozenset(density.parts[j] for j in some) for some in pairs}
+        return {frozenset(density.columns[j] for j in some) for some in pairs}
     return {name: frozenset(parents) for name, parents in density.named()}
 
 

@@ -24,7 +24,7 @@ from bayeskit.validation import keep, whole
 class Counts:
     """log p(x | c) = sum over the values x_j > 0 of x_j times a weight of column and class."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     totals: Totals
     smoothing: float
     table: Float  # (columns, K)
@@ -37,7 +37,7 @@ class Counts:
         raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         if left_out:
             np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
         else:
@@ -45,13 +45,13 @@ class Counts:
             _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        return self.terms_of(block, np.arange(len(self.parts)), left_out)
+        return self.terms_of(block, np.arange(len(self.columns)), left_out)
 
     def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
         """The terms of some parts: (n, which, K)."""
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         out = np.zeros((block.rows, len(which), self.table.shape[1]))
-        place = np.full(len(self.parts), -1, dtype=np.int64)
+        place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         kept = np.flatnonzero(place[cells.indices] >= 0)
         terms = _times(self._values(cells), self._weights(block, cells, left_out))
@@ -60,21 +60,21 @@ class Counts:
 
     def class_range(self, block: Block) -> Float:
         """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         apart = np.ptp(np.where(np.isfinite(self.table), self.table, -1e300), axis=1)
         with np.errstate(over="ignore"):
             sizes = self._values(cells) * apart[cells.indices]
-            return np.bincount(cells.indices, sizes, minlength=len(self.parts)).astype(np.float64)
+            return np.bincount(cells.indices, sizes, minlength=len(self.columns)).astype(np.float64)
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         farthest = np.zeros(block.rows)
         sizes = _sizes(self._values(cells), self._weights(block, cells, left_out))
         np.maximum.at(farthest, cells.owner, np.where(np.isposinf(sizes), 0.0, sizes).max(axis=1, initial=0.0))
         return farthest
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         x, weights = self._values(cells), self._weights(block, cells, left_out)
         zero = np.isneginf(weights) & (x[:, None] > 0)
         sizes = _sizes(x, weights)
@@ -98,11 +98,11 @@ class Counts:
         return whole
 
     def out_of_support(self, block: Block) -> dict[str, int]:
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         if not cells.bounds[4]:
             return {}
         found, times = np.unique(cells.indices[cells.values < 0], return_counts=True)
-        return {self.parts[j]: n for j, n in zip(found.tolist(), times.tolist(), strict=True)}
+        return {self.columns[j]: n for j, n in zip(found.tolist(), times.tolist(), strict=True)}
 
     def _values(self, cells: Sparse) -> Float:
         """What each stored value counts: (stored,)."""

@@ -85,7 +85,7 @@ class LogDensity(Protocol):
     """log p(x | class), read back from a statistic."""
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """What its terms belong to: the columns."""
 
     @property

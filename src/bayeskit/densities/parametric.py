@@ -75,7 +75,7 @@ class Parametric(Protocol):
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}
         density = ParametricDensity(self, moments, {v: MomentSummary.of(m) for v, m in moments.items()})
-        self.check(density.parts, density.sums)
+        self.check(density.columns, density.sums)
         return density
 
 
@@ -90,12 +90,12 @@ class ParametricDensity:
     normalised: ClassVar[bool] = True
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.moments[self.family.views[0]].columns
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, varies in zip(self.parts, self._varying(self.sums), strict=True) if not varies)
+        return tuple(name for name, varies in zip(self.columns, self._varying(self.sums), strict=True) if not varies)
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for _, x, fitted in self._each(block, left_out):
@@ -103,7 +103,7 @@ class ParametricDensity:
                 out += fitted.terms(x)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self._classes))
+        out = np.zeros((block.rows, len(self.columns), self._classes))
         for j, x, fitted in self._each(block, left_out):
             out[:, j] = fitted.terms(x)
         return out
@@ -149,15 +149,15 @@ class ParametricDensity:
         support = self.family.support
         if support.everything:
             return {}
-        columns, _ = block.numbers(self.parts)
-        found = {name: int((~support.inside(columns.column(j))).sum()) for j, name in enumerate(self.parts)}
+        columns, _ = block.numbers(self.columns)
+        found = {name: int((~support.inside(columns.column(j))).sum()) for j, name in enumerate(self.columns)}
         return {name: count for name, count in found.items() if count}
 
     @property
     def axes(self) -> dict[str, Axis]:
         """Where each column that says something has its values."""
         support, live = self.family.support, np.flatnonzero(self._varying(self.sums)).tolist()
-        return {self.parts[j]: self._axis(support, j) for j in live}
+        return {self.columns[j]: self._axis(support, j) for j in live}
 
     def _axis(self, support: Support, j: int) -> Axis:
         if "x" in self.sums:
@@ -193,7 +193,7 @@ class ParametricDensity:
 
     def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, _Fitted]]:
         """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
-        columns, _ = block.numbers(self.parts)
+        columns, _ = block.numbers(self.columns)
         varying = self._varying(self.sums)
         for j in np.flatnonzero(varying).tolist():
             x = self.family.support.masked(columns.column(j))

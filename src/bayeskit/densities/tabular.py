@@ -24,7 +24,7 @@ FRONT = 2  # cells in front of each column's levels: never seen, missing
 class TabularDensity:
     """Log probabilities of the levels of every column, one table after the other."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     offset: Int  # (columns + 1,)
     table: Float  # (cells, K): per column never seen, missing, then its levels
     normalised: bool
@@ -60,12 +60,12 @@ class TabularDensity:
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         if not left_out:
-            _core.lookup(block.codes, block.coded(self.parts), self.offset[:-1], self.table, out)
+            _core.lookup(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
             return
         strata = LooStrata.of(block, out.shape[1])
-        if strata.few(len(self.table), len(self.parts), out.shape[1]):
+        if strata.few(len(self.table), len(self.columns), out.shape[1]):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
-            codes = block.codes[block.coded(self.parts)] + strata.member * sizes[:, None]
+            codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
             _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
@@ -119,7 +119,7 @@ class TabularDensity:
     @cached_property
     def _vanishing(self) -> Float:
         """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
-        every = (self.tables.table(t).rounded() for t in range(len(self.parts)))
+        every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
         cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
         return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
 
@@ -131,7 +131,7 @@ class TabularDensity:
         row, group, mass = block.counted_rows()
         classes = np.tile(self.context.weights[:, None], block.rows)
         classes[group, row] = self.context.without(group, mass)
-        for j, position in enumerate(block.coded(self.parts)):
+        for j, position in enumerate(block.coded(self.columns)):
             codes = block.codes[position]
             terms = self.table[self.offset[j] + FRONT + codes].copy()
             vanishing = np.zeros_like(terms)
@@ -146,8 +146,8 @@ class TabularDensity:
 
     def _cells(self, block: Block, table: Float) -> Float:
         """The entries of a table that the rows point at: (n, columns, K)."""
-        out = np.empty((block.rows, len(self.parts), table.shape[1]))
-        for j, position in enumerate(block.coded(self.parts)):
+        out = np.empty((block.rows, len(self.columns), table.shape[1]))
+        for j, position in enumerate(block.coded(self.columns)):
             out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
         return out
 

@@ -25,7 +25,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
     ``words`` are names of columns that have none.
     """
     model = asked.model
-    names = model.density.parts
+    names = model.density.columns
     which = np.arange(len(names))
     by_column = names == model.schema.names
     shown_as = called(names, model.schema.names, words)

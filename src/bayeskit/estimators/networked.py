@@ -147,7 +147,7 @@ class NetworkBayes(Dependent):
         check_is_fitted(self, "model_")
         (density,) = self.model_.density.densities
         assert isinstance(density, NetworkedDensity)
-        named: dict[str | None, str] = {**{name: name for name in density.parts}, None: self._label}
+        named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
         return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
     @property

@@ -51,7 +51,7 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
 
 def _kept(model: Model) -> tuple[FromRows, tuple[str, ...], Distinct]:
     """What keeps the rows, its columns, and the rows."""
-    ((family, names),) = model.structure.parts
+    ((family, names),) = model.structure.components
     assert isinstance(family, FromRows)
     rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
     return family, names, rows

@@ -131,7 +131,7 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
     found: dict[str, Marginal] = {}
     width = len(model.weights) if model.class_density.additive else len(model.schema.names)
     counts = model.factor_weights
-    sets = model.class_density.pieces != model.class_density.parts
+    sets = model.class_density.factor_names != model.class_density.columns
     for some in _batches(columns, width):
         logs = _asked(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
@@ -232,7 +232,7 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
         out = np.zeros((rows, len(model.weights)))
         density.add(block, out)
         return [out[some] for some in mine.values()]
-    place = {name: j for j, name in enumerate(density.parts)}
+    place = {name: j for j, name in enumerate(density.columns)}
     terms = density.terms_of(block, np.array([place[name] for name in mine]))
     whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
     return [whole[some, j] for j, some in enumerate(mine.values())]

@@ -118,7 +118,7 @@ class Nomogram(TableRepr):
             )
             for name, m in alone.items()
         )
-        below = np.array([low.get(name, 0.0) for name in model.density.parts])
+        below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
         labels = model.classes.tolist()
         return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)

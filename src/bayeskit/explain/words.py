@@ -59,4 +59,4 @@ def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
             "no column is a word: P(word | class) is that of the families Multinomial and Bernoulli; of other columns "
             "ask marginal(column)"
         )
-    return tuple(n for density in texts for n in density.parts), np.concatenate([d.probabilities() for d in texts])
+    return tuple(n for density in texts for n in density.columns), np.concatenate([d.probabilities() for d in texts])

@@ -74,8 +74,8 @@ class BernoulliDensity(Counts):
         return present
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        cells = block.sparse(self.parts)
-        shown = np.arange(len(self.parts)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
+        cells = block.sparse(self.columns)
+        shown = np.arange(len(self.columns)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
         hole = self._hole(cells)
         out += self.absent[shown].sum(axis=0)
         super().add(block, out, left_out)
@@ -86,11 +86,11 @@ class BernoulliDensity(Counts):
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
     def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
-        cells = block.sparse(self.parts)
+        cells = block.sparse(self.columns)
         absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
         for rows, c, moved in self._moved(block) if left_out else ():
             absent[rows, :, c] = moved[which]
-        place = np.full(len(self.parts), -1, dtype=np.int64)
+        place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         hole = self._hole(cells)
         hole = hole[place[cells.indices[hole]] >= 0]
@@ -100,7 +100,7 @@ class BernoulliDensity(Counts):
         return super().terms_of(block, which, left_out) + absent
 
     def class_range(self, block: Block) -> Float:
-        cells, m = block.sparse(self.parts), len(self.parts)
+        cells, m = block.sparse(self.columns), len(self.columns)
         there = np.bincount(cells.indices, self._values(cells), minlength=m)
         gone = block.rows - there - np.bincount(cells.indices[self._hole(cells)], minlength=m)
         if cells.hidden is not None:

@@ -77,7 +77,7 @@ class ComplementDensity(Counts):
         return Scattered.of(dense.total() - dense)
 
     def _left_out(self, left: Left, weights: Float) -> Float:
-        m, a, n = len(self.parts), self.smoothing, len(left.group)
+        m, a, n = len(self.columns), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()
         logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))

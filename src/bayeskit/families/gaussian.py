@@ -64,7 +64,7 @@ class Gaussian:
 class Located:
     """Columns with a location and a scale in every class."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     moments: Moments  # for leave-one-out: what a row added is taken out of it
     sums: MomentSummary  # (K, d)
 
@@ -74,7 +74,7 @@ class Located:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, varies in zip(self.parts, self.sums.varying, strict=True) if not varies)
+        return tuple(name for name, varies in zip(self.columns, self.sums.varying, strict=True) if not varies)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
@@ -84,17 +84,17 @@ class Located:
         """Where each column that says something has its values."""
         mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
         live = np.flatnonzero(self.sums.varying).tolist()
-        return {self.parts[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
+        return {self.columns[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
     def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, MomentSummary]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
-        columns, _ = block.numbers(self.parts)
+        columns, _ = block.numbers(self.columns)
         for j in np.flatnonzero(self.sums.varying).tolist():
             x = columns.column(j)
             yield j, x, self.sums.left_out(self.moments, j, x, block) if left_out else self.sums.at(np.array([j]))
 
     def _zeros(self, block: Block) -> Float:
-        return np.zeros((block.rows, len(self.parts), len(self.sums.weight)))
+        return np.zeros((block.rows, len(self.columns), len(self.sums.weight)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class GaussianDensity(Located):
     @cached_property
     def checks_infinite(self) -> tuple[str, ...]:
         """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
-        return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
+        return tuple(np.array(self.columns, dtype=object)[self.sums.varying])
 
     @cached_property
     def _downdate(self) -> NormalDowndate:
@@ -165,7 +165,7 @@ class GaussianDensity(Located):
         """As ``NaiveDensity.odds``, all columns at once; where the core cannot decide, by ``terms``."""
         live = np.flatnonzero(self.sums.varying)
         columns, room = block.columns(self.checks_infinite), out
-        if len(live) < len(self.parts):
+        if len(live) < len(self.columns):
             room = np.zeros((len(live), *out.shape[1:]))
         for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
             if len(rows):

@@ -221,7 +221,7 @@ class Cells:
 class HistogramDensity:
     """Histograms of several columns."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     cells: tuple[Cells | None, ...]  # None: the column says nothing
     groups: int
     leave_one_out: bool = True
@@ -232,12 +232,12 @@ class HistogramDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, cells in zip(self.parts, self.cells, strict=True) if cells is None)
+        return tuple(name for name, cells in zip(self.columns, self.cells, strict=True) if cells is None)
 
     @property
     def axes(self) -> dict[str, Axis]:
         """Its cells, and tails out to where nothing is left of them."""
-        return {name: cells.axis for name, cells in zip(self.parts, self.cells, strict=True) if cells is not None}
+        return {name: cells.axis for name, cells in zip(self.columns, self.cells, strict=True) if cells is not None}
 
     def _columns(self, block: Block, left_out: bool = False) -> Iterator[tuple[int, Cells, Float]]:
         if left_out and not self.leave_one_out:
@@ -245,7 +245,7 @@ class HistogramDensity:
                 'Histogram(bins="mdlp") cuts by the labels of all rows, so leaving one out is a refit; '
                 "use k-fold cross-validation, or another family"
             )
-        numbers, _ = block.numbers(self.parts)
+        numbers, _ = block.numbers(self.columns)
         for j, cells in enumerate(self.cells):
             if cells is not None:
                 yield j, cells, numbers.column(j)
@@ -270,7 +270,7 @@ class HistogramDensity:
         return np.cumsum([0, *map(len, tables)], dtype=np.int64)[:-1], np.ascontiguousarray(np.concatenate(tables))
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self.groups))
+        out = np.zeros((block.rows, len(self.columns), self.groups))
         for j, cells, x in self._columns(block, left_out):
             out[:, j] = cells.inner(x, block, left_out) - cells.distance(x)[:, None]
         return out

@@ -221,7 +221,7 @@ class Kernels:
 class KernelDensity:
     """Kernel densities of several columns."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     kernels: tuple[Kernels | None, ...]  # None: the column says nothing
     groups: int
 
@@ -231,15 +231,15 @@ class KernelDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, kernels in zip(self.parts, self.kernels, strict=True) if kernels is None)
+        return tuple(name for name, kernels in zip(self.columns, self.kernels, strict=True) if kernels is None)
 
     @property
     def axes(self) -> dict[str, Axis]:
         """Its centres, as close as the narrowest kernel tells apart, and the tails."""
-        return {name: k.axis for name, k in zip(self.parts, self.kernels, strict=True) if k is not None}
+        return {name: k.axis for name, k in zip(self.columns, self.kernels, strict=True) if k is not None}
 
     def _columns(self, block: Block) -> Iterator[tuple[int, Kernels, Columns]]:
-        numbers, _ = block.numbers(self.parts)
+        numbers, _ = block.numbers(self.columns)
         for j, kernels in enumerate(self.kernels):
             if kernels is not None:
                 yield j, kernels, numbers.take(np.array([j], dtype=np.int64))
@@ -252,7 +252,7 @@ class KernelDensity:
                 kernels.curves.add(column, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self.groups))
+        out = np.zeros((block.rows, len(self.columns), self.groups))
         for j, kernels, column in self._columns(block):
             out[:, j] = kernels.terms(column, block, left_out)
         return out

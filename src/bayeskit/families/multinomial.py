@@ -66,7 +66,7 @@ class MultinomialDensity(Counts):
         return shares
 
     def _left_out(self, left: Left, weights: Float) -> Float:
-        sums, m, a = self.totals.sums, len(self.parts), self.smoothing
+        sums, m, a = self.totals.sums, len(self.columns), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]
         share = left.cells_of(sums, group)

@@ -86,7 +86,7 @@ class Model:
     @property
     def factor_weights(self) -> dict[Any, float]:
         """How much each factor counts: a column, or a set of columns; 1 unless weights were fitted."""
-        factors = self.class_density.pieces
+        factors = self.class_density.factor_names
         weights = np.ones(len(factors)) if self.weighting is None else self.weighting.weight
         return dict(zip(factors, weights.tolist(), strict=True))
 
@@ -236,7 +236,7 @@ class Model:
         domain = self.counted.domain
         identity = {
             "columns": self.schema.identity,
-            "families": [[describe(family), list(names)] for family, names in self.structure.parts],
+            "families": [[describe(family), list(names)] for family, names in self.structure.components],
             "prior": describe(self.prior),
             "unseen": self.unseen,
             "classes": keys_of(domain.classes),

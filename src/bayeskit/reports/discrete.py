@@ -66,7 +66,7 @@ class Discrete:
 
     def factors(self, density: FactorDensity | AveragedDensity | NetworkedDensity) -> Factors | Summed:
         place = {q.name: j for j, q in enumerate(self.questions)}
-        of = [place[name] for name in density.parts]
+        of = [place[name] for name in density.columns]
         codings = tuple(sliced(self.model, q, density.slices) for q in self.questions)
         if isinstance(density, AveragedDensity):
             return _averaged(codings, of, density)

@@ -134,6 +134,6 @@ def _learned(record: Any) -> list[str]:
         said.append("<p>No column depends on another once the class is known.</p>")
     if record.weighting is not None:
         weight = record.weighting.weight
-        rows = [(n, f"{w:.3f}") for n, w in zip(record.density.pieces, weight.tolist(), strict=True)]
+        rows = [(n, f"{w:.3f}") for n, w in zip(record.density.factor_names, weight.tolist(), strict=True)]
         said.append("<h3>How much each piece counts</h3>" + folded(rows, ("columns", "weight")))
     return said

@@ -145,7 +145,7 @@ def _says(model: Model, asked: Sequence[InputField], name: str, lens: InputMap |
             raise Unwritten(f"the distances of {name} depend on which columns are known, which no table holds")
         _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
         return _near(model, first, asked, lens)
-    if density.additive and density.parts == model.schema.names:
+    if density.additive and density.columns == model.schema.names:
         return Additive.of(model, asked).factors()
     raise Unwritten(f"{name} cannot be written down term by term")
 

@@ -78,7 +78,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     arrays["columns.runs"] = np.array([len(run) for run in runs], dtype=np.int64)
     arrays["levels.sizes"] = np.array([len(domain.levels[n]) for n in names], dtype=np.int64)
     position = {name: j for j, name in enumerate(schema.names)}
-    arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
+    arrays["owners"] = np.array([position[n] for _, owned in model.structure.components for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if ranged := counted.ranges.known:
         arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
@@ -86,7 +86,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         arrays["tuning.weight"], arrays["tuning.bias"] = model.weighting.weight, model.weighting.bias_of(domain.classes)
     header = Header(
         identifier_of(kind),
-        tuple((family, len(owned)) for family, owned in model.structure.parts),
+        tuple((family, len(owned)) for family, owned in model.structure.components),
         schema.named,
         schema.target,
         schema.label,
@@ -212,10 +212,10 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     _check_label(header.label, [key_of(line) for line in text["classes"]])
     domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
     given = _owned(header, schema, arrays["owners"].tolist())
-    structure = Naive.of(given.family_of, schema) if len(given.parts) > 1 else given
+    structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
     schema = _titled(schema, structure)
-    place = {family: i for i, (family, _) in enumerate(structure.parts)}
-    fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.parts)]
+    place = {family: i for i, (family, _) in enumerate(structure.components)}
+    fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
     for old, new in fronts:
         counts |= {f"{new}{n}": a for n, a in _under(old, arrays).items()}
@@ -225,7 +225,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     _agree(counted)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
-        pieces = model.density.pieces if structure.kept else structure.pieces
+        pieces = model.density.factor_names if structure.kept else structure.factor_names
         model = replace(model, weighting=_tuning(arrays, len(pieces), domain))
     if header.digest is not None and model.digest != header.digest:
         raise ModelFileError("its digest does not fit its content")
@@ -242,7 +242,7 @@ def _untitled(schema: Schema) -> Schema:
 
 def _titled(schema: Schema, structure: Naive) -> Schema:
     """And with it."""
-    parts = [(title(family), set(family.kinds), names) for family, names in structure.parts]
+    parts = [(title(family), set(family.kinds), names) for family, names in structure.components]
     if isinstance(schema.columns, Alike) and all(names == schema.names for _, _, names in parts):
         like = schema.columns.like
         family = next((text for text, kinds, _ in parts if like.kind in kinds), "")

@@ -116,12 +116,12 @@ class AveragedDensity(Bounded):
     additive: ClassVar[bool] = False
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.slices.columns
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, m in zip(self.parts, self.margins, strict=True) if m.counts.shape[1] < 2)
+        return tuple(name for name, m in zip(self.columns, self.margins, strict=True) if m.counts.shape[1] < 2)
 
     @property
     def numbers(self) -> int:
@@ -164,7 +164,7 @@ class AveragedDensity(Bounded):
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, len(self.margins[0].counts), left_out)[:, [place[name] for name in self.parts]]
+        return revealed(self, block, len(self.margins[0].counts), left_out)[:, [place[name] for name in self.columns]]
 
 
 def mean_of(members: Iterable[Member], out: Float) -> Int:

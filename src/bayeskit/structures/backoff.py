@@ -22,8 +22,8 @@ class Wrapped:
     density: LogDensity
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        return self.density.parts
+    def columns(self) -> tuple[str, ...]:
+        return self.density.columns
 
     @property
     def normalised(self) -> bool:
@@ -86,7 +86,7 @@ class BackedOff(Wrapped):
 
     def _plain(self, block: Block, left_out: bool) -> Float:
         """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
-        if len(self.parts) != 1:
+        if len(self.columns) != 1:
             return np.ascontiguousarray(self.density.terms(block, left_out))
         sums = np.zeros((block.rows, self.weights.shape[1]))
         self.density.add(block, sums, left_out)
@@ -107,9 +107,9 @@ class BackedOff(Wrapped):
         return np.where(silent, 0.0, backed)
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        if len(self.parts) == 1:
+        if len(self.columns) == 1:
             return self._tail(self.density.tail(block, unit, left_out), self.weights[0])
-        each = ([name == part for name in block.schema.names] for part in self.parts)
+        each = ([name == part for name in block.schema.names] for part in self.columns)
         alone = (self.density.tail(block.reveal(np.array(seen)), unit, left_out) for seen in each)
         first, *others = (self._tail(tail, weights) for tail, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
@@ -162,7 +162,7 @@ class Backoff:
         present: dict[str, Float] = {}
         for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
             present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
-        return BackedOff(density, np.array([present[name] for name in density.parts]), self.rows)
+        return BackedOff(density, np.array([present[name] for name in density.columns]), self.rows)
 
 
 def title(family: Any) -> str:

@@ -99,7 +99,7 @@ class ChoiceDensity:
         return {trial.name: trial.chosen(weights[trial.name]) for trial in self.trials}
 
     @cached_property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return tuple(trial.name for trial in self.trials)
 
     @property

@@ -51,13 +51,13 @@ class FactorDensity(Bounded):
         return cls(slices, tuple(members), tuple(sizes), offset, whole, tuple(strengths))
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.slices.columns
 
     @property
-    def pieces(self) -> tuple[str, ...]:
+    def factor_names(self) -> tuple[str, ...]:
         """What weights belong to."""
-        return tuple(" x ".join(self.parts[j] for j in m) for m in self.members)
+        return tuple(" x ".join(self.columns[j] for j in m) for m in self.members)
 
     @property
     def numbers(self) -> int:
@@ -66,7 +66,7 @@ class FactorDensity(Bounded):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
+        return tuple(name for name, size in zip(self.columns, self.sizes, strict=True) if size < 2)
 
     @property
     def arcs(self) -> tuple[tuple[int, ...], ...]:
@@ -130,7 +130,7 @@ class FactorDensity(Bounded):
         """What each column adds when revealed, in schema order, in all tables it is in."""
         refuse(left_out)
         codes = self.slices.codes(block)
-        out = np.zeros((block.rows, len(self.parts), self.table.shape[1]))
+        out = np.zeros((block.rows, len(self.columns), self.table.shape[1]))
         for t, members in enumerate(self.members):
             seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
             for i in sorted(members):

@@ -110,7 +110,7 @@ def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...
 class FullDensity:
     """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     joint: Joint
     normals: Normals
     single: tuple[str, ...]  # categorical columns of one level
@@ -203,8 +203,8 @@ class FullDensity:
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
         coded = {name: j for j, name in enumerate(self.joint.columns)}
         seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
-        out = np.zeros((block.rows, len(self.parts), self.classes))
-        place = {name: j for j, name in enumerate(self.parts)}
+        out = np.zeros((block.rows, len(self.columns), self.classes))
+        place = {name: j for j, name in enumerate(self.columns)}
         before = np.zeros((block.rows, self.classes))
         for name in block.schema.names:
             if name not in numeric and name not in coded:
@@ -226,8 +226,8 @@ class FullDensity:
         """
         columns = self.normals.numbers.columns
         order = np.array([columns.index(name) for name in names if name in columns], dtype=np.int64)
-        place = [self.parts.index(columns[j]) for j in order.tolist()]
-        out = np.zeros((len(points), len(self.parts), self.classes))
+        place = [self.columns.index(columns[j]) for j in order.tolist()]
+        out = np.zeros((len(points), len(self.columns), self.classes))
         for there, chosen in points.patterns():
             rows = np.arange(len(points)) if chosen is None else chosen
             some = order[there[order]]

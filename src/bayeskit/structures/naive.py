@@ -30,7 +30,7 @@ class Naive:
     """
 
     columns: tuple[str, ...]
-    parts: tuple[tuple[Any, tuple[str, ...]], ...]  # family and the columns it owns, in schema order
+    components: tuple[tuple[Any, tuple[str, ...]], ...]  # family and the columns it owns, in schema order
 
     @classmethod
     def of(cls, family_of: Mapping[str, Sequence[Any]], schema: Schema) -> Naive:
@@ -49,28 +49,28 @@ class Naive:
     @property
     def sparse(self) -> bool:
         """Whether rows are read by what is not zero, whatever the number of columns."""
-        return all(getattr(family, "sparse", False) for family, _ in self.parts)
+        return all(getattr(family, "sparse", False) for family, _ in self.components)
 
     @property
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
-        return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
+        return not all(getattr(family, "leave_one_out", True) for family, _ in self.components)
 
     @property
     def kept(self) -> bool:
         """Whether the rows are kept, and all that fitting chooses is found in them anew."""
-        return any(isinstance(family, FromRows) for family, _ in self.parts)
+        return any(isinstance(family, FromRows) for family, _ in self.components)
 
     @property
-    def pieces(self) -> Sequence[Any]:
+    def factor_names(self) -> Sequence[Any]:
         """What weights belong to once it is fitted: the columns, or sets of them."""
-        by_set = [family.sets for family, _ in self.parts if getattr(family, "sets", None) is not None]
+        by_set = [family.sets for family, _ in self.components if getattr(family, "sets", None) is not None]
         return by_set[0] if by_set else self.columns
 
     @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
-        for family, names in self.parts:
+        for family, names in self.components:
             for name in names:
                 found.setdefault(name, []).append(family)
         return found
@@ -80,15 +80,15 @@ class Naive:
 
         Families that choose what to count (cuts, arcs) from what was counted before have ``next_stage`` too.
         """
-        later = {f: f.next_stage(statistic[f], context) for f, _ in self.parts if hasattr(f, "next_stage")}
+        later = {f: f.next_stage(statistic[f], context) for f, _ in self.components if hasattr(f, "next_stage")}
         if not any(later.values()):
             return None
-        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
+        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.components))
 
     def with_choices_of(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
-        known = {f.unfitted(): f for f, _ in fitted.parts if hasattr(f, "next_stage")}
-        parts = ((known.get(f.unfitted(), f) if hasattr(f, "next_stage") else f, names) for f, names in self.parts)
+        known = {f.unfitted(): f for f, _ in fitted.components if hasattr(f, "next_stage")}
+        parts = ((known.get(f.unfitted(), f) if hasattr(f, "next_stage") else f, names) for f, names in self.components)
         return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
@@ -114,24 +114,26 @@ class Naive:
 
     def renamed(self, statistic: Product, counted: Naive) -> Product:
         """What another structure of the same columns has counted, as that of this one, which counts the same."""
-        pairs = zip(self.parts, counted.parts, strict=True)
+        pairs = zip(self.components, counted.components, strict=True)
         return Product({mine: statistic[theirs] for (mine, _), (theirs, _) in pairs}, statistic.groups)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         every, by_name = names_of(columns), {}
-        if any(names is not every and names != every for _, names in self.parts):
+        if any(names is not every and names != every for _, names in self.components):
             by_name = {c.name: c for c in columns}
         parts = {
             family: family.statistic(
                 columns if names is every or names == every else [by_name[n] for n in names], n_groups
             )
-            for family, names in self.parts
+            for family, names in self.components
         }
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.parts])
-        others = (d.parts for d in densities if d.parts is not self.columns)  # of 100,000 names sets cost most of a fit
+        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.components])
+        others = (
+            d.columns for d in densities if d.columns is not self.columns
+        )  # of 100,000 names sets cost most of a fit
         together = [parts for parts in others if not set(parts) <= set(self.columns)]
         return NaiveDensity(together[0] if together else self.columns, densities)
 
@@ -140,7 +142,7 @@ class Naive:
 class NaiveDensity:
     """The sum of its families' densities."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     densities: tuple[LogDensity, ...]
 
     @property
@@ -194,13 +196,13 @@ class NaiveDensity:
             density.add(block, out, left_out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
-        place = {name: j for j, name in enumerate(self.parts)}
+        place = {name: j for j, name in enumerate(self.columns)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
             terms = density.terms(block, left_out)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
-            whole[:, [place[name] for name in density.parts]] += terms
+            whole[:, [place[name] for name in density.columns]] += terms
         return whole
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
@@ -208,8 +210,8 @@ class NaiveDensity:
 
         Log densities count as -floor at least; every row has a class.
         """
-        for density, mine in self._mine(np.arange(len(self.parts))):
-            if hasattr(density, "odds") and density.parts == self.parts:
+        for density, mine in self._mine(np.arange(len(self.columns))):
+            if hasattr(density, "odds") and density.columns == self.columns:
                 density.odds(block, floor, out)
                 continue
             terms = density.terms(block, left_out=True)
@@ -218,10 +220,10 @@ class NaiveDensity:
                 _core.odds(np.array(term), block.classes, floor, out[place])
 
     @property
-    def pieces(self) -> tuple[str, ...]:
+    def factor_names(self) -> tuple[str, ...]:
         """What weights belong to: the columns, or sets of them."""
         (own,) = self._by_set or (self,)
-        return own.parts if own is self else own.pieces
+        return own.columns if own is self else own.factor_names
 
     @property
     def _by_set(self) -> tuple[Any, ...]:
@@ -240,17 +242,17 @@ class NaiveDensity:
         whole: Float | None = None
         for density in self.densities:
             pieces = density.factors(block) if hasattr(density, "factors") else density.terms(block)
-            whole = np.zeros((block.rows, len(self.parts), pieces.shape[2])) if whole is None else whole
-            place = {name: j for j, name in enumerate(self.parts)}
-            whole[:, [place[name] for name in density.parts]] += pieces
-        return np.zeros((block.rows, len(self.parts), 1)) if whole is None else whole
+            whole = np.zeros((block.rows, len(self.columns), pieces.shape[2])) if whole is None else whole
+            place = {name: j for j, name in enumerate(self.columns)}
+            whole[:, [place[name] for name in density.columns]] += pieces
+        return np.zeros((block.rows, len(self.columns), 1)) if whole is None else whole
 
     def weighted(self, weight: Float) -> NaiveDensity:
         """The same with each piece multiplied: (pieces,)."""
         if self._by_set:
             return replace(self, densities=tuple(own.weighted(weight) for own in self._by_set))
-        place = {name: j for j, name in enumerate(self.parts)}
-        made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
+        place = {name: j for j, name in enumerate(self.columns)}
+        made = (weighted(d, weight[[place[name] for name in d.columns]]) for d in self.densities)
         return replace(self, densities=tuple(made))
 
     def terms_of(self, block: Block, which: Int) -> Float:
@@ -267,8 +269,8 @@ class NaiveDensity:
 
     def class_range(self, block: Block) -> Float:
         """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
-        whole = np.zeros(len(self.parts))
-        for density, mine in self._mine(np.arange(len(self.parts))):
+        whole = np.zeros(len(self.columns))
+        for density, mine in self._mine(np.arange(len(self.columns))):
             if hasattr(density, "class_range"):
                 apart = density.class_range(block)
             else:
@@ -280,11 +282,11 @@ class NaiveDensity:
     def _mine(self, which: Int) -> Iterator[tuple[LogDensity, Int]]:
         """Each density with the positions of these parts among its own, -1 where it has no such part."""
         for density in self.densities:
-            if density.parts == self.parts:
+            if density.columns == self.columns:
                 yield density, which
             else:
-                place = {name: j for j, name in enumerate(density.parts)}
-                yield density, np.array([place.get(self.parts[j], -1) for j in which.tolist()], dtype=np.int64)
+                place = {name: j for j, name in enumerate(density.columns)}
+                yield density, np.array([place.get(self.columns[j], -1) for j in which.tolist()], dtype=np.int64)
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max(

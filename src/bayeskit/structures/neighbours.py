@@ -93,7 +93,7 @@ class NeighbourDensity:
     unseen: str
     _spaces: dict[bytes, Space] = field(default_factory=dict, compare=False, repr=False)
 
-    parts: ClassVar[tuple[str, ...]] = (PART,)
+    columns: ClassVar[tuple[str, ...]] = (PART,)
     additive: ClassVar[bool] = False
 
     @property

@@ -109,8 +109,8 @@ class PairedDensity(Bounded):
     additive: ClassVar[bool] = False
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        return self.single.parts
+    def columns(self) -> tuple[str, ...]:
+        return self.single.columns
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class PairedDensity(Bounded):
     def _counts(self, tables: Tables, columns: tuple[int, ...]) -> Float:
         """The table of some columns, with its axes in their order: (K, ...)."""
         order = sorted(columns)
-        counts = tables.table(self._number[tuple(self.parts[j] for j in order)]).rounded()
+        counts = tables.table(self._number[tuple(self.columns[j] for j in order)]).rounded()
         out: Float = counts.transpose(0, *(1 + order.index(j) for j in columns))
         return out
 
@@ -184,4 +184,4 @@ class PairedDensity(Bounded):
     def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes, left_out)[:, [place[name] for name in self.parts]]
+        return revealed(self, block, classes, left_out)[:, [place[name] for name in self.columns]]
