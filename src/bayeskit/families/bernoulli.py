@@ -49,7 +49,7 @@ class Bernoulli:
     def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
         seen, none = statistic.seen(), np.zeros(statistic.groups)
         a = alpha_of(self.smoothing)
-        if statistic.holes.shape[1]:
+        if statistic.missing.shape[1]:
             absent = np.log((seen - statistic.sums.dense).rounded().T + a)
         else:
             rows = ExactSum(seen.limbs[statistic.sums.owner, 0], seen.low)

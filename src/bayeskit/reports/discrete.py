@@ -97,7 +97,7 @@ def sliced(model: Model, question: InputField, slices: Slices) -> Coding:
     if question.name not in slices.cuts:
         return coding(model, question)
     cuts = slices.cuts[question.name]
-    return Coding(cuts=cuts, hole=len(cuts) + 1 if question.name in slices.holes else -1)
+    return Coding(cuts=cuts, hole=len(cuts) + 1 if question.name in slices.missing else -1)
 
 
 def _averaged(codings: tuple[Coding, ...], of: Sequence[int], density: AveragedDensity) -> Factors:

@@ -22,7 +22,7 @@ def left_out(normals: Normals, points: Points, own: LeftOutRows) -> tuple[Float,
     if shape == "diagonal" and not normals.covariance.share.any() and normals.covariance.shrinkage != "pooled":
         return _apart(normals, points, own)
     squares, constant = normals.squares(points, None)
-    if shape in ("full", "tied") and not normals.numbers.holes:
+    if shape in ("full", "tied") and not normals.numbers.missing:
         classes = np.unique(own.group).tolist()
         left = [_downdated(normals, points, own, k, squares, constant) for k in classes]
         slow = np.concatenate([slow[:0], *left])

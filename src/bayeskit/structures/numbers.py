@@ -79,7 +79,7 @@ class Numbers:
         return cls(*known, covariance, patterns)
 
     @property
-    def holes(self) -> bool:
+    def missing(self) -> bool:
         """Whether rows with holes were learned."""
         return any(not p.there.all() for some in self.patterns for p in some)
 
@@ -201,7 +201,7 @@ class Points:
 
     columns: Columns  # (n, d) x
     units: Float  # (3, d)
-    holes: bool
+    missing: bool
 
     @classmethod
     def of(cls, z: Float) -> Points:
@@ -226,7 +226,7 @@ class Points:
 
     def patterns(self) -> list[tuple[Bool, Int | None]]:
         """The rows by which columns they hold: the columns (d,) and the rows of each pattern, None for all."""
-        if not self.holes:
+        if not self.missing:
             return [(np.ones(len(self.columns), dtype=bool), None)]
         some, each = distinct(~np.isnan(self.z))
         order = np.argsort(each, kind="stable")
