@@ -64,7 +64,7 @@ class TAN(Dependent):
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
     Chow and Liu on conditional mutual information. An arc is kept where it foretells its column better than the class
-    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Every column of numbers is cut into intervals by a
+    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Each column of numbers is cut into intervals by a
     pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
     (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
     where it finds no cut). The cuts are then part of the model. P(x | parent, c) leans on P(x | c) and P(x | parent)

@@ -128,7 +128,7 @@ class Model:
     def log_prior(self, prior: Any = None, left_out: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.
 
-        With the block of learned rows as ``left_out``, (n, K): an empirical prior as it was before each row was learned.
+        With the block of learned rows as ``left_out``, (n, K): an empirical prior as it was before each was learned.
         """
         prior, classes = self.prior if prior is None else prior, self.counted.domain.classes
         if left_out is None:
@@ -163,7 +163,7 @@ class Model:
     def joint(
         self, block: Block, prior: Float | None = None, left_out: bool = False, out: Float | None = None
     ) -> Float:
-        """log P(c, x), (n, K); ``left_out`` leaves each (learned) row out, and moves an empirical prior not given here."""
+        """log P(c, x), (n, K); ``left_out`` leaves each learned row out, and moves an empirical prior not given here."""
         return rule.joint(self.density, self._prior(block, prior, left_out), block, left_out, out)
 
     def posterior(
