@@ -207,7 +207,7 @@ def test_leaving_out_by_algebra_is_refused():
 
 
 def test_posteriors_count_what_they_saw():
-    """A class and its parents that never met: the table leans on the rest, never on nothing."""
+    """A class and its parents that never met: the table shrinks toward the rest, never on nothing."""
     X = pd.DataFrame({"a": ["u"] * 30 + ["v"] * 30, "b": ["p"] * 30 + ["q"] * 30})
     y = ["one"] * 30 + ["two"] * 30
     proba = bk.TAN(penalty=None).fit(X, y).predict_proba([{"a": "u", "b": "q"}])

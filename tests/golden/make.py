@@ -28,7 +28,7 @@ def asked(model: Any) -> dict[str, Any]:
         return {"node": node, "digest": model.digest, "proba": list(model.query(node).values())}
     known = getattr(model, "feature_names_in_", None)
     rows = [[data["y"][i], data["hits"][i]] for i in range(ASKED)] if known is None else {n: data[n] for n in known}
-    digest = (model.reader_ if hasattr(model, "encoder_") else model).model_.digest
+    digest = (model.reader_ if hasattr(model, "reader_") else model).model_.digest
     return {"rows": rows, "digest": digest, "classes": model.classes_.tolist(), "proba": _proba(model, rows)}
 
 

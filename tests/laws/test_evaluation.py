@@ -1,4 +1,4 @@
-"""The law of evaluation by algebra: every row is foretold as by a real refit without its fold."""
+"""The law of evaluation by algebra: every row is predicted as by a real refit without its fold."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_family_is_foretold_as_by_refits(family: Any, kind: str, groups: A
 
 @pytest.fixture(scope="module")
 def mixed() -> pa.Table:
-    """Numbers, counts, texts, truth values and an order, with holes, levels of one row, and odd weights."""
+    """Numbers, counts, texts, truth values and an order, with missing values, levels of one row, and odd weights."""
     rng = np.random.default_rng(5)
     n = 120
     y = rng.choice(CLASSES, n, p=[0.5, 0.3, 0.2])

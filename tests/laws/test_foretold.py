@@ -1,4 +1,4 @@
-"""What families foretell from the cells of a column is what their densities say with one row of the cell left out."""
+"""What families predict from the cells of a column is what their densities say with one row of the cell left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import Kernels
 from bayeskit.statistics.bins import Bins
 from bayeskit.structures.backoff import BackedOff
-from bayeskit.structures.sample import OnSteps
+from bayeskit.structures.family_fit import OnSteps
 
 ROWS = 240
 ALMOST = 2e-8  # logarithms of numbers a million deviations from zero have so many digits
@@ -56,7 +56,7 @@ def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
 def per_step(family: Any, x: np.ndarray, step: float) -> np.ndarray:
     """What makes a density a probability of a recording step; those of counts and of a point mass are such."""
     of_step = 0.0 if family.recipe.integer else np.log(step)
-    return np.where((x == 0) & getattr(family, "atom", False), 0.0, of_step)
+    return np.where((x == 0) & getattr(family, "point_mass", False), 0.0, of_step)
 
 
 def log_sums(family: Any, column: Any, density: Any) -> np.ndarray:

@@ -114,7 +114,7 @@ def cases() -> Iterator[Any]:
 
 
 def table_of(columns: list[str] | None = None) -> tuple[pa.Table, np.ndarray, np.ndarray]:
-    """Numbers, counts, texts, an order and truth values, with holes, and a level that only one fold has."""
+    """Numbers, counts, texts, an order and truth values, with missing values, and a level that only one fold has."""
     rng = np.random.default_rng(5)
     k, fold = np.arange(N) % 3, np.arange(N) // 3 % FOLDS
     town = [None if i % 9 == 4 else "lonely" if i in (0, 10) else f"town {rng.integers(3)}" for i in range(N)]

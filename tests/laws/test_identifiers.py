@@ -22,7 +22,18 @@ from bayeskit.model import codec
 from bayeskit.model.codec import build, describe, parsed, registry, written
 from bayeskit.model.journal import Entry
 from bayeskit.storage import container, format1, model_file
-from bayeskit.structures import augmented, averaged, backoff, choice, full, joined, kept, neighbours, networked, paired
+from bayeskit.structures import (
+    augmented,
+    averaged,
+    backoff,
+    choice,
+    from_rows,
+    full,
+    joined,
+    neighbours,
+    networked,
+    paired,
+)
 from bayeskit.validation import saved_as
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -88,7 +99,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "augmented": False,
         "found": (("x", (None,)),),
     },
-    kept.FromRows: {"likelihood": augmented.Augmented(k=2)},
+    from_rows.FromRows: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},
     bk.Ordinal: {"levels": ("b", "a")},
     s.Laplace: {"alpha": 2.0},
@@ -102,7 +113,7 @@ NEEDED = (
     backoff.Backoff,
     choice.Choice,
     choice.LevelChoice,
-    kept.FromRows,
+    from_rows.FromRows,
     bk.Nominal,
     bk.Ordinal,
 )  # some of their fields

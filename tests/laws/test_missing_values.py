@@ -1,4 +1,4 @@
-"""Missing values are summed out of the model's own joint: every pattern of holes against enumeration."""
+"""Missing values are summed out of the model's own joint: every pattern of missing values against enumeration."""
 
 from dataclasses import replace
 from itertools import product
@@ -27,7 +27,7 @@ MODELS = [
 
 
 def table(seed, n=150):
-    """Columns of 2 to 3 levels that hang together, with holes; classes 'no' and 'yes', weights from 0.5 to 3."""
+    """Columns of 2 to 3 levels that hang together, some missing; classes 'no' and 'yes', weights from 0.5 to 3."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     codes, sizes = [rng.integers(0, 3, n)], [3, 2, 3, 2, 3]
@@ -46,7 +46,7 @@ def fitted(model, seed):
 
 
 def patterns(every, rng):
-    """One row of every pattern of holes."""
+    """One row of every pattern of missing values."""
     rows = every.iloc[rng.integers(0, len(every), 32)].reset_index(drop=True).astype(object)
     holes = np.array(list(product([False, True], repeat=5)))
     return rows.mask(holes, None), holes

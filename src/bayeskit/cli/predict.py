@@ -1,4 +1,4 @@
-"""Commands that ask a model: predict, explain."""
+"""Commands that predict: predict, explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division: the fold of a row of a stream, from a hash of its key or its number, the same in every pass."""
+"""HashSplit: the fold of a row of a stream, from a hash of its key or its number, the same in every pass."""
 
 from __future__ import annotations
 

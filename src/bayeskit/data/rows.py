@@ -22,5 +22,5 @@ class Rows:
 
     @cached_property
     def counted(self) -> Bool:
-        """Rows that have a label and some weight; the others are foretold but neither learned nor judged."""
+        """Rows that have a label and some weight; the others are predicted but neither learned nor judged."""
         return (self.codes >= 0) & (self.weights > 0)

@@ -1,4 +1,4 @@
-"""The protocols of families and structures, and of what they become once fitted."""
+"""Densities: the protocols of families and structures, and of what they become once fitted."""
 
 from __future__ import annotations
 

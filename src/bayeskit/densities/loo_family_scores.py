@@ -1,4 +1,4 @@
-"""Foretold: how well families foretell the cells of columns, each without one row of it."""
+"""LooFamilyScores: how well families predict the cells of columns, each without one row of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recipe(NamedTuple):
 class LooFamilyScores:
     """Sums over rows of log p, and the largest, of each column under each family.
 
-    A row is foretold by all others, with one density for all classes and with one for each class that is backed off to
+    A row is predicted by all others, with one density for all classes and with one for each class that is backed off to
     all: (n_c f_c + f) / (n_c + 1), f = sum over c of n_c f_c / n. Densities count per recording step.
     """
 
@@ -94,7 +94,7 @@ class ColumnLooScores:
 def check_step(largest: float, step: float) -> None:
     """Refuse a density that gives a recording step more than the probability there is."""
     if step > 0 and largest > CERTAIN:
-        raise InputError("it is narrower than a recording step, which it would foretell with more than certainty")
+        raise InputError("it is narrower than a recording step, which it would predict with more than certainty")
 
 
 def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:

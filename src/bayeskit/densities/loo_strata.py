@@ -1,4 +1,4 @@
-"""Leavers: rows told apart by what leaves with them, so that leave-one-out of tables is a lookup."""
+"""LooStrata: rows grouped by what leaves with them, so that leave-one-out of tables is a lookup."""
 
 from __future__ import annotations
 

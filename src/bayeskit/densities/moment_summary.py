@@ -1,4 +1,4 @@
-"""Sums: what a parametric family reads from the moments of a column, with or without each row's own mass."""
+"""MomentSummary: what a parametric family reads from the moments of a column, with or without each row's own mass."""
 
 from __future__ import annotations
 

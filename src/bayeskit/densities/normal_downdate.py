@@ -1,4 +1,4 @@
-"""Leaving: what the log densities of normal columns change by once a row's own values are taken out."""
+"""NormalDowndate: what the log densities of normal columns change by once a row's own values are taken out."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class _Fitted:
         return np.where(np.isnan(x) | ~self.varying, 0.0, terms).T
 
     def magnitude(self, x: Float) -> Float:
-        """log2 of what may be vast in the term, -inf if nothing is: (n, K)."""
+        """log2 of what may overflow in the term, -inf if nothing is: (n, K)."""
         with np.errstate(all="ignore"):
             size = self.family.magnitude(np.log2(x) + self.shift, *self.parameters)
         if size is None:

@@ -105,7 +105,7 @@ class TabularDensity:
         return out
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)

@@ -12,11 +12,11 @@ from bayeskit.numerics.log_linear import Evidence, mixture_weights
 
 PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
-VOICE, ALONE = 0.3, 5.0  # rows that each voice, and the prior alone, are taken to have foretold best beforehand
-SILENT = 1e-3  # a weight below which a voice is dropped
+VOICE, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are taken to have predicted best beforehand
+SILENT = 1e-3  # a weight below which a member is dropped
 ROUNDING = 1e-13  # share of what terms say
 FAR = 1e6  # nats: what a single term can say at most
-SPARED = 5e-4  # nats per row that dropping the faintest voices may cost altogether
+SPARED = 5e-4  # nats per row that dropping the faintest members may cost altogether
 
 
 def smoothed_prior(weights: Float) -> Float:
@@ -28,7 +28,7 @@ def smoothed_prior(weights: Float) -> Float:
 def evidence(log_posterior: Float, log_prior: Float, rows: float) -> Float:
     """What a posterior adds to the prior, log P(c | x)/P(c), after it has been backed off to the prior a little.
 
-    q = (1 - e) P(c | x) + e P(c) with e = 1/(rows + 10), so that no voice is ever certain: (n, K).
+    q = (1 - e) P(c | x) + e P(c) with e = 1/(rows + 10), so that no member is ever certain: (n, K).
     """
     e = 1 / (rows + 10)
     out: Float = np.logaddexp(np.log1p(-e) + log_posterior, np.log(e) + log_prior) - log_prior
@@ -75,20 +75,20 @@ def backed_off_terms(
 
 @dataclass(frozen=True)
 class MemberBackoff:
-    """Between two classes, what a pool makes of the log odds of its only voice, and the way back."""
+    """Between two classes, what a pool makes of the log odds of its only member, and the way back."""
 
-    log_prior: Float  # (2,) the voice is backed off to
+    log_prior: Float  # (2,) the member is backed off to
     rows: float
     weight: float
-    base: float  # log odds that the voice adds to
+    base: float  # log odds that the member adds to
 
-    def odds(self, voice: Float) -> Float:
-        said = evidence(np.stack([log_expit(voice), log_expit(-voice)], axis=-1), self.log_prior, self.rows)
+    def odds(self, member: Float) -> Float:
+        said = evidence(np.stack([log_expit(member), log_expit(-member)], axis=-1), self.log_prior, self.rows)
         out: Float = self.base + self.weight * (said[..., 0] - said[..., 1])
         return out
 
-    def voice(self, odds: Float) -> Float:
-        """Infinite or NaN where no voice is loud enough."""
+    def member_odds(self, odds: Float) -> Float:
+        """Infinite or NaN where no member is loud enough."""
         share = expit((odds - self.base) / self.weight + self.log_prior[0] - self.log_prior[1])
         e = 1 / (self.rows + 10)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -98,22 +98,22 @@ class MemberBackoff:
 
 @dataclass(frozen=True)
 class Pool:
-    """score_c = log P(c) + bias_c + sum over voices of weight_m log P_m(c | x)/P(c)."""
+    """score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c)."""
 
     weight: Float  # (M,)
     bias: Float  # (K,)
-    gain: Float  # (M,) nats per row that would be lost without each voice, on the rows it was fitted to
+    gain: Float  # (M,) nats per row that would be lost without each member, on the rows it was fitted to
     curvature: Float  # (M + K, M + K) of what was minimised: how firmly the weights are known
 
     @classmethod
-    def of(cls, voices: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
-        """From what each voice adds, (m, M, K), for rows it has not seen.
+    def of(cls, members: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
+        """From what each member adds, (m, M, K), for rows it has not seen.
 
         ``mass`` is what each row counts beside the pulls, about 1: (m,).
         """
         row = np.arange(len(label))
-        seen = Evidence.of(voices, log_prior, label, mass)
-        posterior = voices + log_prior[:, None]
+        seen = Evidence.of(members, log_prior, label, mass)
+        posterior = members + log_prior[:, None]
         given = (posterior - np.logaddexp.reduce(posterior, axis=2, keepdims=True))[row, :, label]
         alone = (log_prior - np.logaddexp.reduce(log_prior, axis=1, keepdims=True))[row, label, None]
         before = np.append(np.full(given.shape[1], VOICE), ALONE)
@@ -124,7 +124,7 @@ class Pool:
         if kept.sum() < (weight > 0).sum():
             shares = shares[kept] * (shares.sum() / max(float(shares[kept].sum()), 1e-300))
             weight = np.zeros(len(weight))
-            weight[kept], bias = seen.hearing(kept).fitted(shares, PULL, BIAS)
+            weight[kept], bias = seen.only(kept).fitted(shares, PULL, BIAS)
         weight = np.where(weight < SILENT, 0.0, weight)
         loss = seen.loss(weight, bias)
         without = [seen.loss(np.where(np.arange(len(weight)) == m, 0.0, weight), bias) for m in range(len(weight))]
@@ -133,20 +133,20 @@ class Pool:
 
     @classmethod
     def empty(cls, classes: int) -> Pool:
-        """Of no voice: the prior alone."""
+        """Of no member: the prior alone."""
         return cls(np.empty(0), np.zeros(classes), np.empty(0), BIAS * np.eye(classes))
 
     def kept(self) -> Pool:
-        """Without the voices that have no weight."""
+        """Without the members that have no weight."""
         some = np.concatenate([self.weight > 0, np.ones(len(self.bias), dtype=bool)])
         kept = self.weight > 0
         return replace(
             self, weight=self.weight[kept], gain=self.gain[kept], curvature=self.curvature[np.ix_(some, some)]
         )
 
-    def stepped(self, voices: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
+    def stepped(self, members: Float, log_prior: Float, label: Int, mass: Float) -> Pool:
         """Moved by new rows, as far as the rows it was fitted to allow."""
-        seen = Evidence.of(voices, log_prior, label, mass)
+        seen = Evidence.of(members, log_prior, label, mass)
         weight, bias = seen.drawn(np.concatenate([self.weight, self.bias]), self.curvature)
         return replace(self, weight=weight, bias=bias, curvature=self.curvature + seen.curvature(weight, bias))
 
@@ -162,7 +162,7 @@ class Pool:
 
 
 def _worth(weight: Float, curvature: Float, spared: float) -> Bool:
-    """Which voices to keep, when the loss may grow by ``spared`` in all: (M,).
+    """Which members to keep, when the loss may grow by ``spared`` in all: (M,).
 
     Taking weight w away and moving the others to where the loss is least then costs w^2 / (2 H^-1), with the entry of
     the inverse curvature that belongs to it; the faintest goes first.

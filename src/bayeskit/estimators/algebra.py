@@ -1,4 +1,4 @@
-"""Algebra: models of all folds from one pass of counting, and each row foretold by the model of its fold."""
+"""Algebra: models of all folds from one pass of counting, and each row predicted by the model of its fold."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
-from bayeskit.structures.kept import FromRows
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
@@ -60,17 +60,17 @@ class Dependent(BayesClassifier):
 
 
 class TAN(Dependent):
-    """Tree-augmented naive Bayes: each column may depend on one other, along the tree that tells most.
+    """Tree-augmented naive Bayes: each column may depend on one other, along the most informative tree.
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
-    Chow and Liu on conditional mutual information. An arc is kept where it foretells its column better than the class
-    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Each column of numbers is cut into intervals by a
-    pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
+    Chow and Liu on conditional mutual information. An arc is kept where it predicts its column better than the class
+    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Each column of numbers is cut into intervals by
+    a pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
     (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
-    where it finds no cut). The cuts are then part of the model. P(x | parent, c) leans on P(x | c) and P(x | parent)
-    (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out finds best.
-    Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights`` multiply what
-    a column adds to those given before it in the order of the arcs.
+    where it finds no cut). The cuts are then part of the model. P(x | parent, c) shrinks toward P(x | c) and P(x |
+    parent) (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out
+    finds best. Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights``
+    multiply what a column adds to those given before it in the order of the arcs.
 
     Cuts are chosen by the first fit and held for rows learned or forgotten later (``exact_`` tells). ``exact=True``
     keeps the rows, equal ones once, at most 200,000 different ones, and derives all that is chosen from them anew:

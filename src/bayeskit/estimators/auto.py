@@ -22,14 +22,14 @@ from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, e
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
+from bayeskit.estimators.candidate_run import CandidateRun
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.hearing import CandidateRun
+from bayeskit.estimators.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.renewal import learned_rows
-from bayeskit.estimators.roll import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.views import ViewCache
 from bayeskit.explain.explanation import Explanation
@@ -49,7 +49,7 @@ NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):
-    """Tries the Bayes classifiers that can suit a table, and pools those that foretell unseen rows best.
+    """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
     up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
@@ -98,10 +98,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
             return self._renewed(reader.fit(X, y, sample_weight))
         X = read_rows(X)[0] if is_outside(X) else X
-        encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        if len(encoder.classes_) == 1:
-            return self._adopt(encoder, (), Pool.empty(1), Leaderboard((), 0))
-        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), encoder, self.random_state)
+        reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        if len(reader.classes_) == 1:
+            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
+        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
         with blas.alone():  # its threads cost more than they save in matrices of this size
@@ -110,15 +110,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
         judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
         return self._adopt(
-            encoder, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+            reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
-        The new rows are foretold before they are learned. Candidates are not tried anew; ``fit`` does that.
+        The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
         """
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             return self.fit(X, y, sample_weight)
         if self.exact:
             return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
@@ -136,7 +136,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if self.exact:
             return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
         with warnings.catch_warnings():
@@ -155,11 +155,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _renewed(self, rows: BayesClassifier) -> Self:
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
-        journal = self.reader_.model_.journal if hasattr(self, "encoder_") else ()
+        journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
         plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
         plain.reader_._adopt(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
-        return self._adopt(plain.reader_, plain.members_, plain.pool_, plain.roll_)
+        return self._adopt(plain.reader_, plain.members_, plain.pool_, plain.leaderboard_)
 
     def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
@@ -171,8 +171,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """A new classifier whose members have learned what both have; the weights of the members are this one's."""
         if not isinstance(other, AutoBayes):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
-        check_is_fitted(self, "encoder_")
-        check_is_fitted(other, "encoder_")
+        check_is_fitted(self, "reader_")
+        check_is_fitted(other, "reader_")
         if self.exact != other.exact:
             raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
         both = type(self)(**self.get_params(deep=False))
@@ -190,14 +190,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
         )
-        return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.roll_)
+        return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
 
     def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
         for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
-        return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.roll_)
+        return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
@@ -206,10 +206,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             changed = copy(member.classifier)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        encoder, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
-        change(encoder, X)
-        new = encoder.model_.counted.domain.classes
-        return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
+        reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
+        change(reader, X)
+        new = reader.model_.counted.domain.classes
+        return self._adopt(reader, tuple(members), pool.placed(old.codes_in(new), len(new)), self.leaderboard_)
 
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
@@ -223,11 +223,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             found = [replace(found[0], plain=False)]
         return found[: self.max_candidates], skipped
 
-    def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Leaderboard) -> Self:
-        self.reader_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
-        self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
+    def _adopt(
+        self, reader: BayesClassifier, members: tuple[Member, ...], pool: Pool, leaderboard: Leaderboard
+    ) -> Self:
+        self.reader_, self.members_, self.pool_, self.leaderboard_ = reader, members, pool, leaderboard
+        self.n_features_in_ = reader.n_features_in_
+        if hasattr(reader, "feature_names_in_"):
+            self.feature_names_in_ = reader.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
@@ -246,7 +248,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> Array:
         """The classes, sorted; columns of probabilities follow this order."""
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             raise AttributeError("classes_ is there after fit")
         return self.reader_.classes_
 
@@ -264,7 +266,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if not self.members_:  # the prior of each
             return np.tile(log_softmax(self._base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
         scores = [self._score(some, prior) for some in ViewCache.of(self.reader_, X).portions()]
@@ -281,7 +283,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
         """
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
@@ -341,7 +343,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
         Arguments as in the classifiers' own ``counterfactual``.
         """
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         free = Freedom.of(among, hold, columns)
         return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
@@ -350,9 +352,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if not self.members_:
-            raise InputError("nothing foretells the class better than its prior here, so there are no points to add up")
+            raise InputError("nothing predicts the class better than its prior here, so there are no points to add up")
         member, *others = self.members_
         mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
         if mixed or others or len(self.classes_) > 2:
@@ -368,7 +370,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = MemberBackoff(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
-        link = Link(backed.odds, backed.voice)
+        link = Link(backed.odds, backed.member_odds)
         return replace(
             plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_, rows).X)
         )
@@ -377,7 +379,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's."""
         from bayeskit.estimators.calibrated import Calibrated
 
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
     @property
@@ -398,12 +400,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def summary(self) -> Leaderboard:
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
-        check_is_fitted(self, "encoder_")
-        return self.roll_
+        check_is_fitted(self, "reader_")
+        return self.leaderboard_
 
     def _html_repr(self) -> str:
         """In a notebook: the settings, and once fitted what became of the candidates."""
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
@@ -411,10 +413,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         settings = changed(self, "n_jobs", "callback")
         rows = self.rows_ if self.exact else None
-        bundled(type(self).__name__, settings, self.reader_, self.members_, self.pool_, self.roll_, rows).save(path)
+        bundled(type(self).__name__, settings, self.reader_, self.members_, self.pool_, self.leaderboard_, rows).save(
+            path
+        )
 
     @classmethod
     def restored(cls, path: Any) -> Self:
@@ -423,15 +427,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with doubts(path):
             made = cls(**bundle.settings)
             made._check_settings()
-            encoder, members, pool, roll, rows = unbundled(bundle)
+            reader, members, pool, leaderboard, rows = unbundled(bundle)
             if made.exact != (rows is not None):
                 raise ModelFileError("its rows do not fit its settings")
             if rows is not None:
                 made.rows_ = rows
-            return made._adopt(encoder, members, pool, roll)
+            return made._adopt(reader, members, pool, leaderboard)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "encoder_")
+        return hasattr(self, "reader_")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())

@@ -18,7 +18,7 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra, by_algebra
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.deciding import actions_of, costs_of_decisions, price_decisions
-from bayeskit.estimators.examination import FittedRun
+from bayeskit.estimators.fitted_run import FittedRun
 from bayeskit.estimators.refit import Refit, weighted
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions

@@ -95,7 +95,7 @@ class Learner(BaseEstimator):
             from bayeskit.estimators.renewal import renewed
 
             return renewed(self, model)
-        from bayeskit.estimators.unseen import tuned
+        from bayeskit.estimators.cross_fit import tuned
 
         return tuned(self, model, X, y, weight)
 

@@ -50,9 +50,10 @@ class NaiveBayes(BayesClassifier):
     probable it is that the column depends on the class; ``prior`` is "empirical", "uniform", or probabilities by class;
     ``smoothing`` corrects zero counts (a number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial,
     Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing",
-    "smooth", "error"); ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all
-    or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of each class, in
-    columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
+    "smooth", "error"); ``missing`` is "skip" (a missing value says nothing) or "level" (a missing value is a value of
+    its own), for all or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of
+    each class, in columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it
+    with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]

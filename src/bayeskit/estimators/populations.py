@@ -7,7 +7,7 @@ from typing import Any
 
 from bayeskit.errors import InputError
 from bayeskit.estimators.evaluate import fitted, planned
-from bayeskit.estimators.examination import examined
+from bayeskit.estimators.fitted_run import examined
 from bayeskit.estimators.refit import Refit
 from bayeskit.evaluation.populations import Populations
 from bayeskit.model.labelled_table import LabelledTable

@@ -14,10 +14,10 @@ from bayeskit.arrays import Array, Float
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Column
 from bayeskit.engines.declared import Declared
-from bayeskit.estimators.unseen import tuned
+from bayeskit.estimators.cross_fit import tuned
 from bayeskit.model.model import Model
 from bayeskit.statistics.distinct import Distinct
-from bayeskit.structures.kept import FromRows
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 
 

@@ -35,7 +35,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     ``method`` is "information" (ranks columns by their mutual information with the class, less what chance shows; one
     pass, so a stream will do), "forward" or "backward": from no column, or from all, the one that serves naive Bayes
     best is added or taken away, step by step. How well a set of columns serves is the ``criterion``, "log_score" (mean
-    log P of the true class) or "error", with each row foretold by the model of all others, exactly. ``n_features`` is
+    log P of the true class) or "error", with each row predicted by the model of all others, exactly. ``n_features`` is
     how many to keep, "auto" for the best set of the path, or for all columns with some information. ``estimator`` is
     the ``NaiveBayes`` to serve, by default a plain one; families it chooses by the data stay as they are.
 

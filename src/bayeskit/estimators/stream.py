@@ -95,7 +95,7 @@ class Stream:
         return cls(model, table, division)
 
     def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Any) -> Evaluation:
-        """The evaluation: one pass to count, one to foretell and score."""
+        """The evaluation: one pass to count, one to predict and score."""
         self.classifier._check_settings()
         whole = self.classifier._counted(self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(whole, counted=whole.counted.pooled())
@@ -199,7 +199,7 @@ def measured(
     grouped: bool = False,
     left_out: bool = False,
 ) -> Measures:
-    """The measures of rows that are foretold batch by batch, none of which is kept."""
+    """The measures of rows that are predicted batch by batch, none of which is kept."""
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = ScoreHistogram.empty(folds if apart else 1, classes)

@@ -1,4 +1,4 @@
-"""Confusion: who was taken for whom, and every rate that follows from it."""
+"""Confusion: true classes against predicted ones, and every rate that follows from it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Confusion(TableRepr):
 
     @property
     def specificity(self) -> dict[Any, float]:
-        """Share of the rows of all other classes not taken for this one."""
+        """Share of the rows of all other classes not predicted as this one."""
         others = self.weight - self._true
         return self._by_label(_ratio(others - (self._predicted - self._right), others))
 

@@ -1,4 +1,4 @@
-"""Methods: how rows are divided so that each is foretold by a model that never saw it."""
+"""Methods: how rows are divided so that each is predicted by a model that never saw it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bayeskit.errors import InputError
 
 @dataclass(frozen=True)
 class Split:
-    """One division of the rows: each tested fold is foretold by all others but the idle one."""
+    """One division of the rows: each tested fold is predicted by all others but the idle one."""
 
     fold: Int  # (n,)
     folds: int
@@ -102,7 +102,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Every fold is foretold by the model of the others.
+    """Every fold is predicted by the model of the others.
 
     ``folds`` is their number, the fold number of each row, or a scikit-learn splitter; stratified folds have nearly
     the same number of rows of each class.
@@ -163,7 +163,7 @@ class CrossValidation:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Every row is foretold by the model of all others.
+    """Every row is predicted by the model of all others.
 
     By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
     target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each

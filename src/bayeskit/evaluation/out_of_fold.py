@@ -1,4 +1,4 @@
-"""Kept: the foretold rows themselves, for measures that need all of them at once."""
+"""OutOfFold: the predicted rows themselves, for measures that need all of them at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayeskit.numerics.reliability import BINS, mass_bins, tallied
 
 @dataclass(frozen=True)
 class Repeat:
-    """One division of the rows, with each tested row foretold by a model that never saw it."""
+    """One division of the rows, with each tested row predicted by a model that never saw it."""
 
     proba: Float  # (n, K), NaN where a row was not tested
     fold: Int  # (n,) -1 where a row was not tested
@@ -42,7 +42,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """All rows with what was foretold of them, once for each time they were divided."""
+    """All rows with what was predicted of them, once for each time they were divided."""
 
     rows: Rows
     repeats: tuple[Repeat, ...]

@@ -1,4 +1,4 @@
-"""Ranking: how rows of a class and the others are spread over bins of log-odds, where rows cannot all be kept."""
+"""ScoreHistogram: how rows of a class and the others spread over bins of log-odds, where rows cannot all be kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection: columns one by one, by how well the rows are foretold without themselves."""
+"""Selection: columns one by one, by how well the rows are predicted without themselves."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Step:
 
     column: int  # -1: where the path begins
     columns: tuple[int, ...]  # chosen after it, ascending
-    log_score: float  # mean log P(true class), each row foretold without itself
-    error: float  # share of the rows foretold wrongly
+    log_score: float  # mean log P(true class), each row predicted without itself
+    error: float  # share of the rows predicted wrongly
 
 
 @dataclass(frozen=True)
 class Odds:
     """Log-odds of the other classes against the true one, from the prior and from each column by itself.
 
-    Each row is left out of what foretells it. The odds of some columns together are the sum of theirs, so trying a
+    Each row is left out of what predicts it. The odds of some columns together are the sum of theirs, so trying a
     column costs one addition per row.
     """
 

@@ -223,7 +223,9 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
         arrays[name], mine[name] = pa.concat_arrays([before, there, after]), slice(first, first + len(there))
     given = [arrays.get(name, pa.nulls(rows)) for name in model.schema.names]
     block = model.counted.block(pa.RecordBatch.from_arrays(given, names=list(model.schema.names)))
-    codes = np.full_like(block.codes, -1)  # what a row does not know says nothing, even where a hole is a level
+    codes = np.full_like(
+        block.codes, -1
+    )  # what a row does not know says nothing, even where a missing value is a level
     for j, name in enumerate(model.schema.coded):
         some = mine.get(name, slice(0))
         codes[j, some] = block.codes[j, some]

@@ -109,7 +109,7 @@ class BernoulliDensity(Counts):
         return apart
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         rest = np.zeros((block.rows, self.table.shape[1]))

@@ -213,7 +213,7 @@ class GaussianDensity(Located):
 
 @dataclass(frozen=True)
 class StudentDensity(Located, Bounded):
-    """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never vast."""
+    """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never overflow."""
 
     far: ClassVar[float] = 2.0**20
 

@@ -1,4 +1,4 @@
-"""Inquiry: the rows of a table put to a model, block by block."""
+"""BatchPredictor: the rows of a table put to a model, block by block."""
 
 from __future__ import annotations
 

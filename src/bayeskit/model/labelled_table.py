@@ -1,4 +1,4 @@
-"""Sample: a labelled table in memory, of which some rows can be taken."""
+"""LabelledTable: a labelled table in memory, of which some rows can be taken."""
 
 from __future__ import annotations
 

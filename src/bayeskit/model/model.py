@@ -163,7 +163,7 @@ class Model:
     def joint(
         self, block: Block, prior: Float | None = None, left_out: bool = False, out: Float | None = None
     ) -> Float:
-        """log P(c, x), (n, K); ``left_out`` leaves each learned row out, and moves an empirical prior not given here."""
+        """log P(c, x), (n, K); ``left_out`` leaves each learned row out and moves an empirical prior not given here."""
         return rule.joint(self.density, self._prior(block, prior, left_out), block, left_out, out)
 
     def posterior(

@@ -1,4 +1,4 @@
-"""Intake: the table a user gives, opened by its engine and held against what the model knows."""
+"""OpenTable: the table a user gives, opened by its engine and held against what the model knows."""
 
 from __future__ import annotations
 

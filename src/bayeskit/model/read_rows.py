@@ -1,4 +1,4 @@
-"""Gathering: rows of a file or relation brought into memory, for models that look at them again and again."""
+"""Rows read: rows of a file or relation brought into memory, for models that look at them again and again."""
 
 from __future__ import annotations
 

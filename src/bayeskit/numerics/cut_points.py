@@ -1,4 +1,4 @@
-"""Borders: where a column of bins may be cut, and the cuts that some rules make."""
+"""CutPoints: where a column of bins may be cut, and the cuts that some rules make."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CutPoints:
 
     >>> from bayeskit.statistics.exact import ExactSum
     >>> sums = ExactSum(np.array([[[8], [1], [0], [0]], [[0], [0], [1], [8]]]), 0)
-    >>> column = Borders(BinnedColumn("age", -1074, np.array([1.0, 2.0, 5.0, 9.0]), sums))
+    >>> column = CutPoints(BinnedColumn("age", -1074, np.array([1.0, 2.0, 5.0, 9.0]), sums))
     >>> column.mdlp(), column.equal_frequency(2), column.equal_width(4)
     (array([3.5]), array([3.5]), array([3., 5., 7.]))
     """

@@ -45,7 +45,7 @@ class Evidence:
         base = self.base[rows] if self.base.ndim == 2 else self.base
         return Evidence(self.terms[rows], base, self.label[rows], self.mass[rows])
 
-    def hearing(self, pieces: Array) -> Evidence:
+    def only(self, pieces: Array) -> Evidence:
         """That of some pieces."""
         return Evidence(np.ascontiguousarray(self.terms[:, :, pieces]), self.base, self.label, self.mass)
 
@@ -180,7 +180,7 @@ def mixture_weights(log_p: Float, mass: Float | None = None, before: Float | flo
     """Shares v of candidates with the largest sum of log sum over m of v_m p_m, by EM: (M,).
 
     ``log_p`` is what each candidate gave the label of each row: (n, M). ``before`` is how many rows each is taken to
-    have foretold best beforehand: (M,) or one number.
+    have predicted best beforehand: (M,) or one number.
 
     >>> mixture_weights(np.log([[0.9, 0.5], [0.1, 0.5], [0.9, 0.5], [0.8, 0.5]])).round(2)
     array([0.59, 0.41])

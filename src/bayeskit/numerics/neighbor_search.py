@@ -86,7 +86,7 @@ class BruteForce:
 
 @dataclass(frozen=True)
 class Tree:
-    """A k-d tree: for few columns without holes."""
+    """A k-d tree: for few columns without missing values."""
 
     sheet: BruteForce
 
@@ -110,7 +110,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class BlasBruteForce:
-    """Euclidean distances by matrix products: for many columns without holes.
+    """Euclidean distances by matrix products: for many columns without missing values.
 
     |x - y|^2 - |x|^2 = |y|^2 - 2 x.y in single precision picks more points than wanted; these are compared in double
     precision. Where single precision cannot vouch that none was missed, all points are.

@@ -96,7 +96,7 @@ class RocDisplay(Display):
         ax.set_aspect("equal")
         ax.set_xlim(-0.01, 1.01)
         ax.set_ylim(-0.01, 1.01)
-        tidy(ax, "ROC, each class against the rest", "share of the others taken for it", "share of the class found")
+        tidy(ax, "ROC, each class against the rest", "share of the others predicted as it", "share of the class found")
         legend(ax, list(self.curves), loc="lower right")
 
 

@@ -1,4 +1,4 @@
-"""Portrait: what each value of a column says, drawn from the model's own terms."""
+"""Effect plot: what each value of a column says, drawn from the model's own terms."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Ta
 
 
 def _levels(question: InputField, terms: Float) -> str:
-    """Terms of the levels, with those of holes in front."""
+    """Terms of the levels, with those of missing values in front."""
     bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
     levels = list(zip(question.levels or (), bits, strict=True))
     if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():

@@ -1,4 +1,4 @@
-"""Question: a column as the panel asks for it."""
+"""InputField: a column as the panel asks for it."""
 
 from __future__ import annotations
 

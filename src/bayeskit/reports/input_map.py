@@ -1,4 +1,4 @@
-"""Lens: the answers to a panel as a row of numbers, for voices that know numbers only."""
+"""InputMap: the answers to a panel as a row of numbers, for voices that know numbers only."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from bayeskit.reports import pool
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, text
 from bayeskit.reports.profile import Profile
 
-MANY = 0.2  # share of holes that is worth a word
+MANY = 0.2  # share of missing values that is worth a word
 
 
 def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | None) -> Section:
@@ -41,7 +41,7 @@ def _described(model: Any) -> dict[str, dict[str, Any]]:
     """Each column with its kind, and its family if one decides alone."""
     if hasattr(model, "schema_"):
         return {c["name"]: c for c in model.schema_.rows()}
-    if hasattr(model, "encoder_"):  # its members have families of their own
+    if hasattr(model, "reader_"):  # its members have families of their own
         plain = _described(model.reader_)
         return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
     return _described(model.estimator_) if hasattr(model, "estimator_") else {}

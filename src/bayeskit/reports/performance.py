@@ -21,7 +21,7 @@ CARDS = {
     "brier": ("Brier score", "mean squared distance from the truth; less is better"),
     "ece": ("Calibration error", "how far confidence is from being right; less is better"),
 }
-MOST = 12  # classes in a table of who was taken for whom
+MOST = 12  # classes in a table of true classes against predicted ones
 RATES = ("sensitivity", "specificity", "precision")
 SHOWN = 400  # points of a curve
 
@@ -70,7 +70,7 @@ def _rate(row: dict[str, Any], rate: str) -> Safe:
 
 
 def confusion(evaluation: Evaluation) -> Section:
-    """Who was taken for whom."""
+    """True classes against predicted ones."""
     found = evaluation.confusion
     labels = evaluation.classes.tolist()
     actions = [*labels, *found.others]
@@ -79,12 +79,12 @@ def confusion(evaluation: Evaluation) -> Section:
     order = np.argsort(-wrong, axis=None, kind="stable")[:10]
     pairs = [np.unravel_index(o, wrong.shape) for o in order if wrong.flat[o] > 0]
     rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
-    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "taken for", "rows"), rows, 2) if rows else ""
+    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "predicted as", "rows"), rows, 2) if rows else ""
     if len(labels) <= MOST:
         body = drawing.heat(found.matrix, labels, actions) + (worst if len(actions) > 2 else "")
     else:
         body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
-    return Section("confusion", "Who was taken for whom", body)
+    return Section("confusion", "True classes against predicted ones", body)
 
 
 def calibration(evaluation: Evaluation) -> Section:
@@ -112,7 +112,9 @@ def _roc(evaluation: Evaluation) -> str:
         return ""  # one of the classes was not tested
     some = np.unique(np.linspace(0, len(curve.false_positive) - 1, SHOWN).astype(np.int64))
     line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
-    plot = drawing.square(line, "share of the others taken for it", f"share of {label} found", f"ROC curve of {label}")
+    plot = drawing.square(
+        line, "share of the others predicted as it", f"share of {label} found", f"ROC curve of {label}"
+    )
     area = evaluation.auc_by_class[label]
     return (
         f"<figure>{plot}<figcaption>ROC curve of {text(label)}: area {number(area)}. The diagonal is chance."

@@ -76,7 +76,7 @@ def _tops(known: pa.ChunkedArray) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """The evaluated rows, their true classes and what was foretold of them."""
+    """The evaluated rows, their true classes and what was predicted of them."""
 
     sample: LabelledTable
     proba: Float  # (n, K) NaN where a row was not tested

@@ -75,7 +75,7 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
         return _program(estimator.estimator_, profiles)
     if isinstance(estimator, AutoBayes):
         if not estimator.members_:
-            raise Unwritten("nothing foretells the class better than its prior, whatever the values")
+            raise Unwritten("nothing predicts the class better than its prior, whatever the values")
         return _pooled(estimator, profiles)
     if isinstance(estimator, Calibrated):
         times, more = _calibrated(estimator)

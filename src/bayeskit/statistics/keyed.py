@@ -1,4 +1,4 @@
-"""Keyed: a statistic by group and by what a row holds, a cell of levels or a pattern of holes."""
+"""Keyed: a statistic by group and by what a row holds, a cell of levels or a pattern of missing values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PATTERNS = 4096
 class Keyed:
     """One state of another statistic for each key that occurs, never for all that could.
 
-    A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a hole. Rows with
-    holes only are not counted.
+    A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a missing value. Rows
+    with holes only are not counted.
     """
 
     span: Mapping[str, int]  # codes of each column: its levels, or one for a number that is there
@@ -80,7 +80,7 @@ class Keyed:
             return self
         if self.patterns and len(keys) > PATTERNS and (many := len(distinct(keys[:, 1:])[0])) > PATTERNS:
             raise InputError(
-                f"the rows have {many} different patterns of holes, more than {PATTERNS}; pass missing='available' "
+                f"the rows have {many} patterns of missing values, more than {PATTERNS}; pass missing='available' "
                 f"to take every two columns from the rows that hold both, or drop columns with many holes"
             )
         inner = self.inner.place(_positions(self.keys, keys), len(keys), {})

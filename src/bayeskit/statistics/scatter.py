@@ -23,7 +23,7 @@ _ONE = np.ones(1)
 
 @dataclass(frozen=True)
 class Scatter:
-    """Exact sums of w a_i a_j over i <= j, where a = (1, x_1, ..., x_d) and a hole counts as zero.
+    """Exact sums of w a_i a_j over i <= j, where a = (1, x_1, ..., x_d) and a missing value counts as zero.
 
     With ``available``, a = (1, x, whether each x is there): then every two columns have the weight and the sums of the
     rows that hold both.

@@ -25,12 +25,12 @@ LEVELS = "levels"  # the name of tables of every column by itself, where there a
 class Slices:
     """Columns as levels: those that have levels as they are, numbers by the right-closed interval they lie in.
 
-    Where a hole is a level of its own, it is one more interval of a column of numbers.
+    Where a missing value is a level of its own, it is one more interval of a column of numbers.
     """
 
     columns: tuple[str, ...]
     cuts: Mapping[str, tuple[float, ...]]  # of the columns that are numbers, ascending
-    missing: frozenset[str] = frozenset()  # the columns of numbers whose holes are a level
+    missing: frozenset[str] = frozenset()  # the columns of numbers whose missing values are a level
 
     def __deepcopy__(self, memo: object) -> Slices:
         return self  # a value; its columns may be many

@@ -126,7 +126,7 @@ class Totals:
         return self.missing if self.missing.shape[1] else ExactSum.zeros(self.sums.shape)
 
     def _of(self, rows: Tables, sums: Scattered, holes: ExactSum) -> Self:
-        """With an axis of holes only if there is one."""
+        """With an axis of missing values only if there is one."""
         short = holes if holes.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
         return replace(self, rows=rows, sums=sums, missing=short)
 

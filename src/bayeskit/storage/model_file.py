@@ -1,4 +1,4 @@
-"""A model as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+"""Model file: a model as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+"""Network file: a network as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
 
 from __future__ import annotations
 

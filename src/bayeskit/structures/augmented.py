@@ -27,7 +27,7 @@ class Augmented(Smoothed):
     """p(x | c) = product over columns of P(x_j | parents of j, c).
 
     ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``
-    before it that tell most of it). An arc is kept only where the column is foretold better with it than by the class
+    before it that tell most of it). An arc is kept only where the column is predicted better with it than by the class
     alone, by ``penalty`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
 
     One parent can be read from the tables of all pairs, so the arcs are found anew after learning and forgetting.

@@ -1,4 +1,4 @@
-"""Backed-off densities: a class of few rows leans on all rows together."""
+"""Backed-off densities: a class of few rows shrinks toward all rows together."""
 
 from __future__ import annotations
 

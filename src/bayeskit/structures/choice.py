@@ -1,4 +1,4 @@
-"""Choice: of several families, for each column the one that foretells its rows best."""
+"""Choice: of several families, for each column the one that predicts its rows best."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity
 from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.family_fit import Levels, Numbers
+from bayeskit.structures.family_trial import Chosen, FamilyTrial
 from bayeskit.structures.inclusion import Inclusion
-from bayeskit.structures.sample import Levels, Numbers
-from bayeskit.structures.trial import Chosen, FamilyTrial
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """The same for categories: how strongly the levels of a class lean on those of all classes."""
+    """The same for categories: how strongly the levels of a class shrink toward those of all classes."""
 
     candidates: tuple[Any, ...]
 

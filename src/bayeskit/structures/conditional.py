@@ -1,4 +1,4 @@
-"""Conditional: probabilities of a column's levels given the class and its parents, leaning on simpler ones."""
+"""Conditional: probabilities of a column's levels given the class and its parents, shrunk toward simpler ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.densities.density import Context
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.leaning import OccupiedCells, strengths_of
+from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
-SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
+SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table shrinks toward
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Conditional:
 
     The base is P(x | c) with ``backoff="class"``, a mixture of P(x | c) and P(x | parents) with "both", and the same
     for all levels with "even", where s is Laplace's. What is not given is chosen by the sum of log p_-i(x_i |
-    parents_i, c_i), each row foretold by the others: s, the mixture, and how many of the parents are used, in their
+    parents_i, c_i), each row predicted by the others: s, the mixture, and how many of the parents are used, in their
     order. Each parent must gain ``penalty`` times log n; None uses all.
     """
 
@@ -135,7 +135,7 @@ class Conditional:
             counts = np.stack([tables[t] for t in some])
             s, part, pseudo = (_down(of[some], counts.ndim) for of in (lean.strength, lean.part, shared))
             base = _across(np.stack([bases[t] for t in some]), counts.ndim)
-            if backoff == BOTH:  # P(x | parents) of all classes, leaning on P(x)
+            if backoff == BOTH:  # P(x | parents) of all classes, shrunk toward P(x)
                 whole = counts.sum(axis=1, keepdims=True)
                 pooled = _down(np.stack([children[t].pooled for t in some]), counts.ndim)
                 of_all = (whole + pseudo * pooled) / (whole.sum(axis=-1, keepdims=True) + pseudo)
@@ -175,7 +175,7 @@ class Conditional:
                 shape = list(table.shape)
                 shape[axis] = FRONT
                 table = np.concatenate([np.broadcast_to(alone, shape), table], axis=axis)
-            table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
+            table[..., 1] = 1.0  # shares sum to one but for rounding, and a missing value must say nothing at all
             if not smooth[some[0]]:
                 table[..., 0] = 1.0
             logs = np.log(np.maximum(np.moveaxis(table, 1, -1), TINY))
@@ -204,7 +204,8 @@ def _last(counts: Float, used: int) -> Float:
 def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) -> list[float]:
     """Sums of log p of the rows without any parent, each without itself; of tables (K, m).
 
-    Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
+    Where tables with parents may shrink toward what all classes have in common, so may this: an arc is not kept for
+    that.
     """
     of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
     tried = cells.scored(np.array([part * of_class + (1 - part) * of_all for part in SHARES[backoff]]))
@@ -213,8 +214,8 @@ def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) ->
 
 
 def _shared(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
-    """Of P(x | parents) of all classes together the pseudo-rows by which it leans on P(x), (tables,), and its value in
-    each of the cells as it is without one of its rows."""
+    """Of P(x | parents) of all classes together the pseudo-rows by which it shrinks toward P(x), (tables,), and its
+    value in each of the cells as it is without one of its rows."""
     pooled, alone = cells.pooled(), _flat(child.pooled for child in children)
     known = alone[pooled.margin]
     strength = pooled.best([(1.0, known)], strengths_of(None, len(children))).strength

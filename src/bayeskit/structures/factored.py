@@ -27,7 +27,7 @@ class FactorDensity(Bounded):
     sizes: tuple[int, ...]  # levels of each column
     offset: Int  # (tables + 1,)
     table: Float  # (cells, K)
-    strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it leans on nothing
+    strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it shrinks toward nothing
     scale: float = 1.0  # how much every table counts while it has no weight of its own
 
     normalised: ClassVar[bool] = False  # sets of columns overlap

@@ -59,7 +59,7 @@ class NetworkedDensity(Bounded):
 
     @property
     def strengths(self) -> tuple[float, ...]:
-        """Pseudo-rows of each table, inf where it leans on nothing."""
+        """Pseudo-rows of each table, inf where it shrinks toward nothing."""
         return self.tables.strengths
 
     @property

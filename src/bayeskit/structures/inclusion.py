@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Float
-from bayeskit.structures.trial import FamilyTrial
+from bayeskit.structures.family_trial import FamilyTrial
 
 HALVINGS = 64  # of an interval of logits: to the last digit
 

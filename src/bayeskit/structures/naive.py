@@ -17,8 +17,8 @@ from bayeskit.densities.density import Approximates, Axis, Context, LogDensity, 
 from bayeskit.errors import MergeError
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
-from bayeskit.structures.kept import FromRows
-from bayeskit.structures.trial import Chosen
+from bayeskit.structures.family_trial import Chosen
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.weighted import weighted
 
 
@@ -172,7 +172,7 @@ class NaiveDensity:
     @cached_property
     def checks_infinite(self) -> frozenset[str]:
         """The columns in which ``add`` itself refuses infinite numbers."""
-        return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
+        return frozenset(name for d in self.densities for name in getattr(d, "checks_infinite", ()))
 
     @cached_property
     def constant(self) -> tuple[str, ...]:

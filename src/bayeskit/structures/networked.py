@@ -35,10 +35,10 @@ class Networked(Smoothed):
     """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
-    searched by their score, from the class to every column on if ``augmented``. A hole is a level there: scored on
-    complete rows alone, families with many holes would be preferred for having little to explain. Then what the arcs
-    call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with all their
-    parents.
+    searched by their score, from the class to every column on if ``augmented``. A missing value is a level there:
+    scored on complete rows alone, families with many holes would be preferred for having little to explain. Then what
+    the arcs call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with
+    all their parents.
     """
 
     given: Families | None = None
@@ -192,7 +192,7 @@ class Networked(Smoothed):
         return NetworkedDensity(direct, tuple(None in self._parents.get(name, ()) for name in names), smooth)
 
     def _conditional(self, counts: Float, child: Margin, with_class: bool) -> Conditional:
-        """Without the class among the parents there is nothing else to lean on than the column itself."""
+        """Without the class among the parents there is nothing else to shrink toward than the column itself."""
         backoff = CLASS if self.backoff == BOTH and not with_class else self.backoff
         return Conditional.of(counts, child, self.strength, backoff, None)
 

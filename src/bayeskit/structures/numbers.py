@@ -14,7 +14,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
-from bayeskit.structures.holes import Pattern, likeliest
+from bayeskit.structures.missing import Pattern, likeliest
 
 FARTHEST = 1e140  # deviations: what is farther counts as that far, so that squares stay doubles
 
@@ -39,7 +39,7 @@ class Numbers:
 
     @classmethod
     def of(cls, statistic: Keyed | Scatter | Moments, one_unit: bool) -> Numbers:
-        """From patterns of holes, from what is available of every two columns, or from single columns."""
+        """From patterns of missing values, from what is available of every two columns, or from single columns."""
         moments = _moments(statistic)
         sums = MomentSummary.of(moments) if moments.columns else None
         varying = np.zeros(0, dtype=bool) if sums is None else sums.varying
@@ -80,7 +80,7 @@ class Numbers:
 
     @property
     def missing(self) -> bool:
-        """Whether rows with holes were learned."""
+        """Whether rows with missing values were learned."""
         return any(not p.there.all() for some in self.patterns for p in some)
 
     def without(self, k: int, z: Float, mass: float) -> Numbers:

@@ -1,4 +1,4 @@
-"""Roll: what became of the candidates of AutoBayes."""
+"""Leaderboard: what became of the candidates of AutoBayes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class LeaderboardEntry(NamedTuple):
     """One candidate."""
 
     name: str
-    loss: float  # on unseen rows; NaN where it was not heard, as the next two
+    loss: float  # on unseen rows; NaN where it was not evaluated, as the next two
     weight: float
     gain: float
     why: str  # it has no weight
 
     @classmethod
     def skipped(cls, name: str, why: str) -> LeaderboardEntry:
-        """Of a candidate that was not heard."""
+        """Of a candidate that was not evaluated."""
         return cls(name, np.nan, np.nan, np.nan, why)
 
 
@@ -35,7 +35,7 @@ class Leaderboard:
 
     @classmethod
     def of(cls, lines: Iterable[LeaderboardEntry], rows: int) -> Leaderboard:
-        """The heaviest first, those that were not heard last."""
+        """The heaviest first, those that were not evaluated last."""
         order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
         return cls(tuple(order), rows)
 

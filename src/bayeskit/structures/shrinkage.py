@@ -1,4 +1,4 @@
-"""Leaning: how strongly tables lean on simpler ones, found by leave-one-out for many tables at once."""
+"""Shrinkage: how strongly tables shrink toward simpler ones, found by leave-one-out for many tables at once."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class OccupiedCells:
         return out
 
     def scored(self, foretold: Float) -> Float:
-        """Sums of the logarithms of what was foretold of the rows, (ways, cells): (ways, tables)."""
+        """Sums of the logarithms of what was predicted of the rows, (ways, cells): (ways, tables)."""
         nothing, once = np.zeros(len(self.weight)), np.ones((1, len(self.shapes)))
         out: Float = _core.lean(self.weight, nothing, nothing, foretold, self._start, once)[0]
         return out

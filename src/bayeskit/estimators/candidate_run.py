@@ -1,4 +1,4 @@
-"""Hearing: what the candidates of AutoBayes say of rows they have not learned."""
+"""CandidateRun: what the candidates of AutoBayes predict for rows they have not learned."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.errors import InputError
 from bayeskit.estimators.candidates import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.roll import LeaderboardEntry
-from bayeskit.estimators.unseen import CrossFit, Share
+from bayeskit.estimators.cross_fit import CrossFit, Share
+from bayeskit.estimators.cross_fitter import CandidatePrediction, CrossFitter
+from bayeskit.estimators.leaderboard import LeaderboardEntry
 from bayeskit.estimators.views import PORTION, View, opened
-from bayeskit.estimators.voices import CandidatePrediction, CrossFitter
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, without
 from bayeskit.model.model import Model
@@ -38,27 +38,27 @@ class CandidateRun:
 
     sample: LabelledTable  # of distinct rows
     judged: LabelledTable  # those the plan is of
-    encoder: BayesClassifier  # of all rows
+    reader: BayesClassifier  # of all rows
     plan: CrossFit
     constant: frozenset[str] = frozenset()  # columns that say nothing
     _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, encoder: BayesClassifier, random_state: Any) -> CandidateRun:
+    def of(cls, sample: LabelledTable, reader: BayesClassifier, random_state: Any) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
-        distinct = Distinct.of(_opened(sample), encoder.model_, key)
+        distinct = Distinct.of(_opened(sample), reader.model_, key)
         judged = distinct.some(JUDGED)
         whole = distinct.sample
         some = whole if judged is distinct else judged.sample
-        few = int(judged.units.sum()) * len(encoder.classes_) <= SEVERAL
+        few = int(judged.units.sum()) * len(reader.classes_) <= SEVERAL
         inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
-        return cls(whole, some, encoder, CrossFit.of(inner, 5 if few else 2), distinct.constant)
+        return cls(whole, some, reader, CrossFit.of(inner, 5 if few else 2), distinct.constant)
 
     @property
     def facts(self) -> Facts:
         """What decides which candidates can help."""
-        model, schema = self.encoder.model_, self.encoder.model_.schema
+        model, schema = self.reader.model_, self.reader.model_.schema
         weights = model.counted.statistic["features"].column_weights()
         present = {name: float(w.total().rounded()[0]) for name, w in weights if name not in self.constant}
         rows = float(model.weights.sum())
@@ -92,17 +92,17 @@ class CandidateRun:
         return found, skipped
 
     def evidence(self, evaluated: list[CandidatePrediction]) -> tuple[Float, Float]:
-        """What each voice adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
+        """What each member adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
         plan = self.plan
         rows = float(np.mean([train.mass.sum() for train in plan.trains]))
         base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
         return np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1), base
 
-    def line(self, voice: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
+    def line(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
         """What became of it."""
-        given = voice.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
+        given = member.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
-        return LeaderboardEntry(voice.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
+        return LeaderboardEntry(member.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
 
     def _prior(self, train: Share, rows: int) -> Float:
         known = self.plan.known
@@ -131,10 +131,10 @@ class CandidateRun:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            speaker = CrossFitter(candidate, seen, view, every)
+            fitter = CrossFitter(candidate, seen, view, every)
             if candidate.sizes:
-                return list(speaker.by_size(known))
-            return list(speaker.weighed(fixed) if candidate.weighed else speaker.plain(known))
+                return list(fitter.by_size(known))
+            return list(fitter.weighed(fixed) if candidate.weighed else fitter.plain(known))
 
     def _whole(self, made: BayesClassifier, view: View | None, fixed: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
@@ -144,17 +144,17 @@ class CandidateRun:
         parts = []
         for some in np.array_split(rows, -(-len(rows) // PORTION)):
             X, y, weight = self.sample.take(some)
-            parts.append(made._learned(view.matrix(self.encoder, X), y, weight, classes))
+            parts.append(made._learned(view.matrix(self.reader, X), y, weight, classes))
         return reduce(Model.merge, parts)
 
     def _viewed(self, name: str) -> tuple[View, CrossFit]:
         """A view made of the rows that are judged, and their plan in it."""
-        if name == "indicators" and not set(self.encoder.model_.schema.coded) - self.constant:
+        if name == "indicators" and not set(self.reader.model_.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate
         if name not in self._views:
             X, weight = self.judged.X, self.judged.rows.weights
-            view = View.of(self.encoder, X, weight, name != "numbers", name == "indicators")
-            self._views[name] = view, view.matrix(self.encoder, X)
+            view = View.of(self.reader, X, weight, name != "numbers", name == "indicators")
+            self._views[name] = view, view.matrix(self.reader, X)
         view, numbers = self._views[name]
         return view, replace(self.plan, X=numbers)
 

@@ -1,4 +1,4 @@
-"""Sample: a column to which families are fitted, and how well each predicts its rows, every row by the others."""
+"""Family fit: a column to which families are fitted, and how well each predicts its rows, every row by the others."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _more(family: Any, x: Float, step: float) -> Float:
     """What makes logarithms of probabilities of a step of log densities; a point mass at zero is one as it is: (n,)."""
     if step <= 0 or getattr(family, "support", ANY).integer:
         return np.zeros(len(x))
-    return np.where(getattr(family, "atom", False) & (x == 0), 0.0, np.log(step))
+    return np.where(getattr(family, "point_mass", False) & (x == 0), 0.0, np.log(step))
 
 
 def _score(density: LogDensity, family: Any, rows: Block, step: float, excess: float) -> float:

@@ -1,4 +1,4 @@
-"""Kept: a likelihood that chooses what to count, derived as a whole from the rows it has learned."""
+"""FromRows: a likelihood that chooses what to count, derived as a whole from the rows it has learned."""
 
 from __future__ import annotations
 

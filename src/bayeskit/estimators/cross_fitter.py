@@ -1,4 +1,4 @@
-"""Voices: what a candidate of AutoBayes says of rows it has not learned."""
+"""CrossFitter: what a candidate of AutoBayes predicts for rows it has not learned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.estimators.candidates import Candidate, Member
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.unseen import BIAS, TOWARD, CrossFit
+from bayeskit.estimators.cross_fit import BIAS, TOWARD, CrossFit
 from bayeskit.estimators.views import View
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
@@ -32,7 +32,7 @@ class CandidatePrediction:
 
 @dataclass(frozen=True)
 class CrossFitter:
-    """A candidate before the rows of a plan, in the view it takes; it may speak with several voices."""
+    """A candidate before the rows of a plan, in the view it takes; it may speak with several members."""
 
     candidate: Candidate
     plan: CrossFit

@@ -1,4 +1,4 @@
-"""Trial: what was tried for one column, and what became of it."""
+"""FamilyTrial: what was tried for one column, and what became of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bayeskit.densities.density import LogDensity, describe_family
 from bayeskit.densities.loo_family_scores import ColumnLooScores
 from bayeskit.errors import InputError
-from bayeskit.structures.sample import Levels, Numbers
+from bayeskit.structures.family_fit import Levels, Numbers
 
 
 class Tried(NamedTuple):

@@ -1,4 +1,4 @@
-"""Means and covariances of rows with holes, by maximum likelihood."""
+"""Means and covariances of rows with missing values, by maximum likelihood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unseen: what models say of rows they have not learned, piece by piece; what weights are fitted to."""
+"""CrossFit: what models say of rows they have not learned, piece by piece; what weights are fitted to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
 DRAWN = 100_000  # different rows among which they are
 FEW = 100  # rows below which folds are drawn several times
-PLENTY = 12_000  # rows above which one model, of the rows that are not tested, foretells all that are
+PLENTY = 12_000  # rows above which one model, of the rows that are not tested, predicts all that are
 TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
 
 
@@ -46,7 +46,7 @@ class Share:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Which rows are foretold by a model of which others."""
+    """Which rows are predicted by a model of which others."""
 
     X: Any  # a table
     index: Int  # (n,) where its distinct rows are
@@ -60,7 +60,7 @@ class CrossFit:
     def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
         """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
 
-        Above 12,000 units some are held out: all parts are then foretold by one model of the others.
+        Above 12,000 units some are held out: all parts are then predicted by one model of the others.
         """
         total, weight = int(distinct.units.sum()), distinct.weight
         if total < FEW:
@@ -170,7 +170,7 @@ def _factors(model: Model, block: Any, *_: Any) -> Float:
 
 
 def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any) -> Model:
-    """The model with a weight for each piece and a bias for each class, fitted to rows foretold by the others.
+    """The model with a weight for each piece and a bias for each class, fitted to rows predicted by the others.
 
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """

@@ -1,4 +1,4 @@
-"""Examination: fitted classifiers judged as they are, by rows that are new to them."""
+"""FittedRun: fitted classifiers judged as they are, by rows that are new to them."""
 
 from __future__ import annotations
 
