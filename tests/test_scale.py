@@ -14,7 +14,7 @@ import bayeskit as bk
 from bayeskit import memory
 from bayeskit.engines import engine
 from bayeskit.errors import InputError, MemoryRefusal
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.networks.bif import parse
 from bayeskit.reports import page
 

@@ -139,7 +139,7 @@ def mutant(call: Call, rng: np.random.Generator) -> Call:
     return replace(call, arguments=tuple(arguments), named=tuple(named))
 
 
-def _own(value: Any) -> Any:
+def _left_out(value: Any) -> Any:
     """A copy, as functions write into their arguments."""
     return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
@@ -158,7 +158,7 @@ def main(seed: int, count: int, only: str | None = None) -> None:
         for number in range(count):
             rng = np.random.default_rng([seed, place, number])
             call = mutant(sound[number % len(sound)], rng)
-            call = replace(call, arguments=tuple(map(_own, call.arguments)))
+            call = replace(call, arguments=tuple(map(_left_out, call.arguments)))
             print(number, file=sys.stderr, flush=True)
             signal.alarm(PATIENCE)  # what hangs ends as a crash does
             try:
