@@ -25,6 +25,7 @@ from bayeskit.networks.table import Table
 from bayeskit.record import key_of, settings_of
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.ranges import Ranges
 
 KIND = "network"
 TEXTS = ("nodes", "states")
@@ -192,7 +193,8 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     empty = family_counts(graph, schema.names)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
-    counted = Counted(schema, domain, empty.with_arrays(counts), tally=header.tally or Tally())
+    ranges = Ranges.unknown(len(schema.numeric))
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or Tally())
     for part in counted.statistic.parts.values():
         if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
             raise ModelFileError("its counts do not fit its states")
