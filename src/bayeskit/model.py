@@ -219,7 +219,8 @@ class Model:
         structure = self.structure.union(other.structure, schema)
         empty = self.statistic(structure, schema)
         both = combine(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
-        return replace(self, counted=both, structure=structure)
+        tuning = None if self.tuning is None else self.tuning.on(both.domain.classes)
+        return replace(self, counted=both, structure=structure, tuning=tuning)
 
     @property
     def exact(self) -> Exactness:
