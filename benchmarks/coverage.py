@@ -1,16 +1,21 @@
 """How often nominal 95 % intervals hold the truth: the mean score of the models of the folds on 100,000 fresh rows.
 
 Normal columns that hang together, so that naive Bayes is too sure; 100, 300 and 1,000 rows, two and three classes,
-balanced or with one of 8 %. For a bootstrap the truth is that of the model of all rows.
+balanced or with one of 8 %. For a bootstrap the truth is that of the model of all rows. Models other than naive Bayes
+are asked about 20,000 fresh rows.
+
+    python benchmarks/coverage.py [--model knn] [--folds 0] [--rows 100 300] [--repeats 200]
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +25,19 @@ from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.ranking import CELLS, cells
 from bayeskit.reliability import BINS, gap, tallied, width_bins
 
-COLUMNS, FRESH, APART = 4, 100_000, 1.5
+COLUMNS, FRESH, FRESH_SLOW, APART = 4, 100_000, 20_000, 1.5
 MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")
 BY_BOOTSTRAP = ("accuracy", "log_loss", "brier")
 BIASES = ("auc", "auc_by_fold", "ece", "ece_debiased", "ece_l2")
+ROWS, LEAST = (100, 300, 1000), -700.0
 Table = tuple[np.ndarray, np.ndarray]
+MODELS: dict[str, Callable[[], Any]] = {
+    "naive": lambda: bk.NaiveBayes(),
+    "full": lambda: bk.FullBayes(),
+    "tan": lambda: bk.TAN(),
+    "knn": lambda: bk.KNNBayes(k=1, pseudo=1.0),  # overfits: it knows its own rows by heart
+    "kernel": lambda: bk.NaiveBayes(families="Kernel"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,35 +131,56 @@ class Truth:
         return out | {"auc_by_fold": out["auc"], "ece": width, "ece_debiased": width, "ece_l2": max(square, 0.0) ** 0.5}
 
 
-def cross_validated(design: Design, rng: np.random.Generator, fresh: Table, folds: int) -> tuple[bk.Evaluation, Truth]:
-    x, y = design.draw(rng, design.rows)
-    order = np.lexsort((rng.random(len(y)), y))
-    fold = np.empty(len(y), dtype=np.int64)
-    fold[order] = np.arange(len(y)) % folds
-    truth = Truth(fresh[1])
-    for f in range(folds):
-        truth.add(fresh[0] @ naive(x[fold != f], y[fold != f], design.classes))
-    return bk.evaluate(bk.NaiveBayes(), x, y, bk.CrossValidation(fold)), truth
+@dataclass(frozen=True)
+class Judge:
+    """A model and what it is worth on fresh rows."""
+
+    model: str
+    design: Design
+    fresh: Table
+
+    def joint(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Joint log-probabilities of the fresh rows by the model of these rows, up to a constant of each row."""
+        if self.model == "naive":
+            return self.terms @ naive(x, y, self.design.classes)
+        logs = MODELS[self.model]().fit(x, y).predict_log_proba(self.fresh[0])
+        return np.maximum(logs, LEAST)
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        return terms(self.fresh[0])
+
+    def cross_validated(self, rng: np.random.Generator, folds: int) -> tuple[bk.Evaluation, Truth]:
+        x, y = self.design.draw(rng, self.design.rows)
+        order = np.lexsort((rng.random(len(y)), y))
+        fold = np.empty(len(y), dtype=np.int64)
+        fold[order] = np.arange(len(y)) % folds
+        truth = Truth(self.fresh[1])
+        for f in range(folds):
+            truth.add(self.joint(x[fold != f], y[fold != f]))
+        return bk.evaluate(MODELS[self.model](), x, y, bk.CrossValidation(fold)), truth
+
+    def bootstrapped(self, rng: np.random.Generator, plus: bool) -> tuple[bk.Evaluation, Truth]:
+        x, y = self.design.draw(rng, self.design.rows)
+        truth = Truth(self.fresh[1])
+        truth.add(self.joint(x, y))
+        seed = int(rng.integers(1 << 30))
+        return bk.evaluate(MODELS[self.model](), x, y, bk.Bootstrap632(plus=plus), random_state=seed), truth
 
 
-def bootstrapped(design: Design, rng: np.random.Generator, fresh: Table, plus: bool) -> tuple[bk.Evaluation, Truth]:
-    x, y = design.draw(rng, design.rows)
-    truth = Truth(fresh[1])
-    truth.add(fresh[0] @ naive(x, y, design.classes))
-    seed = int(rng.integers(1 << 30))
-    return bk.evaluate(bk.NaiveBayes(), x, y, bk.Bootstrap632(plus=plus), random_state=seed), truth
+Line = dict[str, float]
 
 
-def line(design: Design, repeats: int, folds: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
-    """By measure the share of the intervals given that hold the truth, and the mean error; a bootstrap for 0 folds."""
+def line(design: Design, model: str, repeats: int, folds: int, seed: int) -> tuple[Line, Line, Line]:
+    """By measure the share of the intervals given that hold the truth, that of the draws which have one, and the mean
+    error; a bootstrap for 0 folds."""
     rng = np.random.default_rng([seed, design.rows, design.classes, design.rare])
-    x, y = design.draw(rng, FRESH)
-    fresh = terms(x), y
+    judge = Judge(model, design, design.draw(rng, FRESH if model == "naive" else FRESH_SLOW))
     names = MEASURES if folds else BY_BOOTSTRAP
     held: dict[str, list[bool]] = {name: [] for name in names}
     apart: dict[str, list[float]] = {name: [] for name in BIASES}
     for _ in range(repeats):
-        found, truth = cross_validated(design, rng, fresh, folds) if folds else bootstrapped(design, rng, fresh, False)
+        found, truth = judge.cross_validated(rng, folds) if folds else judge.bootstrapped(rng, False)
         true = truth.mean()
         for name in names:
             interval = found.confusion.interval("f1", design.classes - 1) if name == "f1" else found.interval(name)
@@ -154,13 +188,13 @@ def line(design: Design, repeats: int, folds: int, seed: int) -> tuple[dict[str,
                 held[name].append(interval.low <= true[name] <= interval.high)
         for name in BIASES if folds else ():
             apart[name].append(found.measures.value(name) - true[name])
-    return {n: float(np.mean(h)) if h else np.nan for n, h in held.items()}, {
-        n: float(np.mean(a)) for n, a in apart.items() if a
-    }
+    covered = {n: float(np.mean(h)) if h else np.nan for n, h in held.items()}
+    bias = {n: float(np.mean(a)) for n, a in apart.items() if a}
+    return covered, {n: len(h) / repeats for n, h in held.items()}, bias
 
 
 def designs() -> Iterator[Design]:
-    return (Design(*each) for each in product((100, 300, 1000), (2, 3), (False, True)))
+    return (Design(*each) for each in product(ROWS, (2, 3), (False, True)))
 
 
 def shown(title: str, lines: dict[str, dict[str, float]], form: str) -> None:
@@ -171,25 +205,30 @@ def shown(title: str, lines: dict[str, dict[str, float]], form: str) -> None:
         print(f"| {what} | " + " | ".join(format(values[n], form) for n in names) + " |", flush=True)
 
 
-def main(repeats: int, folds: int, seed: int) -> None:
-    """A table of coverage and one of bias, a line for each design and one for their mean."""
-    coverage, bias = {}, {}
+def main(given: argparse.Namespace) -> None:
+    """Tables of coverage, of how many draws have an interval and of bias: a line for each design."""
+    coverage, shares, bias = {}, {}, {}
     for design in designs():
-        coverage[str(design)], bias[str(design)] = line(design, repeats, folds, seed)
-        print(design, {n: round(c, 3) for n, c in coverage[str(design)].items()}, flush=True)
+        if design.rows not in given.rows:
+            continue
+        name = str(design)
+        coverage[name], shares[name], bias[name] = line(design, given.model, given.repeats, given.folds, given.seed)
+        print(design, {n: round(c, 3) for n, c in coverage[name].items()}, flush=True)
     lines, names = list(coverage.values()), list(next(iter(coverage.values())))
     for how, of in (("mean", np.nanmean), ("least", np.nanmin)):
         coverage[how] = {n: float(of([c[n] for c in lines])) for n in names}
     shown("coverage", coverage, ".1%")
-    if folds:
+    shown("share of draws with an interval", shares, ".0%")
+    if given.folds:
         shown("bias", bias, "+.4f")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--folds", type=int, default=5, help="0 for the .632 bootstrap")
+    parser.add_argument("--model", choices=MODELS, default="naive")
+    parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    main(given.repeats, given.folds, given.seed)
+    main(parser.parse_args())

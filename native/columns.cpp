@@ -6,7 +6,7 @@ namespace {
 
 void scan(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Output<double, 2> out) {
     Columns c = columns_of(address, stride, rows);
-    require(out.shape(0) == 3 && int64_t(out.shape(1)) == c.count, "out must be (3, columns)");
+    require(out.shape(0) == 5 && int64_t(out.shape(1)) == c.count, "out must be (5, columns)");
     nb::gil_scoped_release free;
     kernels->scan(c, out.data());
 }
@@ -96,7 +96,8 @@ bool back_off(Input<double, 3> terms, Input<double, 2> share, Input<double, 2> m
 
 void bind_columns(nb::module_ &m) {
     m.def("scan", &scan, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "out"_a.noconvert(),
-          "Per column: smallest nonzero |x| (inf if none), largest |x|, number of NaN.");
+          "Per column: smallest nonzero |x| (inf if none), largest |x|, number of NaN, least and greatest x (inf, -inf "
+          "if none).");
     m.def("moments", &moments, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "weights"_a.noconvert().none(), "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
           "second"_a.noconvert(), "low2"_a, "Adds w, w x and w x^2 of every value that is not NaN, exactly.");

@@ -161,7 +161,7 @@ inline bool add_panel(const Panel &p, const Range &range, const Order &o, const 
     bool more = false, rest = false;
     Rows kind = Rows::plain;
     for (int l = 0; l < LANES; ++l) {
-        double largest = lane(range.largest, l);
+        double largest = range.largest(l);
         int64_t e = largest > 0 ? int64_t(bits_of(largest) >> 52) - 1022 : 0;
         bool used = l >= p.from && l < p.to, middle = e >= LOWEST && e <= HIGHEST;
         a.set(l, middle ? e : 0, middle);

@@ -1,37 +1,42 @@
-// The range of each column: what decides how wide its exact sums must be.
+// The range of each column: what decides how wide its exact sums must be, and which values were seen.
 namespace {
+
+// The largest magnitude between the least and the greatest value; 0 where there is none.
+inline double largest_of(double low, double high) { return low > high ? 0 : high > -low ? high : -low; }
 
 // Range of one lane per column. The smallest nonzero magnitude is kept as its predecessor: bits - 1 of a zero is
 // a NaN, which the minimum passes over, so zeros cost nothing.
 struct Range {
-    Real before = splat(INFINITE), largest = splat(0.0);
+    Real before = splat(INFINITE), low = splat(INFINITE), high = splat(-INFINITE);
     Whole missing = splat(int64_t(0));  // minus the number of NaN
 
     inline void see(Real x) {
-        Real a = magnitude(x);
-        before = smaller(as<Real>(as<Whole>(a) - splat(int64_t(1))), before);
-        largest = larger(a, largest);
+        before = smaller(as<Real>(as<Whole>(magnitude(x)) - splat(int64_t(1))), before);
+        low = smaller(x, low);
+        high = larger(x, high);
         missing += differs(x, x);
     }
     double smallest(int i) const {
         double b = lane(before, i);
         return b < INFINITE ? double_of(bits_of(b) + 1) : INFINITE;
     }
+    double largest(int i) const { return largest_of(lane(low, i), lane(high, i)); }
 };
 
 struct Extent {
-    double smallest = INFINITE, largest = 0;
+    double smallest = INFINITE, low = INFINITE, high = -INFINITE;  // smallest nonzero magnitude; least and greatest value
     int64_t missing = 0;
 
-    void see(double smaller, double larger, int64_t holes) {
-        smallest = smaller < smallest ? smaller : smallest;
-        largest = larger > largest ? larger : largest;
+    void see(double nonzero, double least, double greatest, int64_t holes) {
+        smallest = nonzero < smallest ? nonzero : smallest;
+        low = least < low ? least : low;
+        high = greatest > high ? greatest : high;
         missing += holes;
     }
-    void see(const Range &r, int i) { see(r.smallest(i), lane(r.largest, i), -lane(r.missing, i)); }
+    void see(const Range &r, int i) { see(r.smallest(i), lane(r.low, i), lane(r.high, i), -lane(r.missing, i)); }
     void see(double x) {
         double a = __builtin_fabs(x);
-        see(a > 0 ? a : INFINITE, a, x != x);
+        see(a > 0 ? a : INFINITE, x, x, x != x);
     }
 };
 
@@ -113,9 +118,9 @@ void scan(Columns c, double *out) {
         else
             for (int64_t k = 0; k < w; ++k) found[k] = column_extent(c.address[j + k], c.stride[j + k], c.rows);
         for (int64_t k = 0; k < w; ++k) {
-            out[j + k] = found[k].smallest;
-            out[c.count + j + k] = found[k].largest;
-            out[2 * c.count + j + k] = double(found[k].missing);
+            const Extent &e = found[k];
+            double told[] = {e.smallest, largest_of(e.low, e.high), double(e.missing), e.low, e.high};
+            for (int64_t i = 0; i < 5; ++i) out[i * c.count + j + k] = told[i];
         }
     }
 }

@@ -46,6 +46,32 @@ std::tuple<double, double, bool, int64_t, int64_t> bounds(Numbers values) {
     return {low, high, whole, holes, below};
 }
 
+// Least and greatest value of every column (inf, -inf if none), the zeros that are not stored included.
+void ends(Starts indptr, Places indices, Numbers values, Output<double, 2> out) {
+    int64_t width = int64_t(out.shape(1));
+    require(out.shape(0) == 2, "out must be (2, columns)");
+    Rows rows = rows_of(indptr, indices, values, width);
+    nb::gil_scoped_release free;
+    struct Ends {
+        double low = INFINITY, high = -INFINITY;
+        int64_t stored = 0;
+    };
+    std::vector<Ends> found(out.shape(1));
+    for (int64_t k = 0; k < rows.start[rows.count]; ++k) {
+        Ends &e = found[size_t(rows.column[k])];
+        double x = rows.value[k];
+        e.low = x < e.low ? x : e.low;
+        e.high = x > e.high ? x : e.high;
+        ++e.stored;
+    }
+    for (int64_t j = 0; j < width; ++j) {
+        const Ends &e = found[size_t(j)];
+        bool zero = e.stored < rows.count;
+        out.data()[j] = zero && e.low > 0 ? 0 : e.low;
+        out.data()[width + j] = zero && e.high < 0 ? 0 : e.high;
+    }
+}
+
 // Cell cell[t] without w[t] times the values of stretch t, rounded once.
 Array<double, 1> without(Starts start, Numbers values, Weights weights, Input<int64_t, 1> cell, bool presence,
                          Input<int64_t, 2> limbs, int64_t low) {
@@ -119,6 +145,8 @@ void bind_sparse(nb::module_ &m) {
           "Whether no row names a column twice.");
     m.def("sparse_bounds", &bounds, "values"_a.noconvert(),
           "Smallest and largest value above 0, whether all are whole, the number of NaN and of values below 0.");
+    m.def("sparse_ends", &ends, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+          "out"_a.noconvert(), "Least and greatest value of every column (inf, -inf if none), unstored zeros included.");
     m.def("sparse_without", &without, "start"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert().none(),
           "cell"_a.noconvert(), "presence"_a, "limbs"_a.noconvert(), "low"_a,
           "Exact sums of some cells without w x of a stretch of values each, rounded once.");

@@ -20,6 +20,17 @@ def oas(scaled, weight):
     return 1.0 if weight < 2 or below <= above else above / below  # also where both are 0
 
 
+def class_scale(scaled, weight, power=1):
+    """Directions are counted by tr^2 / tr of the square, unbiased for normal rows (Srivastava 2005)."""
+    d, trace, square = len(scaled), np.trace(scaled), np.trace(scaled @ scaled)
+    scale = (weight * trace / d + 5) / (max(weight - 1, 0) + 5)
+    if weight <= 1:
+        return scale
+    unbiased = weight**2 / ((weight - 1) * (weight + 2)) * (square - trace**2 / weight)
+    directions = d if unbiased <= 0 else min(trace**2 / unbiased, d)
+    return 1 + (directions / d) ** power * (scale - 1)
+
+
 def log_normal(x, mean, covariance):
     """SciPy's density, in deviations: it takes columns of very different sizes for dependent ones."""
     size = np.sqrt(np.diag(covariance))
@@ -38,7 +49,7 @@ def shaped(matrix, shape):
 class FullReference:
     """Means, covariances and cells of every class; ``held`` keeps the target of another one.
 
-    S_c' = (1 - rho) S_c + rho mu D, m = tr(D^-1/2 S_c D^-1/2) / d, mu = (W m + 5) / (max(W - 1, 0) + 5).
+    S_c' = (1 - rho) S_c + rho mu D, mu as ``class_scale`` has it; toward the pooled covariance with its square share.
     """
 
     def __init__(self, x, cells, y, w, sizes=(), shape="full", shrinkage="auto", alpha=1.0, held=None):
@@ -72,10 +83,11 @@ class FullReference:
             if shape == "tied":
                 own, rows, oas_rows = pooled, whole, whole
             if shrinkage == "pooled":
-                own = (rows * own + (d + 2) * shaped(pooled, shape)) / (rows + d + 2)
                 oas_rows = whole
-            mean = np.trace(own / size) / d
-            self.scale[c] = (rows * mean + 5) / (max(rows - 1, 0) + 5)
+                if shape != "tied":
+                    scale = class_scale(own / size, rows, 2)
+                    own = (rows * own + (d + 2) * scale * shaped(pooled, shape)) / (rows + d + 2)
+            self.scale[c] = class_scale(own / size, rows)
             if shrinkage not in ("auto", "pooled"):
                 self.share[c] = shrinkage or 0.0
             else:

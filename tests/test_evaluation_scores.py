@@ -155,7 +155,7 @@ def test_binned_area_keeps_its_bound(classes):
         area, bound = ranks.area(k)
         assert abs(area - metrics.roc_auc_score(codes == k, p[:, k], sample_weight=w)) <= bound + 1e-12
         assert bound < 0.01
-    assert gap(ranks.mass_table()) == pytest.approx(measures(codes, p, w).value("ece_mass"), abs=0.01)
+    assert gap(ranks.mass_table(1.0)) == pytest.approx(measures(codes, p, w).value("ece_mass"), abs=0.01)
 
 
 def test_costs_by_plain_sums():

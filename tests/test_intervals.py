@@ -3,6 +3,8 @@
 The figures come from tests/references/intervals.R and tests/references/intervals.py.
 """
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,16 +14,18 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
+from bayeskit import plots
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
 from bayeskit.evaluation.areas import Areas, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
-from bayeskit.evaluation.intervals import by_rows, effective, mean_of_shares
+from bayeskit.evaluation.intervals import by_rows, mean_of_shares
 from bayeskit.evaluation.ranking import Ranks, cells
-from bayeskit.proportion import wilson
+from bayeskit.proportion import effective, wilson
 from bayeskit.reliability import tallied, width_bins
+from bayeskit.reports.performance import calibration
 
 SCORE = np.array([2.1, 0.3, -0.4, 1.2, 0.3, 3.3, -1.0, 0.8, 0.3, -2.2, 1.9, -0.4])
 CLASS = np.array([1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0])
@@ -175,6 +179,36 @@ def test_f1_of_a_class_of_few_rows_has_no_interval():
 
 
 # -- calibration ------------------------------------------------------------------------------------
+
+
+def test_whiskers_of_reliability_are_those_of_rows_not_of_weights():
+    """SciPy's Wilson intervals of the rows of each cell; unequal weights count as (Σw)² / Σw² rows."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1, 120)
+    y, cell = (rng.random(120) < p).astype(int), np.ceil(p * 4).astype(int) - 1
+    drawn = plots.ReliabilityDisplay.from_predictions
+    shown = drawn(y, p, [0, 1], 1, bins=4, sample_weight=np.full(120, 400.0)).frame("pandas")
+    for k, (low, high) in zip((2, 3), shown[["low", "high"]].to_numpy(), strict=True):
+        ends = stats.binomtest(int(y[cell == k].sum()), int((cell == k).sum())).proportion_ci(method="wilson")
+        assert (low, high) == pytest.approx((ends.low, ends.high), abs=1e-12)
+    weight = rng.choice([1.0, 9.0], 120)
+    rows = drawn(y, p, [0, 1], 1, bins=4, sample_weight=weight).frame("pandas")["rows"]
+    assert rows.tolist() == pytest.approx(
+        [weight[cell == k].sum() ** 2 / (weight[cell == k] ** 2).sum() for k in (2, 3)]
+    )
+
+
+def test_a_page_of_rows_of_weight_ten_thousand_has_the_whiskers_of_the_rows():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 100)
+    X = rng.normal(y[:, None], 1.0, (100, 2))
+    folds = bk.CrossValidation(np.arange(100) % 4)
+    plain, heavy = (bk.evaluate(bk.NaiveBayes(), X, y, folds, sample_weight=w) for w in (None, np.full(100, 1e4)))
+    one, other = (found.frame("pandas", of="reliability") for found in (plain, heavy))
+    assert one["rows"].tolist() == pytest.approx(other["rows"].tolist())
+    assert one["rows"].sum() == pytest.approx(100)
+    whiskers = [re.findall('<line class="whisker"[^>]*>', calibration(found).body) for found in (plain, heavy)]
+    assert whiskers[0] == whiskers[1] != []
 
 
 def test_calibration_errors_without_chance_are_those_of_their_authors():

@@ -50,6 +50,37 @@ READ = {
         [9223372036854775807, 9223372036854775806, -9223372036854775808, 1],
     ),
     "a line end in a name": ('"v",class,"u\nw"\n1,a,x\n2,a,x\n3,b,x\n4,b,x\n', {"ignore": ("u\nw",)}, [1, 2, 3, 4]),
+    "Windows line ends, and another in a name": (
+        b'"v",class,"u\nw"\r\n1,a,x\r\n2,a,"p\nq"\r\n3,b,x\r\n4,b,x\r\n',
+        {"ignore": ("u\nw",)},
+        [1, 2, 3, 4],
+    ),
+    "Windows line ends in a name alone": (
+        b'"v",class,"u\r\nw"\n1,a,x\n2,a,"p\r\nq"\n3,b,x\n4,b,x\n',
+        {"ignore": ("u\r\nw",)},
+        [1, 2, 3, 4],
+    ),
+    "old Macintosh line ends, and another in a name": (
+        b'"v",class,"u\nw"\r1,a,x\r2,a,x\r3,b,x\r4,b,x\r',
+        {"ignore": ("u\nw",)},
+        [1, 2, 3, 4],
+    ),
+    "two byte order marks": (b"\xef\xbb\xbf\xef\xbb\xbfv,class\n1,a\n2,a\n3,b\n4,b\n", {}, [1, 2, 3, 4]),
+    "two byte order marks of UTF-16": (
+        "\ufeffv,class\né,a\nè,a\né,b\nô,b\n".encode("utf-16"),
+        {"encoding": "utf-16"},
+        list("éèéô"),
+    ),
+    "a quoted name after two byte order marks": (
+        b'\xef\xbb\xbf\xef\xbb\xbf"v",class\n1,a\n2,a\n3,b\n4,b\n',
+        {},
+        [1, 2, 3, 4],
+    ),
+    "a name of 200,000 letters": (
+        f"v,class,{'n' * 200_000}\n1,a,x\n2,a,x\n3,b,x\n4,b,x\n",
+        {"ignore": ("n" * 200_000,)},
+        [1, 2, 3, 4],
+    ),
     "spaces around numbers": ("v , class\n 1,a\n2 ,a\n 3 ,b\n4,b\n", {}, [1, 2, 3, 4]),
 }
 

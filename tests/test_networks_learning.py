@@ -300,7 +300,7 @@ def test_files_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
         "states.sizes": np.array([2, 3]),
         "probabilities": arrays["probabilities"] + 0.1,
         "rows.codes": arrays["rows.codes"] + 5,
-        "rows.weights": -arrays["rows.weights"],
+        "rows.mass": -arrays["rows.mass"],
     }
     for name, wrong in changes.items():
         store.write(path, header, {**arrays, name: wrong})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
@@ -372,6 +372,64 @@ def test_an_explanation_names_the_words() -> None:
     assert "x0" not in str(few)
     with pytest.raises(ValueError, match="names has 2 names for"):
         model.explain(X, names=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        bk.NaiveBayes(families="Multinomial"),
+        bk.NaiveBayes(families="Multinomial", weights="fitted"),
+        bk.NaiveBayes(families="Bernoulli"),
+        bk.NaiveBayes(families="Complement"),
+        bk.TAN(),
+        bk.KNNBayes(k=2),
+        bk.AutoBayes(max_candidates=3),
+        bk.Calibrated(bk.NaiveBayes(families="Multinomial")),
+        bk.RiskClassifier(bk.Calibrated(bk.NaiveBayes(families="Multinomial"), "temperature")),
+    ],
+    ids=lambda model: repr(model)[:40],
+)
+def test_every_classifier_names_the_words_of_a_pipeline(model: Any) -> None:
+    texts, labels = TEXTS * 3, LABELS * 3
+    pipeline = make_pipeline(CountVectorizer(), TfidfTransformer(), model).fit(texts, labels)
+    columns = pipeline[0].get_feature_names_out().tolist()
+    asked = ["free money at home", "see you"]
+    told = bk.explain_pipeline(pipeline, asked)
+    plain = pipeline[-1].explain(pipeline[:-1].transform(asked))
+    assert np.array_equal(told.terms, plain.terms)
+    assert [columns[int(p[1:])] if p[1:].isdigit() else p for p in plain.parts] == list(told.parts)
+    assert {*told.parts} & {*columns} or told.parts == ("neighbours",)
+    one = bk.explain_pipeline(pipeline, asked[0], top=2)
+    assert len(one) == 1
+    assert not any(part[1:].isdigit() for part in one.parts)
+
+
+def test_a_pipeline_that_names_no_words_or_explains_nothing_is_refused() -> None:
+    hashed = make_pipeline(HashingVectorizer(n_features=8, alternate_sign=False), bk.NaiveBayes()).fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match=r"names=\.\.\."):
+        bk.explain_pipeline(hashed, TEXTS)
+    with pytest.raises(ValueError, match="MultinomialNB explains nothing"):
+        bk.explain_pipeline(make_pipeline(CountVectorizer(), MultinomialNB()).fit(TEXTS, LABELS), TEXTS)
+    with pytest.raises(ValueError, match="no pipeline"):
+        bk.explain_pipeline(bk.NaiveBayes(), TEXTS)
+
+
+def test_summaries_and_marginals_name_the_words() -> None:
+    X = np.array([[0.0, 2.0, 1.0], [1.0, 3.0, 1.0], [4.0, 1.0, 1.0], [5.0, 2.0, 1.0]])
+    model, names = bk.NaiveBayes().fit(X, ["a", "a", "b", "b"]), ["free", "money", "the"]
+    summary = model.summary(names=names)
+    assert [row["name"] for row in summary.columns] == names
+    assert summary.constant == ("the",)
+    assert [p["column"] for p in summary.parameters] == ["free", "money"]
+    assert "x0" not in str(summary)
+    found = model.marginal("money", names=names)
+    assert found.name == "money"
+    assert found.mean.tolist() == pytest.approx([2.5, 1.5], abs=1e-6)
+    assert model.marginal("x1").mean.tolist() == found.mean.tolist()
+    with pytest.raises(ValueError, match="two columns are called 'free'"):
+        model.marginal("free", names=["free", "free", "the"])
+    with pytest.raises(ValueError, match="names has 1 names for 3 columns"):
+        model.summary(names=["free"])
 
 
 def test_what_is_no_text_has_no_probabilities_of_words() -> None:

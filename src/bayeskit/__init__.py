@@ -36,6 +36,7 @@ _PLACES = {
     "bayes_rule": "bayeskit.rule",
     "independence": "bayeskit.events",
     "evaluate": "bayeskit.estimators.evaluate",
+    "explain_pipeline": "bayeskit.estimators.pipeline",
     "compare": "bayeskit.estimators.compare",
     "cross_population": "bayeskit.estimators.populations",
     "AsFitted": "bayeskit.evaluation.methods",

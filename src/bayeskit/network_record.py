@@ -24,12 +24,15 @@ from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table
 from bayeskit.record import key_of, settings_of
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.ranges import Ranges
 
 KIND = "network"
 TEXTS = ("nodes", "states")
+MASS, ROUNDED = "rows.mass", "rows.weights"  # the weights of rows: exact, and as files had them before
 KEPT: dict[str, dict[str, Any]] = {
     "counts": {"columns": np.int64},
-    "rows": {"probabilities": np.float64, "rows.codes": np.int64, "rows.weights": np.float64},
+    "rows": {"probabilities": np.float64, "rows.codes": np.int64},
     "tables": {"probabilities": np.float64},
 }
 
@@ -60,7 +63,7 @@ def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Ma
         arrays["columns"] = np.array([number[name] for name in counted.schema.names], dtype=np.int64)
         arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if rows is not None:
-        arrays |= {"rows.codes": rows.codes.astype(np.int64), "rows.weights": rows.weights}
+        arrays |= {"rows.codes": rows.codes.astype(np.int64), **rows.mass.arrays(MASS)}
     header = Header(
         KIND,
         "counts" if counted is not None else "rows" if rows is not None else "tables",
@@ -124,6 +127,9 @@ def _expected(told: Mapping[str, Any], shapes: store.Shapes) -> store.Spec:
     if header.model != KIND or kept not in KEPT:
         raise ModelFileError("the header does not describe a network; save it again")
     spec |= {name: np.dtype(kind) for name, kind in KEPT[kept].items()}
+    if kept == "rows":
+        exact = dict.fromkeys((MASS, f"{MASS}.low"), np.dtype(np.int64))
+        spec |= exact if MASS in shapes else {ROUNDED: np.dtype(np.float64)}
     if kept == "counts":
         like = family_counts(Graph.of([("a", "b")]), ("a", "b"))(0).arrays()
         spec |= {f"counts/{name}": array.dtype for name, array in like.items()}
@@ -149,14 +155,28 @@ def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
     network = Network(graph, levels, tables)
     if header.kept == "tables":
         return Fitted(network, recipe)
-    codes, weights = arrays["rows.codes"], arrays["rows.weights"]
+    return Fitted(network, recipe, rows=_rows(arrays, levels))
+
+
+def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRows:
+    """The rows that EM learned from."""
+    codes = arrays["rows.codes"]
     sizes = np.array([len(some) for some in levels.values()])
-    if codes.ndim != 2 or weights.shape != codes.shape[1:] or len(codes) != len(nodes):
+    if codes.ndim != 2 or len(codes) != len(sizes):
         raise ModelFileError("its rows do not fit its nodes")
-    if (codes < -1).any() or (codes >= sizes[:, None]).any() or not (np.isfinite(weights) & (weights > 0)).all():
-        raise ModelFileError("its rows have states that no node has, or weights that are none")
-    rows = DistinctRows.of(levels, np.ascontiguousarray(codes, dtype=np.int32), weights)
-    return Fitted(network, recipe, rows=rows)
+    if (codes < -1).any() or (codes >= sizes[:, None]).any():
+        raise ModelFileError("its rows have states that no node has")
+    if ROUNDED in arrays:
+        weights = arrays[ROUNDED]
+        if weights.shape != codes.shape[1:] or not (np.isfinite(weights) & (weights > 0)).all():
+            raise ModelFileError("its rows have weights that are none")
+        mass = ExactSum.of(weights)
+    else:
+        mass = ExactSum.from_arrays(arrays, MASS, codes.shape[1:])
+    rows = DistinctRows.joined(levels, np.ascontiguousarray(codes, dtype=np.int32), mass)
+    if rows.codes.shape != codes.shape or mass.negative().any() or not np.isfinite(rows.weights).all():
+        raise ModelFileError("its rows are not distinct, or have weights that are none")
+    return rows
 
 
 def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
@@ -173,7 +193,8 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     empty = family_counts(graph, schema.names)(1)
     counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
     domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
-    counted = Counted(schema, domain, empty.with_arrays(counts), tally=header.tally or Tally())
+    ranges = Ranges.unknown(len(schema.numeric))
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or Tally())
     for part in counted.statistic.parts.values():
         if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
             raise ModelFileError("its counts do not fit its states")

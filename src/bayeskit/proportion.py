@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from bayeskit.arrays import Float
+
 LEVEL = 0.95
 
 
@@ -17,6 +19,16 @@ class Interval:
     low: float
     high: float
     how: str
+
+
+def effective(weight: Float | float, squared: Float | float) -> Float:
+    """How many rows of equal weight say as much: (Σw)² / Σw², 0 without rows.
+
+    >>> effective(np.array([1e6, 3.0]), np.array([1e10, 5.0])).tolist()
+    [100.0, 1.8]
+    """
+    rows: Float = np.divide(np.square(weight), squared, out=np.zeros(np.shape(weight)), where=np.greater(squared, 0))
+    return rows
 
 
 def wilson(share: float, weight: float) -> Interval:

@@ -22,6 +22,7 @@ from bayeskit.errors import BayeskitError, InputError, ModelFileError
 from bayeskit.journal import Entry
 from bayeskit.model import Model
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.ranges import Ranges
 from bayeskit.structures.backoff import Backed, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
@@ -47,6 +48,7 @@ class Header:
     prior: Any = "empirical"
     unseen: str = "missing"
     tuned: bool = False
+    ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
     settings: Any = field(default_factory=dict)  # of the estimator
     tally: Tally = Tally()
     journal: tuple[Entry, ...] = ()
@@ -78,6 +80,8 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     position = {name: j for j, name in enumerate(schema.names)}
     arrays["owners"] = np.array([position[n] for _, owned in model.structure.parts for n in owned], dtype=np.int64)
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    if ranged := counted.ranges.known:
+        arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
     if model.tuning is not None:
         arrays["tuning.weight"], arrays["tuning.bias"] = model.tuning.weight, model.tuning.bias_of(domain.classes)
     header = Header(
@@ -90,6 +94,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         model.prior,
         model.unseen,
         model.tuning is not None,
+        ranged,
         named_settings(settings),
         counted.tally,
         model.journal,
@@ -165,7 +170,8 @@ def expected(header: Mapping[str, Any], shapes: store.Shapes) -> store.Spec:
     counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
     whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
     tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
-    spec = {**whole, **counts, **dict.fromkeys(tuned, np.dtype(np.float64))}
+    ranged = ("ranges.low", "ranges.high") if told.ranged else ()
+    spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged), np.dtype(np.float64))}
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
@@ -214,7 +220,8 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     for old, new in fronts:
         counts |= {f"{new}{n}": a for n, a in _under(old, arrays).items()}
     empty = Model.statistic(structure, schema)(len(domain.classes))
-    counted = Counted(schema, domain, empty.with_arrays(counts), tally=header.tally)
+    ranges = _ranges(header, arrays, len(schema.numeric))
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally)
     _agree(counted)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
@@ -289,6 +296,18 @@ def _takes(family: Any, column: Column) -> bool:
 
 def _under(front: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(front): array for name, array in arrays.items() if name.startswith(front)}
+
+
+def _ranges(header: Header, arrays: Mapping[str, Array], columns: int) -> Ranges:
+    """The least and the greatest value of each numeric column, NaN where it is not known."""
+    if not header.ranged:
+        return Ranges.unknown(columns)
+    low, high = arrays["ranges.low"], arrays["ranges.high"]
+    if low.shape != (columns,) or high.shape != (columns,):
+        raise ModelFileError("its ranges do not fit its columns")
+    if (((low > high) | np.isinf(low) | np.isinf(high)) & ~((low == np.inf) & (high == -np.inf))).any():
+        raise ModelFileError("the range of a column ends before it begins")
+    return Ranges(low, high)
 
 
 def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> Tuning:

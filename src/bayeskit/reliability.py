@@ -7,7 +7,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 
 BINS = 15
-FIELDS = 3  # weight, weight times probability, weight of what came true
+FIELDS = 4  # weight, weight times probability, weight of what came true, squared weight
 
 
 def width_bins(p: Float, bins: int = BINS) -> Int:
@@ -35,13 +35,13 @@ def mass_bins(p: Float, weights: Float, bins: int = BINS) -> Int:
 
 
 def tallied(p: Float, true: Bool, weights: Float, cell: Int, cells: int) -> Float:
-    """Weight, weight times probability and weight of what came true, by cell: (FIELDS, cells)."""
-    heavy = weights * p
-    return np.stack([np.bincount(cell, w, minlength=cells) for w in (weights, heavy, weights * true)])
+    """Weight, weight times probability, weight of what came true and squared weight, by cell: (FIELDS, cells)."""
+    each = (weights, weights * p, weights * true, weights**2)
+    return np.stack([np.bincount(cell, w, minlength=cells) for w in each])
 
 
 def gap(table: Float) -> float:
     """Calibration error: the mean over rows of |share that came true - mean probability| of their cell."""
-    weight, said, came = table
+    weight, said, came, _ = table
     total = float(weight.sum())
     return float(np.abs(came - said).sum() / total) if total > 0 else float("nan")

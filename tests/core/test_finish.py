@@ -71,16 +71,19 @@ def test_finish_tells_unsound_sums() -> None:
 def test_scan(clone: str, name: str) -> None:
     for y in layouts(CASES[name]).values():
         d = y.shape[1]
-        out = np.empty((3, d))
+        out = np.empty((5, d))
         core.scan(*columns(y), out)
         for j in range(d):
             a = np.abs(y[:, j])
             assert out[0, j] == min(a[a > 0], default=INF)
             assert out[1, j] == max(a[a >= 0], default=0.0)
             assert out[2, j] == np.isnan(a).sum()
+            there = y[a >= 0, j]
+            assert out[3, j] == min(there, default=INF)
+            assert out[4, j] == max(there, default=-INF)
 
 
 def test_scan_sees_infinity(clone: str) -> None:
-    out = np.empty((3, 1))
+    out = np.empty((5, 1))
     core.scan(*columns(np.array([[1.0], [-INF], [NAN]])), out)
-    assert out[:, 0].tolist() == [1.0, INF, 1.0]
+    assert out[:, 0].tolist() == [1.0, INF, 1.0, -INF, 1.0]

@@ -59,6 +59,14 @@ def _stream(path: Path) -> None:
         writer.write_table(table(), max_chunksize=25)
 
 
+def _odd_csv(path: Path) -> None:
+    """Two byte-order marks, CRLF, line ends and signs of terminals, formulas and TeX in names and cells."""
+    names = ["number", '"two\nlines"', '"\x1b[31mred"', "=1+1", "$\\frac{", "class"]
+    lines = [[str(i / 4), '"p\nq"', "\x1b]0;t\x07", "=SUM(A1)", "@x", "xyz"[i % 3]] for i in range(60)]
+    text = "".join(",".join(line) + "\r\n" for line in [names, *lines])
+    path.write_bytes(("\ufeff\ufeff" + text).encode())
+
+
 def _learned(path: Path) -> Any:
     model = bk.NaiveBayes().fit(path, "class")
     return model.predict_proba(path)
@@ -85,6 +93,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], Any]]] = 
     ),
     "parquet": ("t.parquet", lambda path: pq.write_table(table().drop(["viewed"]), path), _learned),
     "csv": ("t.csv", lambda path: csv.write_csv(table().drop(["viewed", "coded"]), path), _learned),
+    "odd csv": ("t.csv", _odd_csv, _learned),
     "bif": ("t.bif", lambda path: path.write_text(BIF) and None, lambda path: bk.read_bif(path).query("a", {})),
 }
 

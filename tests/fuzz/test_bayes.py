@@ -15,6 +15,7 @@ import pytest
 
 from bayeskit import store
 from bayeskit.errors import BayeskitError
+from store.container import dumped, tree_of
 
 from .bayes_mutants import GOLDEN, crafted, damaged
 from .bayes_uses import every_use
@@ -74,15 +75,19 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
         assert used(file, source.name)
 
 
-def run_crafted(seed: int, count: int, folder: Path) -> int:
-    """So many files with a right digest and a wrong content; how many of them loaded."""
+def run_crafted(seed: int, count: int, folder: Path, old: bool = False) -> int:
+    """So many files, perhaps of format 1, with a right digest and a wrong content; how many of them loaded."""
     chance, loaded, file = random.Random(seed), 0, folder / "crafted.bayes"
     for number in range(count):
-        source = chance.choice(FILES)
+        source = chance.choice(OLD if old else FILES)
         try:
             store.write(file, *crafted(source, chance))
         except BayeskitError:  # nothing that a container could hold
             continue
+        if old:
+            tree, data = tree_of(file.read_bytes())
+            tree["__metadata__"]["bayeskit"]["format"] = 1
+            file.write_bytes(dumped(tree, data))
         loaded += used(file, f"mutant {number} of seed {seed}, of {source.name}")
     return loaded
 
@@ -102,6 +107,11 @@ def test_crafted_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("warm", "limits")
+def test_crafted_files_of_format_1(tmp_path: Path) -> None:
+    assert run_crafted(1, 100, tmp_path, old=True) > 5, "hardly any loads: nothing was tried"
+
+
+@pytest.mark.usefixtures("warm", "limits")
 def test_damaged_files(tmp_path: Path) -> None:
     assert run_damaged(1, 300, tmp_path) == 0
 
@@ -111,6 +121,13 @@ def test_damaged_files(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("warm", "limits")
 def test_many_crafted_files(seed: int, tmp_path: Path) -> None:
     run_crafted(seed, 1000, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 7))
+@pytest.mark.usefixtures("warm", "limits")
+def test_many_crafted_files_of_format_1(seed: int, tmp_path: Path) -> None:
+    run_crafted(seed, 1000, tmp_path, old=True)
 
 
 @pytest.mark.slow

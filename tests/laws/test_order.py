@@ -23,6 +23,9 @@ MODELS = {
     "AJE": lambda: bk.AJE(sets=10),
     "AJE, equal weights": lambda: bk.AJE(sets=10, weights=None),
     "AODE": lambda: bk.AODE(),
+    "full, of holes": lambda: bk.FullBayes(),
+    "network": lambda: bk.NetworkBayes(),
+    "neighbours": lambda: bk.KNNBayes(k=3, metric="gower"),
     "AutoBayes, one": lambda: bk.AutoBayes(fast=True),
     "AutoBayes": lambda: bk.AutoBayes(),
 }
@@ -95,6 +98,15 @@ def test_the_model_is_the_same_bit_for_bit(fitted, change, tmp_path):
     X, y, weight = change(*table(), np.random.default_rng(1), tmp_path)
     again = make().fit(X, y, sample_weight=weight)
     assert digests(again) == digests(model)
+
+
+def test_fractions_as_weights_are_added_in_any_order(fitted):
+    make, _ = fitted
+    X, y = table()
+    rng = np.random.default_rng(4)
+    weight, order = rng.choice([0.1, 0.3, 0.7, 1.1], len(y)), rng.permutation(len(y))
+    one, other = make().fit(X, y, weight), make().fit(X.iloc[order], y[order], weight[order])
+    assert digests(one) == digests(other)
 
 
 @pytest.mark.parametrize("change", [constant_columns, columns_in_another_order], ids=lambda change: change.__name__)

@@ -83,6 +83,28 @@ def test_owners_that_cannot_be_are_refused(owners: list[int], tmp_path: Path) ->
     refused(tmp_path, header, {**arrays, "owners": np.array(owners)})
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [([0.0, 0.0], [1.0, 1.0]), ([2.0, 0.0, 0.0], [1.0, 1.0, 1.0]), ([-np.inf, 0.0, 0.0], [1.0, 1.0, 1.0])],
+    ids=["too few", "reversed", "infinite"],
+)
+def test_ranges_that_cannot_be_are_refused(low: list[float], high: list[float], tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "gaussian.bayes")
+    numbers = {"ranges.low": np.array(low), "ranges.high": np.array(high)}
+    assert "range" in refused(tmp_path, {**header, "ranged": True}, {**arrays, **numbers})
+
+
+@pytest.mark.parametrize("source", ["categorical", "knn_gower", "tan"])
+def test_levels_of_two_types_are_refused(source: str, tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / f"{source}.bayes")
+    del header["digest"]
+    lines = store.unpack(arrays["levels.text"], arrays["levels.ends"])
+    place = next(j for j, line in enumerate(lines) if line.startswith("[2,"))
+    lines[place] = "[1,-7]"  # a number, which sorts before texts
+    arrays["levels.text"], arrays["levels.ends"] = store.pack(lines)
+    assert "numbers and text" in refused(tmp_path, header, arrays)
+
+
 @pytest.mark.parametrize("limb", [2**63 - 1, -(2**63), 2**40])
 def test_limbs_beyond_their_range_are_refused(limb: int, tmp_path: Path) -> None:
     for name in (n for n in content(FOLDER / "gaussian.bayes")[1] if n.startswith("counts/") and "." not in n):

@@ -42,7 +42,7 @@ class Rows:
         ),
     ] = None
     sql: Annotated[
-        str | None, typer.Option(help="SQL over a database, or over files that it names.", rich_help_panel=PANEL)
+        str | None, typer.Option(help="One SELECT over a database, or over files that it names.", rich_help_panel=PANEL)
     ] = None
     ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave unread.", rich_help_panel=PANEL)] = None
     null: Annotated[

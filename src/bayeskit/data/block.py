@@ -59,6 +59,15 @@ class Columns:
     @cached_property
     def span(self) -> Float:
         """Smallest nonzero magnitude, largest, number of holes: (3, d)."""
+        return self._scanned[:3]
+
+    @cached_property
+    def ends(self) -> Float:
+        """Least and greatest value, inf and -inf where there is none: (2, d)."""
+        return self.sparse.ends if isinstance(self.arrays, Sparse) else self._scanned[3:]
+
+    @cached_property
+    def _scanned(self) -> Float:
         return scan(self.dense)
 
     @cached_property
@@ -231,7 +240,7 @@ class Block:
 
 
 def scan(columns: Columns) -> Float:
-    """Magnitudes and holes of every column: (3, d)."""
-    out = np.empty((3, len(columns)))
+    """Magnitudes, holes and ends of every column: (5, d)."""
+    out = np.empty((5, len(columns)))
     _core.scan(columns.address, columns.stride, columns.rows, out)
     return out

@@ -118,6 +118,11 @@ class Levels:
         return np.concatenate([np.empty(0, dtype=np.uint64), *map(word, self.keys)])
 
     @property
+    def types(self) -> list[str]:
+        """What the levels are: truth values, numbers, text; marks are of no type."""
+        return [NAMES[family] for family in sorted({family for family, _ in self.keys} - {MARK})]
+
+    @property
     def values(self) -> list[Any]:
         return [None if key == MISSING else key[1] for key in self.keys]
 

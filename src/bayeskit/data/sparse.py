@@ -132,6 +132,15 @@ class Sparse:
         found: tuple[float, float, bool, int, int] = _core.sparse_bounds(self.values)
         return found
 
+    @cached_property
+    def ends(self) -> Float:
+        """Least and greatest value of each column, inf and -inf where there is none: (2, width)."""
+        rows, out = self.floats(), np.empty((2, self.width))
+        _core.sparse_ends(rows.indptr, rows.indices, rows.values, out)
+        if self.hidden is not None:
+            out[:, self.hidden] = np.array([[np.inf], [-np.inf]])
+        return out
+
     def toarray(self) -> Array:
         kind = np.float64 if self.hidden is not None else self.dtype
         out = np.zeros(self.shape, dtype=kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from bayeskit.engines.duckdb import the_table
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sql import literal, quoted, subquery, unlike
+from bayeskit.engines.sql import check_one, literal, quoted, subquery, unlike
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
@@ -49,6 +50,7 @@ class Database(Streamed):
             if reading.query is None:
                 table = quoted(the_table(reading, _all(cursor, TABLES[reading.sort]).column(0).to_pylist()))
             else:
+                check_one(reading.query, reading.shown)
                 table = f"{subquery(reading.query)} as the_query"
             opened = _sqlite if reading.sort == "sqlite" else _postgresql
             yield opened(cursor, table, reading, columns)
@@ -63,13 +65,38 @@ def _connected(reading: Reading) -> Iterator[Any]:
         raise InputError(f"{reading.shown}: reading a database needs ADBC; pip install 'bayeskit[sql]'") from error
     if reading.sort == "sqlite":
         check_readable(reading.place)  # it would be made
-    place = f"file:{reading.place}?mode=ro" if reading.sort == "sqlite" else reading.place
     try:
-        with driver.connect(place) as connection:
+        with _unmoved(reading) as place, driver.connect(place) as connection:
+            if reading.sort == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute("set transaction read only")
             yield connection
-    except manager.Error as error:
+    except (manager.Error, pa.ArrowException) as error:
         said = str(error).splitlines()[0].replace(reading.place, reading.shown)
         raise InputError(f"{reading.shown}: {said}") from error
+
+
+@contextmanager
+def _unmoved(reading: Reading) -> Iterator[str]:
+    """The address to read only; the signs of a file's name mean nothing in it.
+
+    SQLite makes a write-ahead log of its own, and leaves it, even to read. Where there is none nobody is writing, and
+    the file is read without; that it stayed as it was is looked at afterwards.
+    """
+    if reading.sort != "sqlite":
+        yield reading.place
+        return
+    path = Path(reading.place).resolve()
+    with open(path, "rb") as file:
+        logged = file.read(20)[18:] == b"\2\2"
+    if not logged or Path(f"{path}-wal").exists():
+        yield f"{path.as_uri()}?mode=ro"
+        return
+    before = path.stat()
+    yield f"{path.as_uri()}?mode=ro&immutable=1"
+    after = path.stat()
+    if (after.st_mtime_ns, after.st_size) != (before.st_mtime_ns, before.st_size):
+        raise InputError(f"{reading.shown}: the database was written to while it was read; read it again")
 
 
 def _wanted(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:

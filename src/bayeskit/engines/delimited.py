@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from bayeskit.engines.header import Header
 from bayeskit.engines.reading import Reading
-from bayeskit.engines.sql import Table, literal, quoted, unlike
+from bayeskit.engines.sql import Table, literal, quoted
 from bayeskit.errors import InputError
 
 WHOLE = r"[+-]?\d{1,19}"
@@ -29,6 +27,9 @@ TYPES = {  # each holds when every value matches; the first that fits is taken
 PLAIN = {"text": "VARCHAR", "number": "DOUBLE"}  # DuckDB would take "yes" for a truth value, too
 SHOWN = 5
 FIRST = 10_000  # rows that rule types out; one is taken only if all rows have it
+WIDE = 200  # columns from which patterns would take too much memory
+STACK = 500_000  # bytes of the memory for each column that is looked at together with others
+ROOM = 1 << 16  # bytes of the memory for each column, twice that for text; DuckDB reads 2,048 rows at a time
 DIGITS = 18  # of whole numbers that surely fit in 64 bits
 WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
 MOSTLY = 0.9  # share of numbers from which a column of text is told
@@ -44,12 +45,16 @@ class _Seen:
     count: int  # values
     numbers: int  # of them that are numbers
     other: str | None  # a value that is none
+    rows: int
 
     @classmethod
     def of(cls, found: Sequence[Any]) -> _Seen:
         width = len(TYPES)
         damaged, long, *rest = found[width:]
         return cls(dict(zip(TYPES, found[:width], strict=True)), bool(damaged), bool(long), *rest)
+
+
+NOTHING = _Seen(dict.fromkeys(TYPES), damaged=False, long=False, count=0, numbers=0, other=None, rows=0)
 
 
 @dataclass(frozen=True)
@@ -61,20 +66,27 @@ class Delimited:
     """
 
     reading: Reading
-    headers: Mapping[str, tuple[str, tuple[str, ...]]]  # file -> delimiter and names
+    headers: Mapping[str, Header]  # by file
 
     @classmethod
     def of(cls, paths: Sequence[str], reading: Reading) -> Delimited:
-        headers = {}
-        for path in paths:
-            delimiter, names = _header(path, reading.encoding)
-            unlike(path, names)
-            headers[path] = (delimiter, names)
-        return cls(reading, headers)
+        headers = {path: Header.of(path, reading.encoding) for path in paths}
+        made = cls(reading, headers)
+        made._check_room(ROOM * len(made.names))
+        return made
+
+    def _check_room(self, need: int) -> None:
+        """Refuse more columns than the memory has room for."""
+        if need > self.reading.size:
+            raise InputError(
+                f"{self.reading.place}: {len(self.names):,} columns of CSV need about {need / 1e9:.1f} GB, and "
+                f"{self.reading.memory} of memory may be used; allow more "
+                f"(--memory {-(-need // 10**9)}GB), or use Parquet"
+            )
 
     @property
     def names(self) -> list[str]:
-        every = (name for _, some in self.headers.values() for name in some)
+        every = (name for header in self.headers.values() for name in header.names)
         return [name for name in dict.fromkeys(every) if name not in self.reading.ignore]
 
     def typed(self, connection: Any, known: Mapping[str, str]) -> Table:
@@ -83,11 +95,13 @@ class Delimited:
         if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
             return Table(self._read({name: PLAIN[known[name]] for name in names}))
         skip = ", store_rejects=true" * (self.reading.bad_lines == "skip")
-        first = self._seen(connection, f"(from {self._read({})} limit {FIRST})", known, {})
-        found = self._seen(connection, self._read({}, skip), known, first)
+        found = self._seen(connection, f"(from {self._read({})} limit {FIRST})", known, {})
+        if skip or max(seen.rows for seen in found.values()) == FIRST:
+            found = self._seen(connection, self._read({}, skip), known, found)
         if skip:
             self._tell(connection)
         types = {name: self._type(name, seen, known.get(name)) for name, seen in found.items()}
+        self._check_room(sum(2 * ROOM if kind == "VARCHAR" else ROOM for kind in types.values()))
         return Table(self._read(types), tuple(n for n, seen in found.items() if not seen.count and n not in known))
 
     def _seen(
@@ -95,14 +109,37 @@ class Delimited:
     ) -> dict[str, _Seen]:
         """What a pass finds about every column; what the first rows have ruled out need not be asked again."""
         names = self.names
-        tests = ", ".join(test for n in names for test in self._tests(n, known.get(n), first.get(n)))
+        if len(names) > WIDE:
+            return self._stacked(connection, rows, known, first)
+        tests = ", ".join(test for n in names for test in self._tests(quoted(n), known.get(n), first.get(n)))
         ((*found,),) = connection.execute(f"select {tests} from {rows}").fetchall()
         width = len(found) // len(names)
         return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
 
-    def _tests(self, name: str, known: str | None, first: _Seen | None) -> list[str]:
+    def _stacked(
+        self, connection: Any, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
+    ) -> dict[str, _Seen]:
+        """The same of many columns, those with the same questions one below the other.
+
+        DuckDB keeps every pattern of every column in memory, about a megabyte each: 1,000 columns took 15 GB.
+        """
+        most = max(1, self.reading.size // STACK)
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for name in self.names:
+            alike.setdefault(tuple(self._tests("v", known.get(name), first.get(name))), []).append(name)
+        seen: dict[str, _Seen] = {}
+        for tests, names in alike.items():
+            for some in (names[j : j + most] for j in range(0, len(names), most)):
+                values = f"unnest([{', '.join(map(quoted, some))}]) as v, unnest(range({len(some)})) as j"
+                found = connection.execute(
+                    f"select j, {', '.join(tests)} from (select {values} from {rows}) group by j"
+                ).fetchall()
+                by_column = {j: _Seen.of(row) for j, *row in found}
+                seen |= {name: by_column.get(j, NOTHING) for j, name in enumerate(some)}
+        return seen
+
+    def _tests(self, column: str, known: str | None, first: _Seen | None) -> list[str]:
         """What to find out about a column, as ``_Seen`` has it."""
-        column = quoted(name)
         out = {"text": set(TYPES), "key": set(TYPES) - {"KEY"}}.get(known or "", {"KEY"})
         out |= {kind for kind, fits in (first.fits if first else {}).items() if fits is False}
         number = f"regexp_full_match({column}, {literal(TYPES[self._number])})"
@@ -115,6 +152,7 @@ class Delimited:
             f"count({column})",
             f"count(*) filter (where {number})" if maybe else "0",
             f"min({column}) filter (where not {number})" if maybe else "null",
+            "count(*)",
         ]
 
     @property
@@ -168,13 +206,13 @@ class Delimited:
         return "(" + " union all by name ".join(self._one(path, types, more) for path in self.headers) + ")"
 
     def _one(self, path: str, types: Mapping[str, str], more: str) -> str:
-        delimiter, names = self.headers[path]
-        columns = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in names)
+        header = self.headers[path]
+        columns = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in header.names)
         nulls = ", ".join(map(literal, self.reading.nulls))
         return (
             f"select * from read_csv({literal(glob.escape(path))}, auto_detect=false, header=true, "
-            f"hive_partitioning=false, quote='\"', escape='\"', delim={literal(delimiter)}, "
-            f"nullstr=[{nulls}], columns={{{columns}}}, "
+            f"hive_partitioning=false, quote='\"', escape='\"', delim={literal(header.delimiter)}, "
+            f"new_line={literal(header.line_end)}, nullstr=[{nulls}], columns={{{columns}}}, "
             f"decimal_separator={literal(self.reading.decimal)}, encoding={literal(self.reading.encoding)}, "
             f"ignore_errors={self.reading.bad_lines == 'skip'}{more})"
         )
@@ -187,30 +225,3 @@ def _test(kind: str, pattern: str, column: str) -> str:
         fits = f"(case when {fits} then try_cast({column} as bigint) is not null else false end)"
         return f"bool_and(case when {column} is null then null else {fits} end)"
     return f"bool_and({fits})"
-
-
-def _header(path: str, encoding: str) -> tuple[str, tuple[str, ...]]:
-    """The delimiter and the names of a file's first record."""
-    if path.endswith(".zst"):
-        raise InputError(f"{path}: CSV packed with Zstandard cannot be read; unpack it, or use gzip or Parquet")
-    opened = gzip.open if path.endswith(".gz") else open
-    try:
-        kind = "utf-8-sig" if encoding == "utf-8" else encoding
-        with opened(path, "rt", encoding=kind, errors="surrogateescape", newline="") as file:
-            head = str(file.readline())
-            while head.count('"') % 2 and (line := str(file.readline())):  # a name may have a line end
-                head += line
-        head.encode(kind)  # what could not be read cannot be written
-    except (UnicodeError, LookupError) as error:
-        raise InputError(
-            f"{path}: the first line is not {encoding} text; name its encoding (--encoding latin-1), or convert it"
-        ) from error
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: {error}") from error
-    bare = "".join(head.split('"')[::2])  # what stands outside of quotes
-    delimiter = "\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count)
-    try:
-        names = next(csv.reader([head.strip("\r\n")], delimiter=delimiter), [])
-    except csv.Error as error:
-        raise InputError(f"{path}: the first line does not name columns ({error}); mend it") from error
-    return delimiter, tuple(name.strip() for name in names)

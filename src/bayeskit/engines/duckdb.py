@@ -13,7 +13,7 @@ from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.files import Files, malformed
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sql import Table, quoted, subquery
+from bayeskit.engines.sql import ONE, Table, quoted, subquery
 from bayeskit.engines.workers import Streamed, workers
 from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
@@ -64,6 +64,7 @@ class DuckDB(Streamed):
         import duckdb
 
         reading = Reading.of(source)
+        stored = reading.sort == "duckdb"
         files = Files.of(reading) if reading.sort == "files" and not reading.query else None
         with TemporaryDirectory(prefix="bayeskit-") as spill, _told(source):
             config = {
@@ -73,17 +74,21 @@ class DuckDB(Streamed):
                 "preserve_insertion_order": ordered,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
+                "python_enable_replacements": False,  # the names of our variables are no tables
             }
-            if reading.sort == "duckdb":
+            if stored:
                 check_readable(reading.place)
-            where = reading.place if reading.sort == "duckdb" else ":memory:"
-            with duckdb.connect(where, read_only=reading.sort == "duckdb", config=config) as connection:
+            with duckdb.connect(reading.place if stored else ":memory:", read_only=stored, config=config) as connection:
+                if stored:  # a view of a database could read any file
+                    connection.execute("set enable_external_access = false")
                 connection.execute("set enable_progress_bar = false; set lock_configuration = true")
                 if reading not in self._tables:
                     self._tables[reading] = (
                         files.table(connection, self._known) if files else _of_database(reading, connection)
                     )
-                yield _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading)
+                with _inside(reading, connection):
+                    relation = _plain(connection.sql(f"select * from {self._tables[reading].sql}"), reading)
+                yield relation
 
 
 def _enums(relation: Any) -> dict[str, Declared]:
@@ -111,9 +116,57 @@ def _is_relation(source: Any) -> bool:
 
 def _of_database(reading: Reading, connection: Any) -> Table:
     """What the query says, or the only table there is."""
-    if reading.query:
-        return Table(subquery(reading.query))
+    if reading.query is not None:
+        return Table(_one_select(reading.query, reading, connection))
     return Table(quoted(the_table(reading, [name for (name,) in connection.execute("show tables").fetchall()])))
+
+
+def _one_select(query: str, reading: Reading, connection: Any) -> str:
+    """A query as a table, once DuckDB's own parser has found one SELECT in it."""
+    import duckdb
+
+    try:
+        kinds = [statement.type for statement in connection.extract_statements(query)]
+    except duckdb.ParserException as error:
+        raise InputError(f"{reading.shown}: {ONE} ({str(error).splitlines()[0]})") from error
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise InputError(f"{reading.shown}: {ONE}")
+    return subquery(query)
+
+
+@contextmanager
+def _inside(reading: Reading, connection: Any) -> Iterator[None]:
+    """What needs files outside of its database is refused by the name of the view, with the way out."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.PermissionException as error:
+        views = [
+            name for (name,) in connection.execute("select view_name from duckdb_views() where not internal").fetchall()
+        ]
+        closed = [
+            name for name in views if (reading.query is None or name in reading.query) and not _opens(name, connection)
+        ]
+        if closed:
+            raise InputError(
+                f"{reading.shown}: the view {closed[0]!r} reads what is not in the database, and a database is opened "
+                f"without access to other files; keep its rows (create table ... as from {quoted(closed[0])}), or "
+                f"give the relation of a connection of your own"
+            ) from error
+        raise InputError(
+            f"{reading.shown}: the query reads what is not in the database; leave the database out to read files"
+        ) from error
+
+
+def _opens(view: str, connection: Any) -> bool:
+    import duckdb
+
+    try:
+        connection.sql(f"from {quoted(view)}")
+    except duckdb.PermissionException:
+        return False
+    return True
 
 
 def the_table(reading: Reading, tables: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ class Files:
                 f"maximum_sample_files={len(self.all)})"
             )
         delimited = Delimited.of(self.all, self.reading)
-        self.check_alike(lambda path: delimited.headers[path][1])
+        self.check_alike(lambda path: delimited.headers[path].names)
         return delimited.typed(connection, known)
 
     @property

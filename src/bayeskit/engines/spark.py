@@ -18,6 +18,7 @@ import bayeskit
 from bayeskit import errors
 from bayeskit.engines.engine import R, slices
 from bayeskit.engines.local import Local
+from bayeskit.engines.sql import check_one, subquery
 from bayeskit.errors import InputError, SchemaError
 
 Result = TypeVar("Result")
@@ -119,12 +120,15 @@ def frame_of(place: str | None, query: str | None, master: str | None) -> Iterat
         "local"
     ):  # workers on this machine: by this Python, not the first on the path
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if query is not None:
+        check_one(query, "the query")
     builder = SparkSession.builder.appName("bayeskit").config("spark.ui.showConsoleProgress", "false")
     builder = builder.config("spark.log.level", "ERROR")
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
         with _told():
-            yield session.read.parquet(str(place)) if query is None else session.sql(query)
+            asked = f"select * from {subquery(query or '')}"  # in brackets, so that it can only be a table
+            yield session.read.parquet(str(place)) if query is None else session.sql(asked)
     finally:
         session.stop()
 

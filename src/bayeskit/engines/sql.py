@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import pyarrow as pa
 
-from bayeskit.errors import SchemaError
+from bayeskit.errors import InputError, SchemaError
+
+ONE = "a query is one SELECT, and nothing else is run; write it as that"
+BEGINS = re.compile(rb"(select|with|values|table)\b|\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,28 @@ def quoted(name: str) -> str:
 
 
 def subquery(query: str) -> str:
-    """A query as a table; more than one statement is no table."""
-    return f"({query.strip().rstrip(';')})"
+    """One query as a table; it may end in a comment.
+
+    >>> subquery("select 1;")
+    '(select 1\\n)'
+    """
+    return f"({query.strip().rstrip(';')}\n)"
+
+
+def check_one(query: str, where: str) -> None:
+    """Refuse what is no SELECT, or more than one statement: it would end the brackets of ``subquery``.
+
+    DuckDB tells the tokens of any dialect of SQL; what they mean is left to the database.
+    """
+    import duckdb
+
+    text = query.encode()
+    tokens = [text[at:] for at, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]
+    while tokens and tokens[-1][:1] == b";":
+        tokens.pop()
+    depths = accumulate((t[:1] == b"(") - (t[:1] == b")") for t in tokens)
+    if not tokens or not BEGINS.match(tokens[0]) or min(depths) < 0 or any(t[:1] == b";" for t in tokens):
+        raise InputError(f"{where}: {ONE}")
 
 
 def unlike(path: str, names: Sequence[str]) -> None:

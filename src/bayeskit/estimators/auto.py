@@ -38,6 +38,7 @@ from bayeskit.estimators.views import Shown
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
+from bayeskit.explain.words import called
 from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.prior import log_prior, normal_prior
 from bayeskit.record import doubts
@@ -311,14 +312,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _base(self, prior: Any) -> Float:
         return self._log_prior(prior) + self.pool_.bias
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
+    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
         prior (``backed_off_terms``): no term moves the log-odds of two classes by more than the sum over members of
         2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
         "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
-        but for what all classes have in common.
+        but for what all classes have in common. ``names`` are those of the columns of a matrix.
         """
         plain = self.encoder_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
@@ -343,7 +344,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         whole = replace(
             plain,
             prior=base,
-            parts=tuple(parts[j] for j in kept),
+            parts=called([parts[j] for j in kept], self.encoder_.model_.schema.names, names),
             terms=terms[:, kept],
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
@@ -357,7 +358,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        The values tried are the usual ones of each column; ``among`` is a table to take values from where none are.
+        Arguments as in the classifiers' own ``counterfactual``.
         """
         check_is_fitted(self, "encoder_")
         free = Freedom.of(among, hold, columns)

@@ -167,10 +167,13 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         evidence: Float = self.estimator_.log_evidence(X)
         return evidence
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None) -> Explanation:
-        """What each column says for each class, adding up to the calibrated posterior."""
+    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+        """What each column says for each class, adding up to the calibrated posterior.
+
+        ``names`` are those of the columns of a matrix.
+        """
         check_is_fitted(self, "estimator_")
-        raw: Explanation = self.estimator_.explain(X, top)
+        raw: Explanation = self.estimator_.explain(X, top, names=names)
         moved = 0.0 if prior is None else self._moved(prior)
         before = self.estimator_.predict_log_proba(X)
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0

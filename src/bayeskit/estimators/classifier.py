@@ -22,6 +22,7 @@ from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
+from bayeskit.explain.words import column_called
 from bayeskit.frame import kind_of
 from bayeskit.prior import normal_prior
 
@@ -94,9 +95,9 @@ class BayesClassifier(ClassifierMixin, Learner):
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
-        ``among`` is a table of rows as they occur: only numbers within theirs are tried, and its values in columns of
-        which the model knows none. Columns in ``hold`` stay as they are (age, sex). With ``columns=2`` two of them are
-        changed together where that takes a smaller change than one alone.
+        Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
+        within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
+        (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
         """
         check_is_fitted(self, "model_")
         free = Freedom.of(among, hold, columns)
@@ -111,21 +112,22 @@ class BayesClassifier(ClassifierMixin, Learner):
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
-        of numbers shows the usual ones of its density, and none beyond those of the rows ``among`` which, if given.
+        of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._inquiry(among).blocks())
         return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
 
-    def marginal(self, column: str, prior: Any = None) -> Marginal:
-        """p(x | c) of one column by itself, whatever the others hold."""
+    def marginal(self, column: str, prior: Any = None, names: Any = None) -> Marginal:
+        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
-        return marginal(self.model_, column, prior)
+        found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
+        return replace(found, name=column)
 
-    def summary(self) -> Summary:
-        """What was learned: classes and priors, columns with kind, family and reason."""
+    def summary(self, names: Any = None) -> Summary:
+        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
-        return Summary.of(self.model_)
+        return Summary.of(self.model_, names)
 
     def _html_repr(self) -> str:
         """In a notebook: the settings, and once fitted what was learned."""

@@ -15,7 +15,7 @@ from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
-from bayeskit.explain.words import named
+from bayeskit.explain.words import called
 from bayeskit.model import Model
 
 
@@ -28,7 +28,7 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
     names = model.density.parts
     which = np.arange(len(names))
     by_column = names == model.schema.names
-    shown_as = named(names, words)
+    shown_as = called(names, model.schema.names, words)
     if top is not None and check_top(top) < len(names):
         spreads = asked.steps(prior, lambda model, block, *_: model.density.spread(block))
         which = widest(sum(spreads, np.zeros(len(names))), top)

@@ -114,10 +114,13 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba: Float = self.estimator_.predict_proba(X)
         return proba
 
-    def explain(self, X: Any, top: int | None = None) -> Explanation:
-        """What each column says for each class, adding up to the posterior that the costs are weighed with."""
+    def explain(self, X: Any, top: int | None = None, names: Any = None) -> Explanation:
+        """What each column says for each class, adding up to the posterior that the costs are weighed with.
+
+        ``names`` are those of the columns of a matrix.
+        """
         check_is_fitted(self, "estimator_")
-        found: Explanation = self._explaining("explain").explain(X, top)
+        found: Explanation = self._explaining("explain").explain(X, top, names=names)
         return found
 
     def counterfactual(self, X: Any, among: Any = None, *, hold: Any = (), columns: int = 1) -> Flips:

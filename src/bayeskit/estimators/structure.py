@@ -17,6 +17,7 @@ from bayeskit.estimators.nodes import NodeTable
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
+from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.score import Scores, score_rule
 from bayeskit.networks.search import Limits, Step
 
@@ -96,7 +97,8 @@ def learn_network(
             callback(step.move, names[step.parent], names[step.child], step.score)
 
     if (codes < 0).any():
-        rows = Completion(codes, sizes, np.ones(codes.shape[1]) if weights is None else weights)
+        some = DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+        rows = Completion(some.codes, sizes, some.weights)
         arcs, path, scores = exploration.found_with_holes(rows, rule, limits, tell)
     else:
         scores = Scores(codes, sizes, rule, weights)

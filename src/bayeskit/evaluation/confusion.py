@@ -13,9 +13,9 @@ from bayeskit.arrays import Array, Float
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
-from bayeskit.evaluation.intervals import effective, mean_of_shares, no_interval
+from bayeskit.evaluation.intervals import mean_of_shares, no_interval
 from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval, wilson
+from bayeskit.proportion import Interval, effective, wilson
 
 FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")

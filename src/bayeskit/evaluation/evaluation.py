@@ -19,7 +19,7 @@ from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import Stakes
 from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval
+from bayeskit.proportion import Interval, effective
 from bayeskit.reliability import BINS
 
 
@@ -227,12 +227,13 @@ class Evaluation(Shown):
 
     def _reliability(self) -> dict[str, Any]:
         """Cells of the top probability: how sure the model was, and how often it was right."""
-        weight, said, right = self.measures.total.top[0]
+        weight, said, right, squared = self.measures.total.top[0]
         there = weight > 0
         return {
             "from": (np.arange(BINS) / BINS)[there],
             "to": (np.arange(1, BINS + 1) / BINS)[there],
             "weight": weight[there],
+            "rows": effective(weight[there], squared[there]),
             "probability": said[there] / weight[there],
             "right": right[there] / weight[there],
         }

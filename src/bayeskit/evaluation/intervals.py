@@ -14,16 +14,6 @@ from bayeskit.arrays import Float
 from bayeskit.proportion import LEVEL, Interval, wilson
 
 
-def effective(weight: Float | float, squared: Float | float) -> Float:
-    """How many rows of equal weight say as much: (Σw)² / Σw², 0 without rows.
-
-    >>> effective(np.array([1e6, 3.0]), np.array([1e10, 5.0])).tolist()
-    [100.0, 1.8]
-    """
-    rows: Float = np.divide(np.square(weight), squared, out=np.zeros(np.shape(weight)), where=np.greater(squared, 0))
-    return rows
-
-
 def by_rows(value: float, variance: float, third: float, rows: float) -> Interval:
     """Of a mean over n rows whose values have central moments s² and m₃: Student's t after Hall's cubic transformation.
 

@@ -11,12 +11,12 @@ from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.calibration import debiased_square, square_interval
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.intervals import by_folds, by_rows, effective, known_mean, no_interval
+from bayeskit.evaluation.intervals import by_folds, by_rows, known_mean, no_interval
 from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.methods import Rows
 from bayeskit.evaluation.ranking import Ranks
 from bayeskit.evaluation.scores import MEANS, Scores, Stakes
-from bayeskit.proportion import Interval, wilson
+from bayeskit.proportion import Interval, effective, wilson
 from bayeskit.reliability import BINS, FIELDS, gap
 
 OF_CONFUSION = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa")
@@ -103,7 +103,7 @@ class Measures:
                 return no_interval("rows come in groups")
             return _within(name, by_folds(self.value(name), self.by_fold(name), self.ratio))
         if name == "ece_l2":
-            return square_interval(self._mass_tables[0], float(self.total.scale[0]))
+            return square_interval(self._mass_tables[0])
         if name in RANKED:
             return self._area_interval(name)
         value, rows = self.value(name), float(self.total.rows[0])
@@ -167,8 +167,7 @@ class Measures:
             return found
         if name in ("auc", "auc_by_fold"):
             return np.array([known_mean(areas) for areas in self._fold_areas])
-        scale = self.scores.scale if len(self.scores.scale) == len(self._fold_mass_tables) else self.total.scale
-        return np.array([_of_mass(name, table, s) for table, s in zip(self._fold_mass_tables, scale, strict=True)])
+        return np.array([_of_mass(name, table) for table in self._fold_mass_tables])
 
     @cached_property
     def areas(self) -> Float:
@@ -191,14 +190,14 @@ class Measures:
         if name == "auc_by_fold":
             by_fold = known_mean(_known_means(self._fold_areas)) if self._divided else known_mean(self.areas)
             return float("nan") if self.left_out else by_fold
-        return float(np.mean([_of_mass(name, table, float(self.total.scale[0])) for table in self._mass_tables]))
+        return float(np.mean([_of_mass(name, table) for table in self._mass_tables]))
 
     @property
     def _mass_tables(self) -> Float:
         """Reliability over cells of equal mass, of each repeat: (repeats, FIELDS, BINS)."""
         if self.kept is not None:
             return self.kept.mass_tables
-        return np.empty((0, FIELDS, BINS)) if self.ranks is None else self.ranks.mass_table()[None]
+        return np.empty((0, FIELDS, BINS)) if self.ranks is None else self.ranks.mass_table(self._mean_weight)[None]
 
     @property
     def _fold_mass_tables(self) -> Float:
@@ -206,7 +205,12 @@ class Measures:
         if self.kept is not None:
             return self.kept.fold_mass_tables
         tables = () if self.ranks is None else self.ranks.table
-        return np.array([Ranks(table[None]).mass_table() for table in tables])
+        return np.array([Ranks(table[None]).mass_table(self._mean_weight) for table in tables])
+
+    @property
+    def _mean_weight(self) -> float:
+        """Σw² / Σw, which bins of scores take for the weight of each row."""
+        return float(self.total.squared.sum()) / max(float(self.total.weight[0]), 1e-300)
 
 
 def _within(name: str, found: Interval) -> Interval:
@@ -224,6 +228,6 @@ def _binned_areas(ranks: Ranks) -> Float:
     return np.array([ranks.area(k)[0] for k in range(ranks.table.shape[1] - 1)])
 
 
-def _of_mass(name: str, table: Float, scale: float) -> float:
+def _of_mass(name: str, table: Float) -> float:
     """Plain, or squared and without what chance adds."""
-    return gap(table) if name == "ece_mass" else float(np.sqrt(max(debiased_square(table, scale), 0.0)))
+    return gap(table) if name == "ece_mass" else float(np.sqrt(max(debiased_square(table), 0.0)))

@@ -79,12 +79,15 @@ class Ranks:
             spread.append(float(side @ (placed - area) ** 2) / float(side.sum()))
         return area, (spread[0], spread[1])
 
-    def mass_table(self) -> Float:
-        """Reliability of the top probability in cells of equal mass, a score being its bin's centre: (FIELDS, BINS)."""
+    def mass_table(self, each: float) -> Float:
+        """Reliability of the top probability in cells of equal mass, a score being its bin's centre: (FIELDS, BINS).
+
+        ``each`` is the weight that every row is taken to have.
+        """
         wrong, right = self.table[:, -1].sum(axis=0)
         weight, p = wrong + right, _centres()
         cell = mass_bins(p, weight)
-        fields = [np.bincount(cell, w, minlength=BINS) for w in (weight, weight * p, right)]
+        fields = [np.bincount(cell, w, minlength=BINS) for w in (weight, weight * p, right, weight * each)]
         return np.stack(fields)
 
 

@@ -14,7 +14,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.calibration import debiased_gap
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.intervals import effective
+from bayeskit.proportion import effective
 from bayeskit.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
@@ -239,7 +239,7 @@ class Scores:
     @property
     def ece_debiased(self) -> Float:
         """The calibration error of the top probability without what chance adds to it."""
-        return np.array([debiased_gap(table, scale) for table, scale in zip(self.top, self.scale, strict=True)])
+        return np.array([debiased_gap(table) for table in self.top])
 
     @property
     def expected_cost(self) -> Float:
@@ -267,11 +267,6 @@ class Scores:
     def rows(self) -> Float:
         """How many rows of equal weight there would be."""
         return effective(self.weight, self.squared.sum(axis=(1, 2)))
-
-    @property
-    def scale(self) -> Float:
-        """Rows of equal weight for each unit of weight."""
-        return np.nan_to_num(_over(self.rows, self.weight))
 
     def moments(self, name: str) -> tuple[Float, Float]:
         """Second and third central moment over rows of what a mean is of.
@@ -302,9 +297,9 @@ def by_row(codes: Int, proba: Float, stakes: Stakes | None = None, action: Int |
 
 
 def _reliability(p: Float, true: Bool, w: Float, summed: Callable[[Int, int, Float], Float]) -> Float:
-    """Weight, weight times probability and weight of what came true, by group and cell: (G, FIELDS, BINS)."""
+    """As ``tallied``, by group and cell of equal width: (G, FIELDS, BINS)."""
     cell = width_bins(p)
-    return np.stack([summed(cell, BINS, value) for value in (w, w * p, w * true)], axis=1)
+    return np.stack([summed(cell, BINS, value) for value in (w, w * p, w * true, w * w)], axis=1)
 
 
 def _over(sums: Float, weight: Float) -> Float:

@@ -152,7 +152,8 @@ class Row:
             if lost[:-1].any():
                 best = tried.nearest(lost[:-1], value)
                 if isinstance(tried, Numbers) and tried.dense and value is not None:
-                    near[name] = value, tried.values[best]
+                    start = min(max(value, tried.values[0]), tried.values[-1])  # what was never seen is not tried
+                    near[name] = start, tried.values[best]
                 else:
                     away = tried.distance(value, best)
                     flips.append(self._flip(name, value, tried.values[best], decision, after[best], chance[best], away))

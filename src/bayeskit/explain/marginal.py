@@ -44,6 +44,7 @@ class Marginal(Shown):
     log_density: Float  # (m, K)
     numeric: bool
     weight: float = 1.0  # how often the column counts in the posterior, where weights were fitted
+    seen: tuple[float, float] = (np.nan, np.nan)  # least and greatest value of a number column, where they are known
 
     @property
     def continuous(self) -> bool:
@@ -85,11 +86,15 @@ class Marginal(Shown):
         return np.asarray(self.values, dtype=np.float64)
 
     def usual(self, tail: float = 1e-3) -> tuple[float, float]:
-        """Between which values nearly all of a number column lies, whatever the class."""
+        """Between which values nearly all of a number column lies, whatever the class; none beyond those seen."""
         pooled = np.cumsum(self.shares @ self.prior)
         ends = np.searchsorted(pooled, [tail, (1 - tail) * pooled[-1]])
-        low, high = self._numbers[np.minimum(ends, len(pooled) - 1)]
+        low, high = np.fmin(np.fmax(self._numbers[np.minimum(ends, len(pooled) - 1)], self.seen[0]), self.seen[1])
         return float(low), float(high)
+
+    def among(self, known: Float) -> Marginal:
+        """The same with the range of these values as the one seen, if there are any."""
+        return replace(self, seen=(float(known.min()), float(known.max()))) if len(known) else self
 
     def frame(self, kind: str = "pyarrow") -> Any:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
@@ -135,7 +140,10 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
             if sets:  # what a set says is P(c | x) / P(c)
                 log = log + np.log(_shares(model, column.name, values))[:, None]
             weight = counts.get(column.name, 1.0)
-            found[column.name] = Marginal(column.name, model.classes, prior_of, values, weights, log, numeric, weight)
+            seen = model.counted.seen(column.name) if numeric else (np.nan, np.nan)
+            found[column.name] = Marginal(
+                column.name, model.classes, prior_of, values, weights, log, numeric, weight, seen
+            )
     return found
 
 
@@ -182,8 +190,10 @@ def _followed(model: Model, name: str) -> Asked | None:
     half, middle = np.diff(points)[:, None] / 2, (points[1:] + points[:-1])[:, None] / 2
     values, widths = (middle + half * nodes).ravel(), (half * weights).ravel()
     if column.atom:
-        return column, [0.0, *values.tolist()], np.append(1.0, widths)
-    return column, values.tolist(), widths
+        values, widths = np.append(0.0, values), np.append(1.0, widths)
+    ends = [end for end in model.counted.seen(name) if np.isfinite(end) and end not in values]
+    order = np.argsort(values := np.append(values, ends), kind="stable")
+    return column, values[order].tolist(), np.append(widths, np.zeros(len(ends)))[order]
 
 
 def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:

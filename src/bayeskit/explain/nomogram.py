@@ -221,12 +221,9 @@ def _followed(model: Model) -> dict[str, Marginal]:
 
 
 def _usual(alone: Marginal, among: Sequence[Block]) -> Any:
-    """Which of its values are shown: all levels, the usual numbers as far as some rows have such."""
+    """Which of its values are shown: all levels, the usual numbers as far as rows have such."""
     if not alone.numeric:
         return np.arange(len(alone.values))
-    low, high = alone.usual()
-    known = numbers_of(among, alone.name)
-    if len(known):
-        low, high = max(low, float(known.min())), min(high, float(known.max()))
+    low, high = alone.among(numbers_of(among, alone.name)).usual()
     numbers = np.asarray(alone.values, dtype=np.float64)
     return np.flatnonzero((numbers >= low) & (numbers <= high))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.explain.marginal import marginals
+from bayeskit.explain.words import called, named
 from bayeskit.frame import aligned, html_table, shortened
 from bayeskit.model import Model
 
@@ -33,19 +34,25 @@ class Summary:
     parameters: tuple[dict[str, Any], ...] = ()  # of columns, what tells most first: bits, and by class what it has
 
     @classmethod
-    def of(cls, model: Model) -> Summary:
+    def of(cls, model: Model, names: Any = None) -> Summary:
+        """Of a model whose columns may be called by names they did not come with."""
         prior = np.exp(model.log_prior())
         tally = model.counted.tally
+        said = dict(zip(model.schema.names, named(model.schema.names, names), strict=True))
         return cls(
             tuple(zip(model.classes.tolist(), model.weights.tolist(), prior.tolist(), strict=True)),
-            tuple(model.described.rows()),
-            model.constant,
-            tuple((c, n) for c, n in zip(model.classes.tolist(), model.density.regularised, strict=False) if n),
+            tuple({**row, "name": said[row["name"]]} for row in model.described.rows()),
+            tuple(said[name] for name in model.constant),
+            tuple(
+                (label, called(some, model.schema.names, names))
+                for label, some in zip(model.classes.tolist(), model.density.regularised, strict=False)
+                if some
+            ),
             tally.unlabelled,
             tally.rounded,
             model.digest,
-            {name: (chosen.weight, chosen.gain) for name, chosen in model.density.chosen.items()},
-            _parameters(model),
+            {said[name]: (chosen.weight, chosen.gain) for name, chosen in model.density.chosen.items()},
+            tuple({**found, "column": said[found["column"]]} for found in _parameters(model)),
         )
 
     def __str__(self) -> str:

@@ -32,20 +32,17 @@ class Numbers:
     dense: bool = False  # whether values between them may be tried too
 
     @classmethod
-    def along(cls, alone: Marginal, known: Float) -> Numbers:
-        """The usual values of a column, as finely as its density bends; none beyond those known, if any are."""
+    def along(cls, alone: Marginal) -> Numbers:
+        """The usual values of a column, as finely as its density bends; none beyond those seen."""
         low, high = alone.usual(TAIL)
-        if len(known):
-            low, high = max(low, float(known.min())), min(high, float(known.max()))
         values = np.asarray(alone.values, dtype=np.float64)
         pooled = alone.shares @ alone.prior
         middle = float(values @ pooled)
         spread = float(np.sqrt((values - middle) ** 2 @ pooled))
         inside = values[(values >= low) & (values <= high)]
-        if len(known) and alone.continuous:
-            inside = np.unique([low, *inside.tolist(), high])
         if alone.continuous:  # between them it is looked closer where a decision turns
-            inside = inside[:: max(1, -(-len(inside) // TRIED))]
+            inside = np.unique([low, *inside.tolist(), high])
+            inside = inside[np.unique(np.linspace(0, len(inside) - 1, TRIED).astype(np.int64))]
         return cls(inside.tolist(), spread, middle, alone.continuous)
 
     @classmethod
@@ -84,10 +81,16 @@ class Intervals:
     """A number column that is read as the interval it lies in: the nearest value of each, on either side of a cut."""
 
     cuts: Float  # (m,)
+    seen: tuple[float, float]  # least and greatest value, NaN where they are not known
     integers: bool = False
 
     @property
     def values(self) -> Sequence[float]:
+        low, high = self.seen
+        return [value for value in self._beside if not (value < low or value > high)]
+
+    @property
+    def _beside(self) -> Sequence[float]:
         if self.integers:
             return sorted({int(c) + step for c in np.floor(self.cuts) for step in (0, 1)})
         return [float(value) for c in self.cuts for value in (c, np.nextafter(c, np.inf))]
@@ -155,7 +158,7 @@ class Trials:
     def of(cls, model: Model, prior: Any = None, among: Iterable[Block] | None = None) -> Trials:
         """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which.
 
-        Where rows are kept or given, no number beyond theirs is tried.
+        No number beyond those seen is tried: those of the rows given or kept, else of all that were learned.
         """
         schema, alone = model.schema, marginals(model, prior=prior)
         blocks = _kept(model) if among is None else list(among)
@@ -166,10 +169,11 @@ class Trials:
             column, silent = schema[name], name in model.constant
             known = numbers_of(blocks, name) if column.numeric else np.empty(0)
             if column.numeric and name in alone:
-                found[name] = Numbers.along(alone[name], known)
+                found[name] = Numbers.along(alone[name].among(known))
             elif column.numeric and name in cuts:
                 if cuts[name]:
-                    found[name] = Intervals(np.array(cuts[name]))
+                    seen = (float(known.min()), float(known.max())) if len(known) else model.counted.seen(name)
+                    found[name] = Intervals(np.array(cuts[name]), seen)
             elif column.numeric and not silent:
                 if len(known):
                     found[name] = Numbers.among(known)
@@ -194,16 +198,10 @@ def numbers_of(blocks: Sequence[Block], name: str) -> Float:
 
 
 def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:
-    keys = [key for key, value in zip(*_named(model, name), strict=True) if value is not None]
-    same = [value for family, value in keys if family == keys[0][0]]  # a column of a table has values of one type
+    known = [value for value in model.counted.domain.levels[name].values if value is not None]
     share = {} if alone is None else dict(zip(alone.values, (alone.shares @ alone.prior).tolist(), strict=True))
-    usual = np.array([share.get(value, 1.0 if alone is None else 0.0) for value in same])
-    return Levels(same, usual, model.schema[name].kind == "ordinal")
-
-
-def _named(model: Model, name: str) -> tuple[Sequence[Any], Sequence[Any]]:
-    levels = model.counted.domain.levels[name]
-    return levels.keys, levels.values
+    usual = np.array([share.get(value, 1.0 if alone is None else 0.0) for value in known])
+    return Levels(known, usual, model.schema[name].kind == "ordinal")
 
 
 def _cuts(model: Model) -> dict[str, tuple[float, ...]]:

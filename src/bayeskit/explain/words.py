@@ -28,6 +28,28 @@ def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:
     return given
 
 
+def called(parts: Sequence[str], columns: Sequence[str], names: Any) -> tuple[str, ...]:
+    """Parts of an explanation by the names given for the columns; what is no column keeps its own.
+
+    >>> called(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
+    ('money', '(rest)')
+    """
+    if names is None:
+        return tuple(parts)
+    given = dict(zip(columns, named(columns, names), strict=True))
+    return tuple(given.get(part, part) for part in parts)
+
+
+def column_called(name: str, columns: Sequence[str], names: Any) -> str:
+    """The column that is called so by the names given, or by itself where none are."""
+    given = named(columns, names)
+    if names is None or name not in given:
+        return name
+    if given.count(name) > 1:
+        raise InputError(f"two columns are called {name!r}; ask for one by its own name, such as {columns[0]!r}")
+    return columns[given.index(name)]
+
+
 def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
     """The columns of texts, and P(word | class): (columns, K)."""
     plain = replace(model, tuning=None).density.densities

@@ -95,8 +95,8 @@ class Exploration:
         ``ROUNDS`` rounds at most.
         """
         rng = np.random.default_rng(self.random_state)
-        weights = None if (rows.weights == 1).all() else rows.weights
-        some, free = Scores(rows.codes, rows.sizes, rule, weights), np.array(rows.sizes) - 1.0
+        some, free = Scores(rows.codes, rows.sizes, rule, rows.weights), np.array(rows.sizes) - 1.0
+        weights = None if (rows.share == 1).all() else rows.share
         price = np.log(max(float(rows.weights.sum()), 1.0)) / 2 * np.outer(free, free)
         arcs = chow_liu(some) & (some.information() > price)  # what is filled in would confirm an arc of pure chance
         codes, path = rows.filled(arcs, rng), list[Step]()

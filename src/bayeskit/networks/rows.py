@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from bayeskit.arrays import Code, Float
 from bayeskit.data.levels import Levels
 from bayeskit.errors import ForgetError
 from bayeskit.networks.inference import distinct
+from bayeskit.statistics.exact import ExactSum
 
 MOST_KEPT = 1 << 18
 
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Distinct rows of codes, sorted, and their weights.
+    """Distinct rows of codes, sorted, and their weights, added without rounding: the same in any order and split.
 
     >>> levels = {"a": Levels.of("xy")}
     >>> rows = DistinctRows.of(levels, np.array([[0, 1, 0, -1]], dtype=np.int32), np.ones(4))
@@ -27,14 +29,24 @@ class DistinctRows:
 
     levels: Mapping[str, Levels]
     codes: Code  # (nodes, rows): -1 where not observed
-    weights: Float  # (rows,)
+    mass: ExactSum  # (rows,) above 0
 
     @classmethod
     def of(cls, levels: Mapping[str, Levels], codes: Code, weights: Float) -> DistinctRows:
+        return cls.joined(levels, codes, ExactSum.of(weights))
+
+    @classmethod
+    def joined(cls, levels: Mapping[str, Levels], codes: Code, mass: ExactSum) -> DistinctRows:
+        """Equal rows once, those without weight left out."""
         labels, first = distinct(codes)
-        total: Float = np.bincount(labels, weights, minlength=len(first)).astype(np.float64)
-        kept = total > 0
-        return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), total[kept])
+        total = mass.placed(labels, len(first))
+        kept = np.flatnonzero(total.nonzero())
+        return cls(levels, np.ascontiguousarray(codes[:, first[kept]]), ExactSum(total.limbs[kept], total.low))
+
+    @cached_property
+    def weights(self) -> Float:
+        """Each rounded once: (rows,)."""
+        return self.mass.rounded()
 
     @property
     def kept(self) -> bool:
@@ -47,7 +59,7 @@ class DistinctRows:
         for j, (name, mine) in enumerate(self.levels.items()):
             table = np.append(mine.codes_in(levels[name]), -1).astype(np.int32)
             moved[j] = table[self.codes[j]]
-        return DistinctRows.of(levels, moved, self.weights)
+        return DistinctRows.joined(levels, moved, self.mass)
 
     def merge(self, other: DistinctRows) -> DistinctRows:
         """The rows of both tables, with the levels of both."""
@@ -55,7 +67,7 @@ class DistinctRows:
         ordered = {name: some.ordered for name, some in levels.items()}
         levels = {name: levels[name] if levels[name] == self.levels[name] else some for name, some in ordered.items()}
         one, two = self.on(levels), other.on(levels)
-        return DistinctRows.of(levels, np.hstack([one.codes, two.codes]), np.concatenate([one.weights, two.weights]))
+        return DistinctRows.joined(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
 
     def subtract(self, other: DistinctRows) -> DistinctRows:
         """Without the other's rows; refused where they cannot have been learned."""
@@ -64,12 +76,14 @@ class DistinctRows:
                 if key not in self.levels[name].index:
                     raise ForgetError(f"column {name!r} has the value {key[1]!r}, which was never learned")
         gone = other.on(self.levels)
-        both = np.hstack([self.codes, gone.codes])
-        labels, first = distinct(both)
-        signed = np.concatenate([self.weights, -gone.weights])
-        rest: Float = np.bincount(labels, signed, minlength=len(first)).astype(np.float64)
-        size = np.bincount(labels, np.abs(signed), minlength=len(first))
-        rest[np.abs(rest) <= 1e-12 * size] = 0.0
-        if (rest < 0).any():
+        less = ExactSum.zeros(gone.mass.shape) - gone.mass
+        rest = DistinctRows.joined(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
+        if rest.mass.negative().any():
             raise ForgetError("these rows cannot have been learned: one of them was never seen, or not so often")
-        return DistinctRows.of(self.levels, np.ascontiguousarray(both[:, first]), rest)
+        return rest
+
+
+def _after(one: ExactSum, two: ExactSum) -> ExactSum:
+    """Sums one after the other: (n + m,) of (n,) and (m,)."""
+    low, high = min(one.low, two.low), max(one.high, two.high)
+    return ExactSum(np.concatenate([some.widened(low, high).limbs for some in (one, two)]), low)

@@ -12,7 +12,7 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.curve import Curve, curve
 from bayeskit.errors import InputError
 from bayeskit.plots.style import FAINT, INK, LEGEND, PALETTE, Display, codes_of, colour, labels_of, legend, line, tidy
-from bayeskit.proportion import wilson
+from bayeskit.proportion import effective, wilson
 from bayeskit.reliability import tallied, width_bins
 
 
@@ -102,9 +102,9 @@ class RocDisplay(Display):
 
 @dataclass(eq=False)
 class ReliabilityDisplay(Display):
-    """How often what was said with probability p came true, with Wilson's 95 % intervals."""
+    """How often what was said with probability p came true, with Wilson's 95 % intervals of (Σw)² / Σw² rows."""
 
-    cells: dict[str, Float]  # from, to, weight, probability, right
+    cells: dict[str, Float]  # from, to, weight, effective rows, probability, right
     says: str
 
     size = (4.8, 4.6)
@@ -138,18 +138,19 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
-        """From weight, weight times probability and weight of what came true, in cells of equal width: (3, cells)."""
-        weight, said, right = np.asarray(table, dtype=np.float64)
+        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells)."""
+        weight, said, right, squared = np.asarray(table, dtype=np.float64)
         there = weight > 0
         edges = np.arange(len(weight) + 1) / len(weight)
         cells = {"from": edges[:-1][there], "to": edges[1:][there], "weight": weight[there]}
+        cells["rows"] = effective(weight, squared)[there]
         return cls(
             {**cells, "probability": (said / np.where(there, weight, 1))[there], "right": right[there] / weight[there]},
             says,
         )
 
     def _columns(self) -> dict[str, Any]:
-        found = [wilson(r, w) for r, w in zip(self.cells["right"], self.cells["weight"], strict=True)]
+        found = [wilson(r, w) for r, w in zip(self.cells["right"], self.cells["rows"], strict=True)]
         return {**self.cells, "low": [i.low for i in found], "high": [i.high for i in found]}
 
     def _draw(self, ax: Any) -> None:

@@ -90,8 +90,8 @@ def confusion(evaluation: Evaluation) -> Section:
 def calibration(evaluation: Evaluation) -> Section:
     """Whether the model is right as often as it says, and the ROC curve of two classes."""
     cells = evaluation.frame("pyarrow", of="reliability")
-    said, right, weight = (cells.column(n).to_numpy() for n in ("probability", "right", "weight"))
-    ends = [wilson(float(r), float(w)) for r, w in zip(right, weight, strict=True)]
+    said, right, weight, rows = (cells.column(n).to_numpy() for n in ("probability", "right", "weight", "rows"))
+    ends = [wilson(float(r), float(n)) for r, n in zip(right, rows, strict=True)]
     low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
     dots = drawing.dots(said, right, low, high, weight)
     plot = drawing.square(dots, "probability of the predicted class", "share that was right", "Reliability diagram")

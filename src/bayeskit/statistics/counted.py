@@ -19,12 +19,13 @@ from bayeskit.data.encode import EXACT_INTEGERS, Roles, Tally, encode
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.errors import ForgetError, SchemaError
+from bayeskit.errors import ForgetError, KindError, SchemaError
 from bayeskit.statistics.product import Product
+from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.rows import Rows
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
-ABOUT = ":about:"  # beside the arrays: classes, levels and tally
+ABOUT, LOW, HIGH = ":about:", ":low:", ":high:"  # beside the arrays: classes, levels and tally; ranges
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Counted:
     schema: Schema
     domain: Domain
     statistic: Product
+    ranges: Ranges  # of the numeric columns
     roles: Roles = Roles()
     folds: int = 1
     tally: Tally = Tally()
@@ -50,18 +52,21 @@ class Counted:
         classes = Levels.of(schema.classes)
         levels = {c.name: Levels.shared(c.declared) for c in schema.coded_columns}
         bare = Domain(Levels(), dict.fromkeys(levels, Levels.shared(())))
-        return cls(schema, bare, statistic(0), roles, folds)._on(Domain(classes, levels))
+        ranges = Ranges.empty(len(schema.numeric))
+        return cls(schema, bare, statistic(0), ranges, roles, folds)._on(Domain(classes, levels))
 
     def update(self, batch: pa.RecordBatch | Matrix) -> Counted:
         """Count a batch more; new classes and levels join."""
         block, domain, tally = encode(batch, self.schema, self.domain, self.roles, True, self.folds)
         wide = self._on(domain)
-        return replace(wide, statistic=wide.statistic.update(block), tally=self.tally + tally)
+        ranges = self.ranges.update(block)
+        return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, tally=self.tally + tally)
 
     def emptied(self) -> Counted:
         """The same classes and levels, with nothing counted."""
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
-        return replace(self, statistic=self.statistic.place(nowhere, self.statistic.groups, {}), tally=Tally())
+        bare = self.statistic.place(nowhere, self.statistic.groups, {})
+        return replace(self, statistic=bare, ranges=Ranges.empty(len(self.schema.numeric)), tally=Tally())
 
     def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
@@ -103,6 +108,7 @@ class Counted:
             schema=schema,
             domain=Domain(self.domain.classes, levels),
             statistic=self.statistic.spread(like),
+            ranges=self.ranges.spread(self.schema.numeric, schema.numeric),
         )
         known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))
@@ -111,7 +117,8 @@ class Counted:
         """The counts of both tables: union of the domains, place both, merge."""
         domain = self.domain.union(other.domain)
         both = self._on(domain).statistic.merge(other._on(domain).statistic)
-        return replace(self, domain=domain, statistic=both, tally=self.tally + other.tally)
+        ranges = self.ranges.merge(other.ranges)
+        return replace(self, domain=domain, statistic=both, ranges=ranges, tally=self.tally + other.tally)
 
     def subtract(self, other: Counted) -> Counted:
         """The counts without the other's rows; refused where they cannot have been learned."""
@@ -120,7 +127,8 @@ class Counted:
         for name, levels in theirs.domain.levels.items():
             if not self._sampled:  # else rows of levels that are not among its own may have been left out
                 self._knows(f"column {name!r}", self.domain.levels[name], levels)
-        rest = replace(self, statistic=self.statistic.subtract(theirs._on(self.domain).statistic))
+        left = self.statistic.subtract(theirs._on(self.domain).statistic)
+        rest = replace(self, statistic=left, ranges=self.ranges.subtract(other.ranges))
         if heavy := rest.outweighed():
             raise ForgetError(
                 f"these rows cannot have been learned: without them column {heavy!r} would have more values than its "
@@ -136,6 +144,10 @@ class Counted:
             held |= dict.fromkeys(self.schema.numeric, NAMES[NUMBER])
         held[""] = _type(self.domain.classes)
         return held
+
+    def seen(self, name: str) -> tuple[float, float]:
+        """The least and the greatest value of a numeric column; NaN where it is not known."""
+        return self.ranges.of(self.schema.numeric_index[name])
 
     @property
     def weight(self) -> float:
@@ -168,11 +180,19 @@ class Counted:
                 )
 
     def canonical(self) -> Counted:
-        """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal."""
+        """Sorted, without undeclared classes and levels that carry no weight: equal counts compare equal.
+
+        Refused where the levels of a column are of several types, or those of a binary one more than two.
+        """
         groups, occupied = self.statistic.occupied()
         classes = groups.reshape(-1, self.folds).any(axis=1)
         domain = Domain(self.domain.classes.canonical(classes | self._declared_classes), self._levels_there(occupied))
         for name, levels in domain.levels.items():
+            if len(types := levels.types) > 1:
+                raise KindError(
+                    f"column {name!r} has levels that are {' and '.join(types)} ({levels.show()}); a column holds "
+                    f"values of one type: convert it"
+                )
             if self.schema[name].kind == "binary" and len(levels) - (MISSING in levels.index) > 2:
                 raise SchemaError(
                     f"column {name!r} is binary ({self.schema[name].why}) but has the levels {levels.show()}; "
@@ -201,7 +221,8 @@ class Counted:
         levels = [[name, some.keys] for name, some in self.domain.levels.items()]
         about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
         out = io.BytesIO()
-        np.savez(out, **{ABOUT: np.frombuffer(about, np.uint8), **self.statistic.arrays()})  # type: ignore[arg-type]
+        beside = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}
+        np.savez(out, **beside, **self.statistic.arrays())  # type: ignore[arg-type]
         return out.getvalue()
 
     def with_bytes(self, data: bytes) -> Counted:
@@ -209,9 +230,10 @@ class Counted:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         classes, levels, tally = json.loads(arrays.pop(ABOUT).tobytes())
+        ranges = Ranges(arrays.pop(LOW), arrays.pop(HIGH))
         domain = Domain(_levels(classes), {name: _levels(keys) for name, keys in levels})
         there = self._on(domain)
-        return replace(there, statistic=there.statistic.with_arrays(arrays), tally=Tally(*tally))
+        return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, tally=Tally(*tally))
 
     @property
     def rows(self) -> int:
@@ -224,7 +246,7 @@ class Counted:
 
     def trained(self, kept: Bool) -> Counted:
         """Some folds together, as if there were no others: a level that only the others have was never seen."""
-        return self.pooled(kept).trimmed()
+        return replace(self.pooled(kept).trimmed(), ranges=Ranges.unknown(len(self.schema.numeric)))
 
     def pooled(self, kept: Bool | None = None) -> Counted:
         """Some folds together, all unless marked in ``kept``, with classes and levels as they are."""

@@ -15,16 +15,17 @@ SHAPES = ("full", "tied", "diagonal", "spherical")
 FLAT = ("diagonal", "spherical")  # variances alone: (K, d) instead of (K, d, d)
 SINGULAR = 1e-12
 PRIOR_ROWS = 5.0  # rows at the scale of all classes that the scale of one is drawn toward
+DIAGONAL, MATRIX = 1, 2  # what is scaled: entries are as many as this power of the columns
 
 
 @dataclass(frozen=True)
 class Covariance:
     """S_c' = (1 - rho_c) S_c + rho_c mu_c D, D the diagonal of the pooled within-class variance P.
 
-    mu_c = (W m + 5) / (max(W - 1, 0) + 5), m = tr(D^-1/2 S_c D^-1/2) / d, is the scale of the class, so that classes
-    that differ in scale alone stay apart. rho_c is the share of the oracle approximating shrinkage (``oas``), unless
-    given; "diagonal" has none. With "pooled", S_c is first drawn toward the pooled covariance by d + 2 rows. Then a
-    variance below 1e-9 of the column's total variance T becomes max(P/(W + 1), 1e-9 T), as in naive Bayes.
+    mu_c is the scale of the class (``class_scale``), so that classes that differ in scale alone stay apart. rho_c is
+    the share of the oracle approximating shrinkage (``oas``), unless given; "diagonal" has none. With "pooled", S_c is
+    first drawn by d + 2 rows toward the pooled covariance at the scale of the class. Then a variance below 1e-9 of the
+    column's total variance T becomes max(P/(W + 1), 1e-9 T), as in naive Bayes.
     """
 
     shape: str
@@ -54,13 +55,13 @@ class Covariance:
         every = np.full_like(rows, rows.sum())
         if self.shape == "tied":
             rows = every
-        if self.shrinkage == "pooled":  # d + 2 pseudo-rows of all classes together
-            pseudo = len(self.target) + 2.0
-            part = (rows / (rows + pseudo)).reshape(-1, *(1,) * (raw.ndim - 1))
+        if self.shrinkage == "pooled" and self.shape != "tied":  # d + 2 pseudo-rows of all classes together
+            pseudo, scale = len(self.target) + 2.0, class_scale(*self._traces(own), rows, len(self.target), MATRIX)
+            part, scale = (each.reshape(-1, *(1,) * (raw.ndim - 1)) for each in (rows / (rows + pseudo), scale))
             together = np.broadcast_to(_pooled(weight, raw), raw.shape)
-            own = part * own + (1 - part) * self._shaped(weight, together)
+            own = part * own + (1 - part) * scale * self._shaped(weight, together)
         trace, square = self._traces(own)
-        scale = class_scale(trace, rows, len(self.target))
+        scale = class_scale(trace, square, rows, len(self.target))
         if self.shape == "diagonal" and self.shrinkage in ("auto", "pooled", None):
             share = np.zeros_like(scale)
         elif self.shrinkage in ("auto", "pooled"):
@@ -150,9 +151,18 @@ def oas(trace: Float, square: Float, weight: Float, d: int) -> Float:
     return out
 
 
-def class_scale(trace: Float, weight: Float, d: int) -> Float:
-    """mu = (W m + 5) / (max(W - 1, 0) + 5), m = tr(D^-1/2 S D^-1/2) / d."""
-    out: Float = (weight * (trace / d) + PRIOR_ROWS) / (np.maximum(weight - 1, 0.0) + PRIOR_ROWS)
+def class_scale(trace: Float, square: Float, weight: Float, d: int, entries: int = DIAGONAL) -> Float:
+    """mu = 1 + f (M - 1), M = (W m + 5) / (max(W - 1, 0) + 5), m = tr A / d, A = D^-1/2 S D^-1/2.
+
+    Columns that hang together have few directions that m measures, tr^2 A / tr A^2 with tr A^2 less what chance adds to
+    it, W^2 (tr A^2 - tr^2 A / W) / ((W - 1)(W + 2)); f is their share of the d, or of the d^2 of a matrix. Along the
+    others nothing says that the scale is not that of all classes, and their determinant counts d times.
+    """
+    own: Float = (weight * (trace / d) + PRIOR_ROWS) / (np.maximum(weight - 1, 0.0) + PRIOR_ROWS)
+    rows = np.maximum(weight, 1.0)
+    plain = np.where(rows > 1, rows**2 * (square - trace**2 / rows) / np.maximum((rows - 1) * (rows + 2), 1e-300), 0.0)
+    share = np.divide(trace**2, d * plain, out=np.ones_like(own), where=d * plain > trace**2)
+    out: Float = 1 + share**entries * (own - 1)
     return out
 
 

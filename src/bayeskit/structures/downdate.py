@@ -87,7 +87,7 @@ class Downdate:
         square = a**2 * ((scaled**2).sum() - 2 * c * np.einsum("ni,ni->n", u @ scaled, u) + (c * far) ** 2)
         share = oas(trace, square, rest, d) if held.shrinkage == "auto" else np.full(len(z), held.share[k])
         times = (1 - share) * a
-        return cls(normals, k, scaled, u, weight / left, times, share * class_scale(trace, rest, d), times * c)
+        return cls(normals, k, scaled, u, weight / left, times, share * class_scale(trace, square, rest, d), times * c)
 
     @property
     def floored(self) -> Bool:
