@@ -116,7 +116,7 @@ def forgotten(model: Any, table: dict[str, list[Any]], after: bool) -> Any:
 def digests(model: Any) -> list[str]:
     """Of all models in it."""
     if isinstance(model, bk.AutoBayes):
-        return [model.encoder_.model_.digest, *(m.classifier.model_.digest for m in model.members_)]
+        return [model.reader_.model_.digest, *(m.classifier.model_.digest for m in model.members_)]
     return [model.model_.digest]
 
 
@@ -162,7 +162,7 @@ def test_messages_of_candidates_that_failed_go_too(monkeypatch: pytest.MonkeyPat
     def refuses(*_: Any) -> Any:
         raise ValueError(f"{table['who'][0]} cannot be")
 
-    monkeypatch.setattr("bayeskit.estimators.voices.Speaker.plain", refuses)
+    monkeypatch.setattr("bayeskit.estimators.cross_fitter.Speaker.plain", refuses)
     model = bk.AutoBayes(max_candidates=6).fit(*taken(bk.TAN(), table))
     assert table["who"][0] in str(model.summary())
     with pytest.warns(HeldWarning):

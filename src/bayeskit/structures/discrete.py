@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
-from bayeskit.borders import Borders, ascending, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.settings import number
+from bayeskit.numerics.cut_points import CutPoints, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.validation import number
 
 MDLP, FREQUENCY = "mdlp", "frequency"
 Grid = tuple[tuple[str, tuple[float, ...]], ...]
@@ -40,7 +40,7 @@ class Discrete:
             made = ((name, ascending(cuts, f"column {name!r}") if cuts else ()) for name, cuts in self.grid)
             object.__setattr__(self, "grid", tuple(made))
 
-    def first(self) -> Self:
+    def unfitted(self) -> Self:
         """The same before any row was read."""
         return replace(self, grid=None)
 
@@ -65,7 +65,7 @@ class Discrete:
         columns = [bins.column(j) for j in range(len(bins.columns))]
         made = []
         for column in columns:
-            borders = Borders(column, held=True)
+            borders = CutPoints(column, held=True)
             cuts = borders.mdlp() if self.cuts == MDLP else borders.equal_frequency(few(float(column.pooled.sum())))
             made.append((column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())))
         return replace(self, grid=tuple(made))
