@@ -91,7 +91,7 @@ def forget(
     target: OtherTarget = None,
     weight: Weight = None,
 ) -> None:
-    """Make a model file forget rows: no count, text or number of theirs is left in it; what is held is told."""
+    """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
     _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
