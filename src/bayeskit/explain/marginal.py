@@ -16,7 +16,7 @@ from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
-from bayeskit.structures.from_rows import Kept
+from bayeskit.structures.from_rows import FromRows
 
 CELLS = 4_000_000  # of the tables that are asked at once
 POINTS = 600  # of an axis that panels are laid between
@@ -150,7 +150,7 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
 def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
     ((family, whole),) = model.counted.statistic["features"].parts.items()  # type: ignore[attr-defined]
-    counted = family.chosen(whole, model.context)[1] if isinstance(family, Kept) else whole
+    counted = family.chosen(whole, model.context)[1] if isinstance(family, FromRows) else whole
     levels = counted["levels"]
     (counts,) = levels.counts([levels.tables.index((name,))])
     mass = counts.sum(axis=0)
