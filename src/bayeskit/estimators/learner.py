@@ -97,12 +97,10 @@ class Learner(BaseEstimator):
         for what in ("prior", "unseen"):
             if getattr(self.model_, what) != getattr(other.model_, what):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
-        both = type(self)(**self.get_params(deep=False))
         try:
-            both._adopt(_renewed(self.spec(), self.model_.merge(other.model_)))
+            return self.with_model(_renewed(self.spec(), self.model_.merge(other.model_)))
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
-        return both
 
     def __add__(self, other: Any) -> Self:
         return self.merge(other) if isinstance(other, Learner) else NotImplemented
