@@ -135,6 +135,13 @@ def test_every_engine_sees_the_same(tmp_path):
             assert seen(bk.NaiveBayes(n_jobs=jobs).fit(source, "class")) == ENDS
 
 
+def test_what_another_process_saw_comes_with_its_bytes():
+    counted = bk.NaiveBayes().fit(TABLE, LABELS).model_.counted
+    back = counted.emptied().with_bytes(counted.to_bytes())
+    assert {name: back.seen(name) for name in NUMBERS} == ENDS
+    assert np.isnan(counted.emptied().seen("oldpeak")).all()
+
+
 @pytest.mark.parametrize("family", ["Multinomial", "Gaussian"])
 def test_zeros_that_are_not_stored_are_seen(family):
     rng = np.random.default_rng(0)
