@@ -181,6 +181,8 @@ def test_a_column_that_held_nothing_so_far_joins_the_range():
     model = bk.NaiveBayes().fit({"x": [None] * 4, "z": [1.0, 2.0, 3.0, 5.0]}, list("abab"))
     model.partial_fit({"x": [3.0, 7.0, 4.0, 5.0], "z": [0.0, 9.0, 1.0, 2.0]}, list("abab"))
     assert [model.model_.counted.seen(n) for n in "xz"] == [(3.0, 7.0), (0.0, 9.0)]
+    model.forget({"x": [None], "z": [3.0]}, ["a"])
+    assert [model.model_.counted.seen(n) for n in "xz"] == [(3.0, 7.0), (0.0, 9.0)]
 
 
 def test_the_table_given_goes_before_what_was_learned():
