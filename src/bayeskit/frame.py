@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from bayeskit.errors import InputError
 
 KINDS = ("pyarrow", "pandas", "polars")
+CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
 def kind_of(X: Any) -> str:
@@ -50,8 +52,18 @@ def turned(table: pa.Table, kind: str) -> Any:
     return table
 
 
+def visible(text: str) -> str:
+    """The text with signs that a terminal would obey (escape sequences, reversed writing) as one can read them.
+
+    >>> print(visible("a\\x1b[31mb"))
+    a\\x1b[31mb
+    """
+    return CONTROLS.sub(lambda sign: ascii(sign[0])[1:-1], text)
+
+
 def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
     """Rows of cells under each other, the first ``left`` of them to the left."""
+    lines = [[visible(cell) for cell in line] for line in lines]
     width = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = (
         (cell.ljust(w) if j < left else cell.rjust(w) for j, (cell, w) in enumerate(zip(line, width, strict=True)))
@@ -66,7 +78,7 @@ def shortened(value: Any, most: int = 24) -> str:
     >>> shortened("antidisestablishmentarianism", 12)
     'antidisest…m'
     """
-    text = " ".join(f"{value:.6g}".split() if isinstance(value, float) else str(value).split())
+    text = " ".join(f"{value:.6g}".split() if isinstance(value, float) else visible(str(value)).split())
     return text if len(text) <= most else f"{text[: most - 2]}…{text[-1]}"
 
 
@@ -99,7 +111,7 @@ class Shown:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (self._title(), aligned(self._lines(), self._left))))
+        return "\n".join(filter(None, (visible(self._title()), aligned(self._lines(), self._left))))
 
     def __repr__(self) -> str:
         return str(self)

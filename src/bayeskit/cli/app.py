@@ -49,5 +49,7 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    print(f"bayeskit: {message.strip()}", file=sys.stderr)
+    from bayeskit.frame import visible
+
+    print(f"bayeskit: {visible(message.strip())}", file=sys.stderr)
     sys.exit(code)

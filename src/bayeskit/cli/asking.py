@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ import typer
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
-from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.output import Saying, notes, standard_output
 from bayeskit.cli.places import Cluster, Rows, opened
 from bayeskit.errors import FileError, InputError, UsageError
 
@@ -72,6 +71,13 @@ def predict(
     costs: CostsFile = None,
     evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
     reasons: Annotated[int, typer.Option(help="Add so many columns that speak most for the prediction.", min=0)] = 0,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="In CSV, put ' before texts that a spreadsheet would run: those that begin with = + - @ or a tab.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.")] = -1,
     force: Force = False,
 ) -> None:
@@ -84,6 +90,11 @@ def predict(
         _check_folder(output)
     elif output is not None:
         check_output(output, ANSWERS, [file, rows.place, costs], force, rows.sql)
+    is_csv = say.json is False if output is None else output.lower().endswith(".csv")
+    if spreadsheet_safe and (cluster.engine == "spark" or not is_csv):
+        raise UsageError(
+            "--spreadsheet-safe is for CSV that is written here; leave it out, or name a .csv file (--output)"
+        )
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
@@ -93,7 +104,8 @@ def predict(
         if cluster.engine == "spark":
             done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
-            done = predicted_file(asked, output or sys.stdout.buffer, kept, given, say.json, **wanted)
+            form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
+            done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)
     if output is not None:
         say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
 

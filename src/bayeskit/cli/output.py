@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import math
 import sys
@@ -9,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
@@ -30,15 +32,20 @@ class Saying:
 
     def answer(self, text: Any, data: Any) -> None:
         """The answer as text for people or as JSON for machines."""
+        from bayeskit.frame import CONTROLS, visible
+
         if self.json:
-            print(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
+            told = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False)
+            print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", told))  # the same text to who reads JSON
         elif not self.quiet:
-            print(text)
+            print(visible(str(text)))
 
 
 @contextmanager
 def notes(say: Saying) -> Iterator[list[str]]:
     """Warnings of the library as notes: collected for JSON, and told where something may be said."""
+    from bayeskit.frame import visible
+
     told: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -48,7 +55,7 @@ def notes(say: Saying) -> Iterator[list[str]]:
         finally:
             told += dict.fromkeys(str(warning.message) for warning in caught)
             for note in () if say.silent else told:
-                print(f"note: {note}", file=sys.stderr)
+                print(f"note: {visible(note)}", file=sys.stderr)
 
 
 @contextmanager
@@ -106,6 +113,27 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
             shown.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
 
         yield now
+
+
+class _Terminal(io.RawIOBase):
+    """Standard output for people: bytes of text without signs that a terminal would obey."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        from bayeskit.frame import visible
+
+        sys.stdout.write(visible(self._decoder.decode(bytes(data))))
+        return len(data)
+
+
+def standard_output() -> BinaryIO:
+    """Where answers go that have no file: to a pipe as they are."""
+    return cast(BinaryIO, _Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
 
 
 def _plain(value: Any) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
@@ -17,12 +19,15 @@ from bayeskit.answers import Answers
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.engines.files import rows_of
+from bayeskit.engines.types import is_text
 from bayeskit.errors import InputError
 from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.frame import kind_of, turned
 from bayeskit.model import Model
 from bayeskit.replacement import replacing
 
+FORMULA = r"^[=+\-@\t\r\n]"  # how texts begin that spreadsheets run
+FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the ending of a file's name
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
@@ -40,18 +45,19 @@ def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) 
 
 
 def predicted_file(
-    asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, records: bool = False, **wanted: Any
+    asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, form: str | None = None, **wanted: Any
 ) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
-    ``path`` may be an open binary file, which gets CSV, or a JSON array of ``records``.
+    ``path`` may be an open binary file. ``form`` is "csv", "parquet", "json" (an array of records) or "safe csv", which
+    a spreadsheet does not run; what the name says unless given, CSV where there is none.
     """
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
     if hasattr(path, "write"):
-        return (_json if records else _csv)(path, answers.schema, batches)
+        return WRITERS[form or "csv"](path, answers.schema, batches)
     name = os.fspath(path)
-    write = {".parquet": _parquet, ".pq": _parquet, ".csv": _csv}.get(Path(name).suffix.lower())
+    write = WRITERS.get(form or FORMS.get(Path(name).suffix.lower(), ""))
     if write is None:
         raise InputError(f"{name}: answers are written to .parquet or .csv files; choose one of these endings")
     with replacing(name) as file:
@@ -104,6 +110,44 @@ def _json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) 
             rows += 1
     file.write(b"\n]\n")
     return rows
+
+
+def _safe_csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    """CSV whose texts a spreadsheet does not take for formulas: ' stands before those that begin as one.
+
+    Numbers stay as they are, with their signs.
+    """
+    count = 0
+
+    def safe(texts: pa.Array) -> pa.Array:
+        nonlocal count
+        runs = pc.match_substring_regex(texts, FORMULA)
+        count += int(pc.sum(runs).as_py() or 0)
+        return pc.if_else(runs, pc.binary_join_element_wise("'", texts, ""), texts)
+
+    names = safe(pa.array(schema.names, pa.string())).to_pylist()
+    fields = [f.with_type(pa.string()) if _is_text(f.type) else f for f in schema]
+    wanted = pa.schema([f.with_name(name) for f, name in zip(fields, names, strict=True)])
+
+    def of(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [safe(c.cast(pa.string())) if _is_text(c.type) else c for c in batch.columns]
+        return pa.record_batch(columns, schema=wanted)
+
+    rows = _csv(file, wanted, map(of, batches))
+    warnings.warn(f"{count:,} texts that a spreadsheet would run begin with ' in the answers", stacklevel=2)
+    return rows
+
+
+def _is_text(t: pa.DataType) -> bool:
+    return is_text(t.value_type if pa.types.is_dictionary(t) else t)
+
+
+WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], int]] = {
+    "parquet": _parquet,
+    "csv": _csv,
+    "safe csv": _safe_csv,
+    "json": _json,
+}
 
 
 def some_rows(asked: Inquiry, first: int, count: int) -> pa.Table:
