@@ -41,7 +41,7 @@ def main() -> None:
     whole = time.perf_counter() - start
     for member in auto.members_:
         start = time.perf_counter()
-        asked = X if member.view is None else member.view.matrix(auto.encoder_, X)
+        asked = X if member.view is None else member.view.matrix(auto.reader_, X)
         member.classifier.predict_proba(asked)
         parts += time.perf_counter() - start
     print(f"predict_proba {whole:.2f} s; its {len(auto.members_)} members one by one {parts:.2f} s")

@@ -22,8 +22,8 @@ import numpy as np
 import bayeskit as bk
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa
 from bayeskit.evaluation.calibration import debiased_square
-from bayeskit.evaluation.ranking import CELLS, cells
-from bayeskit.reliability import BINS, gap, tallied, width_bins
+from bayeskit.evaluation.score_histogram import CELLS, cells
+from bayeskit.numerics.reliability import BINS, gap, tallied, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, APART = 4, 100_000, 20_000, 1.5
 MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")
@@ -168,10 +168,12 @@ class Judge:
         return bk.evaluate(MODELS[self.model](), x, y, bk.Bootstrap632(plus=plus), random_state=seed), truth
 
 
-Line = dict[str, float]
+LeaderboardEntry = dict[str, float]
 
 
-def line(design: Design, model: str, repeats: int, folds: int, seed: int) -> tuple[Line, Line, Line]:
+def line(
+    design: Design, model: str, repeats: int, folds: int, seed: int
+) -> tuple[LeaderboardEntry, LeaderboardEntry, LeaderboardEntry]:
     """By measure the share of the intervals given that hold the truth, that of the draws which have one, and the mean
     error; a bootstrap for 0 folds."""
     rng = np.random.default_rng([seed, design.rows, design.classes, design.rare])

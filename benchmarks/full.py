@@ -42,7 +42,7 @@ def leave_one_out() -> None:
     fitted = model.model_
     rows = pa.RecordBatch.from_arrays([*map(pa.array, X.T), pa.array(y)], [*fitted.schema.names, "class"])
     block = fitted.counted.learned(rows, Roles("class"))
-    whole = min(seconds(lambda: fitted.posterior(block, own=True)) for _ in range(5))
+    whole = min(seconds(lambda: fitted.posterior(block, left_out=True)) for _ in range(5))
     print(f"leave-one-out of 100,000 x 20: {whole:.3f} s, {whole / once:.1f}x one fit + predict (goal at most 10x)")
 
 

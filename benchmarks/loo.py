@@ -33,7 +33,7 @@ def left_out(model: bk.NaiveBayes, table: pa.Table) -> np.ndarray:
     """Posteriors of every row from all others."""
     state, roles = model.model_, Roles("class", None)
     blocks = (state.counted.learned(batch, roles) for batch in table.to_batches(max_chunksize=BLOCK))
-    return np.concatenate([state.posterior(block, own=True) for block in blocks])
+    return np.concatenate([state.posterior(block, left_out=True) for block in blocks])
 
 
 def compare(name: str, ours: Callable[[], object], parts: list[Callable[[], object]], goal: float, turns: int) -> None:

@@ -27,7 +27,7 @@ def mixed(n=400, seed=0):
 
 
 def with_numbers(X, y, seed):
-    """A column that tells the class, with holes, and one that follows it."""
+    """A column that tells the class, with missing values, and one that follows it."""
     n = len(y)
     rng = np.random.default_rng([seed, 1])
     x = rng.normal((y == "yes") * 2.0, 1.0)

@@ -26,7 +26,7 @@ def test_tan_finds_the_tree_of_largest_conditional_mutual_information():
             )
             graph.add_edge(one, other, weight=told)
     expected = {frozenset(edge) for edge in nx.maximum_spanning_tree(graph).edges}
-    found = arcs(bk.TAN(toll=None).fit(X, y))
+    found = arcs(bk.TAN(penalty=None).fit(X, y))
     assert {frozenset((child, p)) for child, parents in found.items() for p in parents} == expected
     assert found["a"] == ()
 
@@ -38,7 +38,7 @@ def test_arcs_that_tell_nothing_are_left_out():
 
 def test_without_a_toll_all_parents_are_kept():
     X, y = levels(300)
-    assert sorted(map(len, arcs(bk.KDB(k=2, toll=None).fit(X, y)).values())) == [0, 1, 2, 2]
+    assert sorted(map(len, arcs(bk.KDB(k=2, penalty=None).fit(X, y)).values())) == [0, 1, 2, 2]
 
 
 def test_kdb_has_k_parents_where_they_pay():
@@ -66,7 +66,7 @@ def test_without_arcs_it_is_categorical_naive_bayes_bit_for_bit(model, seed):
 def test_tables_lean_on_the_class_with_the_strength_given():
     X, y = levels(60, seed=2)
     rows, s, log = list(zip(X.a, X.b, y, strict=True)), Fraction(3), []
-    model = bk.TAN(strength=3, backoff="class", toll=None).fit(X[["a", "b"]], y)
+    model = bk.TAN(strength=3, backoff="class", penalty=None).fit(X[["a", "b"]], y)
     for a, b in product("012", repeat=2):
         for c in ("no", "yes"):
             of_class = [r for r in rows if r[2] == c]
@@ -159,7 +159,7 @@ def test_pairs_are_made_of_the_columns_that_tell_most():
     model = bk.AODE(n=2, parents=3, cuts="mdlp").fit(X, y)
     (density,) = model.model_.density.densities
     assert len(density.pairs) == 3
-    assert {"x", "z"} <= {density.parts[j] for pair in density.pairs for j in pair}
+    assert {"x", "z"} <= {density.columns[j] for pair in density.pairs for j in pair}
 
 
 def test_pairs_one_at_a_time_give_the_same(monkeypatch):
@@ -186,7 +186,7 @@ def test_strength_is_chosen_by_leaving_each_row_out():
         total = 0.0
         for i in range(len(X)):
             kept = np.arange(len(X)) != i
-            model = bk.TAN(strength=s, backoff="class", toll=None).fit(X[kept], y[kept])
+            model = bk.TAN(strength=s, backoff="class", penalty=None).fit(X[kept], y[kept])
             row = X[~kept]
             whole = model.predict_joint_log_proba(row) - model.predict_joint_log_proba(row.assign(b=None))
             total += whole[0, list(model.classes_).index(y[i])]
@@ -194,8 +194,8 @@ def test_strength_is_chosen_by_leaving_each_row_out():
 
     strengths = [0.25, 4.0, 64.0]
     by_refit = [foretold(s) for s in strengths]
-    (density,) = bk.TAN(backoff="class", toll=None).fit(X, y).model_.density.densities
-    chosen = dict(zip(density.parts, density.strengths, strict=True))["b"]
+    (density,) = bk.TAN(backoff="class", penalty=None).fit(X, y).model_.density.densities
+    chosen = dict(zip(density.columns, density.strengths, strict=True))["b"]
     near = strengths[int(np.argmax(by_refit))]
     assert near / 4 <= chosen <= near * 4
 

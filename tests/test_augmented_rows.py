@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayeskit as bk
-from bayeskit.likelihood import revealed
+from bayeskit.densities.density import revealed
 from chains import every_classifier, levels, mixed
 
 # -- numbers, holes, levels never seen -------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_terms_are_those_of_masking(model):
     assert whole == pytest.approx(model.predict_joint_log_proba(X[:20]), rel=1e-12)
 
 
-@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.KDB(k=3, toll=None)], ids=repr)
+@pytest.mark.parametrize("model", [bk.TAN(), bk.KDB(), bk.KDB(k=3, penalty=None)], ids=repr)
 def test_factors_are_given_what_they_depend_on_and_add_up(model):
     X, y = mixed(300)
     fitted = model.fit(X, y).model_
@@ -203,14 +203,14 @@ def test_leaving_out_by_algebra_is_refused():
     X, y = levels(50)
     model = bk.TAN().fit(X, y).model_
     with pytest.raises(bk.errors.InputError, match="fit anew"):
-        model.joint(model.counted.block(next(iter(bk_batches(X)))), prior=np.zeros(2), own=True)
+        model.joint(model.counted.block(next(iter(bk_batches(X)))), prior=np.zeros(2), left_out=True)
 
 
 def test_posteriors_count_what_they_saw():
-    """A class and its parents that never met: the table leans on the rest, never on nothing."""
+    """A class and its parents that never met: the table shrinks toward the rest, never on nothing."""
     X = pd.DataFrame({"a": ["u"] * 30 + ["v"] * 30, "b": ["p"] * 30 + ["q"] * 30})
     y = ["one"] * 30 + ["two"] * 30
-    proba = bk.TAN(toll=None).fit(X, y).predict_proba([{"a": "u", "b": "q"}])
+    proba = bk.TAN(penalty=None).fit(X, y).predict_proba([{"a": "u", "b": "q"}])
     assert Counter(np.isfinite(proba).ravel().tolist()) == {True: 2}
     assert proba == pytest.approx(np.array([[0.5, 0.5]]), abs=0.01)
 

@@ -35,7 +35,7 @@ def content(model: bk.AutoBayes) -> list[Any]:
     """All that a pool is."""
     members = [(m.name, m.classifier.model_.digest) for m in model.members_]
     numbers = [getattr(model.pool_, n).tolist() for n in ("weight", "bias", "gain")]
-    return [model.encoder_.model_.digest, members, numbers, model.rows_.model_.digest]
+    return [model.reader_.model_.digest, members, numbers, model.rows_.model_.digest]
 
 
 def test_batches_forgetting_and_merging_are_one_fit(table: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_it_is_the_pool_of_the_same_rows(table: tuple[pd.DataFrame, np.ndarray])
     """Kinds, orders and levels declared survive the keeping of rows."""
     X, y = table
     kept, plain = pool().fit(X, y), bk.AutoBayes(max_candidates=4).fit(X, y)
-    assert kept.encoder_.model_.digest == plain.encoder_.model_.digest
+    assert kept.reader_.model_.digest == plain.reader_.model_.digest
     np.testing.assert_allclose(kept.predict_proba(NEW), plain.predict_proba(NEW), atol=1e-9)
     matrix = X[["x"]].to_numpy()
     both = [m.fit(matrix, y).predict_proba(matrix) for m in (pool(), bk.AutoBayes(max_candidates=4))]

@@ -13,12 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
+from bayeskit.ensemble.pool import Pool, evidence, smoothed_prior
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.pool import Pool, evidence, smoothed_prior
 
 
 def mixed(n=240, seed=0):
-    """Numbers, levels and holes of two classes."""
+    """Numbers, levels and missing values of two classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     table = pd.DataFrame(
@@ -235,7 +235,7 @@ def test_settings_are_checked():
 def test_a_pool_that_keeps_nobody_gives_the_prior() -> None:
     X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}), list("aaaabb")
     auto = bk.AutoBayes(max_candidates=1).fit(X, y)
-    auto._adopt(auto.encoder_, (), Pool.silent(2), auto.roll_)
+    auto._adopt(auto.reader_, (), Pool.empty(2), auto.leaderboard_)
     prior = [4.5 / 7, 2.5 / 7]
     assert auto.predict_proba(X) == pytest.approx(np.tile(prior, (6, 1)))
     assert auto.predict_proba(X, prior="uniform") == pytest.approx(np.full((6, 2), 0.5))
@@ -277,7 +277,7 @@ def test_many_rows_are_asked_some_at_a_time_and_it_does_not_show(kind, monkeypat
 def test_members_learn_views_of_some_rows_at_a_time_and_it_does_not_show(monkeypatch) -> None:
     table, y = mixed(500)
     whole = bk.AutoBayes().fit(table, y)
-    monkeypatch.setattr("bayeskit.estimators.hearing.PORTION", 100)
+    monkeypatch.setattr("bayeskit.estimators.candidate_run.PORTION", 100)
     parts = bk.AutoBayes().fit(table, y)
     assert [m.classifier.model_.digest for m in parts.members_] == [m.classifier.model_.digest for m in whole.members_]
 

@@ -109,7 +109,7 @@ def test_before_other_classifiers():
 def test_a_histogram_with_mdlp_uses_the_same_cuts():
     X, y = load_iris(return_X_y=True)
     model = bk.NaiveBayes(families={"x2": Histogram(bins="mdlp")}).fit(X, y)
-    owner = next(d for d in model.model_.density.densities if d.parts == ("x2",))
+    owner = next(d for d in model.model_.density.densities if d.columns == ("x2",))
     assert owner.cells[0].cuts[1:-1].tolist() == list(bk.Discretizer(method="mdlp").fit(X, y).cuts_["x2"])
     assert model.score(X, y) > 0.93
 

@@ -6,14 +6,14 @@ from scipy import stats
 from sklearn import metrics
 
 import bayeskit as bk
-from bayeskit.curve import curve
+from bayeskit.data.rows import Rows
 from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import Ranks
-from bayeskit.evaluation.scores import Scores, Stakes
-from bayeskit.proportion import wilson
-from bayeskit.reliability import gap
+from bayeskit.evaluation.score_histogram import ScoreHistogram
+from bayeskit.evaluation.scores import DecisionCosts, Scores
+from bayeskit.numerics.proportion import wilson
+from bayeskit.numerics.reliability import gap
+from bayeskit.numerics.roc import curve
 
 LABELS = np.array(["a", "b", "c", "d"])
 RNG = np.random.default_rng(0)
@@ -148,7 +148,7 @@ def test_scores_of_blocks_merge_to_those_of_all_rows():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_binned_area_keeps_its_bound(classes):
     codes, p, w = table(classes, rows=3000)
-    ranks = Ranks.empty(1, classes)
+    ranks = ScoreHistogram.empty(1, classes)
     for s in np.array_split(np.arange(len(codes)), 5):
         ranks = ranks.update(codes[s], np.log(p[s]), w[s], np.zeros(len(s), dtype=int))
     for k in range(classes):
@@ -161,7 +161,7 @@ def test_binned_area_keeps_its_bound(classes):
 def test_costs_by_plain_sums():
     codes, p, w = table(3)
     costs = np.array([[0.0, 4.0], [1.0, 0.0], [-2.0, 3.0]])
-    found = Scores.of(codes, p, w, stakes=Stakes(costs, reject=0.5))
+    found = Scores.of(codes, p, w, decision_costs=DecisionCosts(costs, reject=0.5))
     expected, realised, decided, right = 0.0, 0.0, 0.0, 0.0
     for y, probabilities, weight in zip(codes, p, w, strict=True):
         by_action = [sum(probabilities[k] * costs[k, a] for k in range(3)) for a in range(2)]

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
+from bayeskit.data.hash_split import HashSplit
 from bayeskit.errors import BayeskitError, InputError, SchemaError
-from bayeskit.evaluation.division import Division
 
 ROWS = 40_000
 SUMS = ("accuracy", "balanced_accuracy", "mcc", "kappa", "log_loss", "brier", "ece", "ece_classwise")
@@ -73,12 +73,12 @@ def same_intervals(found, wanted):
 def test_a_row_without_a_key_falls_into_no_fold(hole):
     batch = pa.record_batch({"id": pa.array([1.5, hole, 2.5])})
     with pytest.raises(InputError, match="the key 'id' is missing"):
-        Division((0.5, 1.0), key="id").fold(batch, 0)
+        HashSplit((0.5, 1.0), key="id").fold(batch, 0)
 
 
 def test_folds_of_a_stream_are_those_of_memory(folder):
     found = bk.evaluate(bk.NaiveBayes(), folder / "plain.parquet", "kind", bk.CrossValidation(5), sample_weight="w")
-    fold = folds(Division((0.2, 0.4, 0.6, 0.8, 1.0), seed_of(0)))
+    fold = folds(HashSplit((0.2, 0.4, 0.6, 0.8, 1.0), seed_of(0)))
     memory = TABLE.drop_columns(["id"])
     wanted = bk.evaluate(bk.NaiveBayes(), memory, "kind", bk.CrossValidation(fold), sample_weight="w")
     same(found, wanted)
@@ -113,7 +113,7 @@ def test_relations_are_streamed():
 
 def test_a_key_keeps_its_rows_together_and_is_no_feature(folder):
     found = bk.evaluate(bk.NaiveBayes(), folder / "all.parquet", "kind", bk.CrossValidation(3), groups="id")
-    fold = folds(Division((1 / 3, 2 / 3, 1.0), seed_of(0), "id"))
+    fold = folds(HashSplit((1 / 3, 2 / 3, 1.0), seed_of(0), "id"))
     by_person = {}
     for person, number in zip(TABLE["id"].to_pylist(), fold.tolist(), strict=True):
         assert by_person.setdefault(person, number) == number
@@ -125,7 +125,7 @@ def test_a_key_keeps_its_rows_together_and_is_no_feature(folder):
 
 def test_a_holdout_of_a_stream_tests_its_share(folder):
     found = bk.evaluate(bk.NaiveBayes(), folder / "plain.parquet", "kind", bk.Holdout(0.25))
-    fold = folds(Division((0.25, 1.0), seed_of(0)))
+    fold = folds(HashSplit((0.25, 1.0), seed_of(0)))
     assert found.confusion.weight == np.sum(fold == 0)
     assert found.confusion.weight == pytest.approx(ROWS / 4, rel=0.03)
     train, test = TABLE.drop_columns(["id"]).filter(fold == 1), TABLE.drop_columns(["id"]).filter(fold == 0)
@@ -136,7 +136,7 @@ def test_a_holdout_of_a_stream_tests_its_share(folder):
 
 
 def test_folds_of_a_hash_are_even_and_differ_by_seed():
-    one, other = (folds(Division(tuple((f + 1) / 10 for f in range(10)), seed)) for seed in (1, 2))
+    one, other = (folds(HashSplit(tuple((f + 1) / 10 for f in range(10)), seed)) for seed in (1, 2))
     assert np.bincount(one).std() < 2 * np.sqrt(ROWS / 10)
     assert np.mean(one == other) == pytest.approx(0.1, abs=0.01)
 

@@ -1,4 +1,4 @@
-"""FullBayes fitted to rows with holes: the likeliest mean and covariance, whatever finds them."""
+"""FullBayes fitted to rows with missing values: the likeliest mean and covariance, whatever finds them."""
 
 import numpy as np
 import pandas as pd
@@ -82,7 +82,7 @@ def many_patterns():
 
 def test_too_many_patterns_of_holes_are_refused_with_a_way_out():
     X, y = many_patterns()
-    with pytest.raises(InputError, match=r"patterns of holes, more than 4096; pass missing='available'"):
+    with pytest.raises(InputError, match=r"patterns of missing values, more than 4096; pass missing='available'"):
         bk.FullBayes().fit(X, y)
     model = bk.FullBayes(missing="available").fit(X, y)
     assert np.isfinite(model.predict_log_proba(X[:100])).all()

@@ -22,9 +22,9 @@ from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_shares
-from bayeskit.evaluation.ranking import Ranks, cells
-from bayeskit.proportion import effective, wilson
-from bayeskit.reliability import tallied, width_bins
+from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
+from bayeskit.numerics.proportion import effective, wilson
+from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.reports.performance import calibration
 
 SCORE = np.array([2.1, 0.3, -0.4, 1.2, 0.3, 3.3, -1.0, 0.8, 0.3, -2.2, 1.9, -0.4])
@@ -73,7 +73,7 @@ def test_both_of_two_classes_have_the_same_area_however_sure_the_model_is():
     assert (found.proba == 1.0).any(axis=1).mean() > 0.5
     assert by_class[0] == pytest.approx(by_class[1], abs=1e-12)
     odds = np.empty(400)
-    (trial,) = found.measures.kept.trials
+    (trial,) = found.measures.kept.repeats
     for f in range(5):
         out = trial.fold == f
         joint = GaussianNB(var_smoothing=0).fit(X[~out], y[~out]).predict_joint_log_proba(X[out])
@@ -110,7 +110,7 @@ def test_areas_of_bins_have_the_variance_of_rows():
     odds = rng.normal(codes, 1)
     logs = -np.logaddexp(0, np.stack([odds, -odds], axis=1))
     exact = Areas.of(codes, log_odds(logs), np.ones(3000))
-    binned = Ranks.empty(1, 2).update(codes, logs, np.ones(3000), np.zeros(3000, int)).areas(exact.rows)
+    binned = ScoreHistogram.empty(1, 2).update(codes, logs, np.ones(3000), np.zeros(3000, int)).areas(exact.rows)
     assert binned.area == pytest.approx(exact.area, abs=1e-3)
     assert binned.variance == pytest.approx(exact.variance, rel=1e-2)
     assert binned.interval().low == pytest.approx(exact.interval().low, abs=1e-3)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import bayeskit as bk
-from bayeskit.loglinear import Evidence, descended
+from bayeskit.numerics.log_linear import Evidence, descended
 
 STRENGTHS = [2.0**e for e in range(10, -3, -1)]
 
@@ -32,7 +32,7 @@ def levels(n=300, seed=0):
 
 
 def sets_of(model):
-    ((family, _),) = model.model_.structure.parts
+    ((family, _),) = model.model_.structure.components
     return family.sets
 
 
@@ -160,9 +160,9 @@ def test_files_are_weighed_too(tmp_path):
 def test_rows_learned_later_change_tables_and_neither_sets_nor_weights():
     X, y = parity(600, noise=0.1)
     model = bk.AJE(sets=5).fit(X[:400], y[:400])
-    weight, sets, digest = model.model_.tuning.weight, sets_of(model), model.model_.digest
+    weight, sets, digest = model.model_.weighting.weight, sets_of(model), model.model_.digest
     model.partial_fit(X[400:], y[400:])
-    assert (sets_of(model), model.model_.tuning.weight is weight) == (sets, True)
+    assert (sets_of(model), model.model_.weighting.weight is weight) == (sets, True)
     assert model.model_.digest != digest
     assert model.forget(X[400:], y[400:]).model_.digest == digest
 

@@ -110,7 +110,7 @@ def test_leaving_a_row_out_is_a_refit_without_it(metric, settings, holes):
     model = bk.KNNBayes(k=4, metric=metric, **settings).fit(X, y, sample_weight=w)
     table = pa.Table.from_pandas(X.assign(w=w, y=y), preserve_index=False)
     learned = model.model_.counted.learned(table.to_batches()[0], Roles("y", "w"))
-    found = model.model_.posterior(learned, own=True)
+    found = model.model_.posterior(learned, left_out=True)
     ends = {int(np.nanargmax(X[n])) for n in ("x", "n")} | {int(np.nanargmin(X[n])) for n in ("x", "n")}
     for i in sorted(set(range(0, 60, 6)) - ends):  # the ranges and deviations of the metric are held
         kept = np.arange(60) != i
@@ -123,7 +123,7 @@ def test_leaving_out_the_only_row_of_a_class():
     X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "a", "b"]
     model = bk.KNNBayes(k=2).fit(X, y)
     table = pa.record_batch({"x0": [0.0, 1.0, 2.0, 9.0], "y": y})
-    found = model.model_.posterior(model.model_.counted.learned(table, Roles("y")), own=True)
+    found = model.model_.posterior(model.model_.counted.learned(table, Roles("y")), left_out=True)
     assert found == pytest.approx(np.array([[1.0, 0.0]] * 4))
 
 
@@ -186,7 +186,7 @@ def test_smaller_numbers_of_neighbours_after_one_search_are_those_of_searches_of
     asked = np.vstack([X[:8], rng.normal(size=(12, X.shape[1]))])
     wide = bk.KNNBayes(k=40, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w)
     (density,) = wide.model_.density.densities
-    blocks = wide._inquiry(asked).blocks()
+    blocks = wide._predictor(asked).blocks()
     found = np.concatenate([density.several(block, sizes) for block in blocks]) + wide.model_.log_prior()
     for i, k in enumerate(sizes):
         alone = bk.KNNBayes(k=k, weights=weighting, pseudo=1.0).fit(X, y, sample_weight=w).predict_log_proba(asked)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import bayeskit as bk
-from bayeskit.likelihood import revealed
+from bayeskit.densities.density import revealed
 from chains import with_numbers
 
 ARCS = [("a", "class"), ("class", "b"), ("a", "b"), ("b", "e"), ("d", "e")]  # the class has a parent, e is no child
@@ -49,7 +49,7 @@ def by_hand(X, y, arcs):
 
 @pytest.mark.parametrize("arcs", [ARCS, CHILDREN], ids=["arcs", "children"])
 def test_missing_values_are_summed_out_exactly(arcs):
-    """Every pattern of holes against the sum over all cells of the joint distribution."""
+    """Every pattern of missing values against the sum over all cells of the joint distribution."""
     X, y = levels(60, seed=2, holes=0.05)
     cells = by_hand(X, y, arcs)
     of_class = {c: sum(p for cell, p in cells if cell["class"] == c) for c in ("no", "yes")}

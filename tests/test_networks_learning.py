@@ -12,8 +12,8 @@ import pytest
 from scipy.special import logsumexp
 
 import bayeskit as bk
-from bayeskit import network_record, store
 from bayeskit.errors import ForgetError, InputError, KindError, MergeError, ModelFileError, NetworkError
+from bayeskit.storage import container, network_file
 
 EDGES = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
 
@@ -293,7 +293,7 @@ def test_files_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
         drawn(20, 0)[["a", "b"]].astype(object).mask(np.eye(20, 2, dtype=bool)), method="em"
     )
     net.save(path)
-    header, arrays = store.read(path, network_record._expected)
+    header, arrays = container.read(path, network_file._expected)
     changes = {
         "parents": np.array([1]),  # b its own parent
         "parents.sizes": np.array([1, 1]),
@@ -303,11 +303,11 @@ def test_files_that_contradict_themselves_are_refused(tmp_path: Path) -> None:
         "rows.mass": -arrays["rows.mass"],
     }
     for name, wrong in changes.items():
-        store.write(path, header, {**arrays, name: wrong})
+        container.write(path, header, {**arrays, name: wrong})
         with pytest.raises(ModelFileError, match=r"net\.bayes"):
             bk.load(path)
     for name, value in {"kept": "nothing", "recipe": None, "declared": [True], "shapes": {}, "digest": ""}.items():
-        store.write(path, {**header, name: value}, dict(arrays))
+        container.write(path, {**header, name: value}, dict(arrays))
         with pytest.raises(ModelFileError, match=r"net\.bayes"):
             bk.load(path)
 

@@ -256,7 +256,7 @@ def test_page_agrees_with_python(browser, folder, rows, model):
 
 @pytest.mark.parametrize(
     "model",
-    [bk.TAN(toll=None), bk.KDB(toll=None), bk.TAN(toll=None, weights="fitted"), bk.NetworkBayes()],
+    [bk.TAN(penalty=None), bk.KDB(penalty=None), bk.TAN(penalty=None, weights="fitted"), bk.NetworkBayes()],
     ids=["tree", "two parents", "weights", "network"],
 )
 def test_page_sums_missing_values_out(browser, folder, rows, model):

@@ -173,7 +173,9 @@ def weather():
 
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_holes_by_chance_attract_no_arcs(share):
-    """Filling is by chance: of 60 tables with 30 % of holes, about one in seven has a false arc, and none lacks one."""
+    """Filling is by chance: of 60 tables with 30 % of missing values, about one in seven has a false arc, and none
+    lacks one.
+    """
     truth, false = weather(), 0
     wanted = {frozenset(arc) for arc in truth.edges}
     for seed in range(3):

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 
 import bayeskit as bk
 from bayeskit.errors import BayeskitError
-from bayeskit.loglinear import Evidence, mixture_weights
+from bayeskit.numerics.log_linear import Evidence, mixture_weights
 
 
 def random_evidence(seed, n=40, pieces=3, classes=3):
@@ -114,9 +114,9 @@ def test_weights_are_saved_with_the_model_and_in_its_digest(name, tmp_path):
 def test_weights_stay_when_more_is_learned_and_what_is_counted_can_be_forgotten():
     X, y = load_iris(return_X_y=True)
     model = bk.NaiveBayes(weights="fitted").fit(X[::2], y[::2])
-    before = model.model_.tuning.weight, model.model_.digest
+    before = model.model_.weighting.weight, model.model_.digest
     model.partial_fit(X[1::2], y[1::2])
-    np.testing.assert_array_equal(model.model_.tuning.weight, before[0])
+    np.testing.assert_array_equal(model.model_.weighting.weight, before[0])
     model.forget(X[1::2], y[1::2])
     assert model.model_.digest == before[1]
 
@@ -127,7 +127,7 @@ def test_the_first_rows_of_partial_fit_are_a_fit(name):
     whole, first = MODELS[name]().fit(X, y), MODELS[name]().partial_fit(X, y)
     assert first.model_.digest == whole.model_.digest
     declared = MODELS[name]().partial_fit(X, y, classes=[0, 1, 2, 3])
-    np.testing.assert_array_equal(declared.model_.tuning.weight, whole.model_.tuning.weight)
+    np.testing.assert_array_equal(declared.model_.weighting.weight, whole.model_.weighting.weight)
     assert declared.predict_proba(X).shape == (150, 4)
 
 
@@ -136,7 +136,7 @@ def test_rows_of_one_class_fit_no_weights_and_that_is_said():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="no weights are fitted"):
         model = bk.NaiveBayes(weights="fitted").partial_fit(X[:40], y[:40], classes=[0, 1, 2])
-    assert model.model_.tuning is None
+    assert model.model_.weighting is None
 
 
 def test_scores_have_no_evidence_and_words_are_checked():

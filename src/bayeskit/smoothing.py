@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
-from bayeskit.settings import keep, number
+from bayeskit.validation import keep, number
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyarrow import csv
 from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
-from bayeskit.estimators.gathering import gathered
+from bayeskit.model.read_rows import read_rows
 
 from .visits import FEATURES
 
@@ -47,19 +47,19 @@ def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> N
 
 def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of the smallest hashes, in their order; another seed draws others."""
-    found, rows = gathered(here / "all.parquet", most=50)
+    found, rows = read_rows(here / "all.parquet", most=50)
     monkeypatch.setattr("bayeskit.engines.duckdb.ROWS", 64)
-    assert gathered(here / "all.parquet", most=50)[0].equals(found)
+    assert read_rows(here / "all.parquet", most=50)[0].equals(found)
     ids = found["id"].to_pylist()
     assert (rows, len(set(ids)), ids) == (600, 50, sorted(ids))
-    assert gathered(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
-    assert gathered(here / "all.parquet")[0].num_rows == 600
+    assert read_rows(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
+    assert read_rows(here / "all.parquet")[0].num_rows == 600
 
 
 def test_a_sample_is_drawn_from_everywhere(here: Path) -> None:
     """Each row about as often as another: 40 samples of 150 in 600 rows, 10 times each on average, deviation 2.7."""
     times = Counter(
-        i for seed in range(40) for i in gathered(here / "all.parquet", most=150, seed=seed)[0]["id"].to_pylist()
+        i for seed in range(40) for i in read_rows(here / "all.parquet", most=150, seed=seed)[0]["id"].to_pylist()
     )
     assert sum(times.values()) == 6000
     assert len(times) >= 598
@@ -71,7 +71,7 @@ def test_a_model_file_is_judged_by_new_rows(
     run: Any, model: str, unpacked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: every row of the second half asked, and compared with the truth."""
-    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", unpacked)
+    monkeypatch.setattr("bayeskit.cli.sources.UNPACKED", unpacked)
     told = json.loads(run("evaluate", model, "second.csv", "--ignore", "id", "--json")[1])
     second = FEATURES.slice(300)
     truth, fitted = second["diagnosis"].to_pylist(), bk.load(model)
@@ -119,7 +119,7 @@ def test_a_query_is_judged(run: Any, model: str) -> None:
 def test_large_files_are_judged_in_passes(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row is tested once, in the fold that the hash of its key says, whatever the batches are."""
     words = ["evaluate", "all.parquet", "-t", "diagnosis", "--groups", "id", "--folds", "5", "--json"]
-    monkeypatch.setattr("bayeskit.cli.places.UNPACKED", 10**9)
+    monkeypatch.setattr("bayeskit.cli.sources.UNPACKED", 10**9)
     code, out, err = run(*words)
     told = json.loads(out)
     assert (code, err) == (0, "")

@@ -80,12 +80,12 @@ def test_pooled_models_are_learned_saved_and_asked(run: Any, pool: str) -> None:
 
 def test_pooled_models_learn_and_forget_in_their_file(run: Any, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the members have counted is what it was, and the journal says what was done; rows come in portions."""
-    monkeypatch.setattr("bayeskit.estimators.gathering.PORTION", 100)
+    monkeypatch.setattr("bayeskit.model.read_rows.PORTION", 100)
     before = bk.load(pool)
     assert "learned 300 rows; the model has 420 rows" in run("update", pool, "second.csv", "--ignore", "id")[1]
     assert run("forget", pool, "second.csv", "--ignore", "id", "-q") == (0, "", "")
     after = bk.load(pool)
-    assert after.encoder_.model_.digest == before.encoder_.model_.digest
+    assert after.reader_.model_.digest == before.reader_.model_.digest
     digests = [[m.classifier.model_.digest for m in model.members_] for model in (before, after)]
     assert digests[0] == digests[1]
     told = json.loads(run("inspect", pool, "--json")[1])
@@ -121,15 +121,15 @@ def test_pooled_models_learn_from_files(pool: str) -> None:
     assert [m.classifier.model_.digest for m in alone.members_] == [
         m.classifier.model_.digest for m in bk.load(pool).members_
     ]
-    before = alone.encoder_.model_.digest
+    before = alone.reader_.model_.digest
     with pytest.raises(bk.errors.SchemaError, match="id"):
         alone.partial_fit("second.csv", "diagnosis")
-    assert alone.encoder_.model_.digest == before
+    assert alone.reader_.model_.digest == before
 
 
 def test_pooled_models_are_merged_if_they_see_rows_alike(run: Any, pool: str) -> None:
     assert run("merge", pool, pool, "-o", "twice.bayes", "-q") == (0, "", "")
-    assert bk.load("twice.bayes").encoder_.model_.counted.weight == 240
+    assert bk.load("twice.bayes").reader_.model_.counted.weight == 240
     csv.write_csv(FEATURES.slice(300, 120), "others.csv")
     run("fit", "others.csv", "-t", "diagnosis", "-m", "auto", "-o", "other.bayes", "-q")
     code, _, err = run("merge", pool, "other.bayes", "-o", "both.bayes")

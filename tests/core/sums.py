@@ -86,7 +86,7 @@ def cases() -> dict[str, np.ndarray]:
     return {
         "normal": normal,
         "holes": holes,
-        "all holes": np.full((50, 2), NAN),
+        "all missing values": np.full((50, 2), NAN),
         "far": 1e7 + rng.choice([0.1, 0.2, 0.3], size=(3000, 1)),
         "alternating": np.tile([1e7 + 0.1, 1e7 + 0.2, 1e7 + 0.3], 900).reshape(-1, 1) * [[1.0, -1.0]],
         "hard": rng.choice(HARD, size=(600, 3)),

@@ -1,4 +1,4 @@
-"""Level codes: counted, looked up, leaned on."""
+"""Level codes: counted, looked up, shrunk toward."""
 
 from __future__ import annotations
 

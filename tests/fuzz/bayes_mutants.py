@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit import store
-from bayeskit.codec import registry
+from bayeskit.model.codec import registry
+from bayeskit.storage import container
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ODD: list[Any] = [
@@ -138,7 +138,7 @@ def _number(old: Any, chance: random.Random) -> Any:
 
 def _change_text(arrays: dict[str, Any], name: str, chance: random.Random) -> None:
     """A text changed, with the offsets that fit it; as JSON if it is some."""
-    lines = store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"])
+    lines = container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"])
     if not lines:
         return
     j = chance.randrange(len(lines))
@@ -148,7 +148,7 @@ def _change_text(arrays: dict[str, Any], name: str, chance: random.Random) -> No
         lines[j] = line if chance.random() < 0.95 else "[" * 5000 + "]" * 5000
     except (ValueError, RecursionError):
         lines[j] = chance.choice(["", lines[0], "x" * 500, "\x00", "é", lines[j] + " "])
-    text, ends = store.pack(lines)
+    text, ends = container.pack(lines)
     arrays[f"{name}.text"], arrays[f"{name}.ends"] = text.copy(), ends
 
 

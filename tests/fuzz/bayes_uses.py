@@ -33,7 +33,7 @@ def every_use(file: Path, again: Path) -> bool:
 
 
 def _classifier(model: Any, again: Path) -> list[Callable[[], Any]]:
-    known = (model.encoder_ if isinstance(model, bk.AutoBayes) else model).model_
+    known = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_
     columns = {}
     for column in known.schema.columns:
         levels = known.counted.domain.levels.get(column.name)

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from bayeskit import store
 from bayeskit.errors import BayeskitError
+from bayeskit.storage import container
 from store.container import dumped, tree_of
 
 from .bayes_mutants import GOLDEN, crafted, damaged
 from .bayes_uses import every_use
 
-FILES = sorted((GOLDEN / f"format{store.FORMAT}").glob("*.bayes"))
+FILES = sorted((GOLDEN / f"format{container.FORMAT}").glob("*.bayes"))
 OLD = sorted((GOLDEN / "format1").glob("*.bayes"))
 SECONDS = 30  # for all uses of one file, on a busy machine
 GROWTH = 256 * 2**20  # bytes beyond what sound files took; the largest file has 40 kB
@@ -81,7 +81,7 @@ def run_crafted(seed: int, count: int, folder: Path, old: bool = False) -> int:
     for number in range(count):
         source = chance.choice(OLD if old else FILES)
         try:
-            store.write(file, *crafted(source, chance))
+            container.write(file, *crafted(source, chance))
         except BayeskitError:  # nothing that a container could hold
             continue
         if old:

@@ -126,7 +126,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "knn_gower": _whole(bk.KNNBayes, *NUMBERS, "colour", metric="gower"),
     "tan": _whole(bk.TAN, "x", *LEVELS, smoothing=0.5),
     "tan_exact": _whole(bk.TAN, "x", *LEVELS, exact=True),
-    "kdb": _whole(bk.KDB, "x", "hits", *LEVELS, k=2, toll=1.0),
+    "kdb": _whole(bk.KDB, "x", "hits", *LEVELS, k=2, penalty=1.0),
     "aode": _whole(bk.AODE, "x", *LEVELS, limit=2.0),
     "aode_2": _whole(bk.AODE, "x", *LEVELS, n=2),
     "aje": _whole(bk.AJE, "x", *LEVELS, n=2, sets=3, weights=None),

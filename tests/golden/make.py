@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE))
 
 from cases import ASKED, CASES, table  # noqa: E402
 
-from bayeskit import store  # noqa: E402
 from bayeskit.estimators.network import Network  # noqa: E402
+from bayeskit.storage import container  # noqa: E402
 
 
 def asked(model: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def asked(model: Any) -> dict[str, Any]:
         return {"node": node, "digest": model.digest, "proba": list(model.query(node).values())}
     known = getattr(model, "feature_names_in_", None)
     rows = [[data["y"][i], data["hits"][i]] for i in range(ASKED)] if known is None else {n: data[n] for n in known}
-    digest = (model.encoder_ if hasattr(model, "encoder_") else model).model_.digest
+    digest = (model.reader_ if hasattr(model, "reader_") else model).model_.digest
     return {"rows": rows, "digest": digest, "classes": model.classes_.tolist(), "proba": _proba(model, rows)}
 
 
@@ -39,7 +39,7 @@ def _proba(model: Any, rows: Any) -> list[list[float]]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    folder = HERE / f"format{store.FORMAT}"
+    folder = HERE / f"format{container.FORMAT}"
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.bayes"):
         old.unlink()

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit import record, store
-from bayeskit.codec import registry
+from bayeskit.model.codec import registry
+from bayeskit.storage import container, model_file
 
 from .cases import NUMBERS, table
 
@@ -51,11 +51,11 @@ def test_a_golden_file_loads_and_says_what_it_said(folder: str, name: str) -> No
         np.testing.assert_allclose(found, told["proba"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED[f"format{store.FORMAT}"]))
+@pytest.mark.parametrize("name", sorted(EXPECTED[f"format{container.FORMAT}"]))
 def test_a_golden_file_of_this_format_has_its_digest_and_its_bytes(name: str, tmp_path: Path) -> None:
-    file = HERE / f"format{store.FORMAT}" / f"{name}.bayes"
+    file = HERE / f"format{container.FORMAT}" / f"{name}.bayes"
     model = bk.load(file)
-    assert digest(model) == EXPECTED[f"format{store.FORMAT}"][name]["digest"]
+    assert digest(model) == EXPECTED[f"format{container.FORMAT}"][name]["digest"]
     model.save(tmp_path / "again.bayes")
     assert (tmp_path / "again.bayes").read_bytes() == file.read_bytes()
 
@@ -63,12 +63,12 @@ def test_a_golden_file_of_this_format_has_its_digest_and_its_bytes(name: str, tm
 def digest(model: Any) -> str:
     if isinstance(model, bk.Network):
         return model.digest
-    found: str = (model.encoder_ if isinstance(model, bk.AutoBayes) else model).model_.digest
+    found: str = (model.reader_ if isinstance(model, bk.AutoBayes) else model).model_.digest
     return found
 
 
 def test_golden_files_hold_every_value_class() -> None:
-    files = (HERE / f"format{store.FORMAT}").glob("*.bayes")
+    files = (HERE / f"format{container.FORMAT}").glob("*.bayes")
     held = b"".join(file.read_bytes() for file in files)
     assert [name for name in registry() if rb"\"" + name.encode() + rb"\"" not in held] == []
 
@@ -98,10 +98,15 @@ def test_variances_of_format_1_are_those_of_a_fit(name: str, settings: Any, colu
 
 
 def test_golden_files_name_no_python_class() -> None:
-    classes = {kind.__name__ for kind in registry().values()} | set(record.ESTIMATORS) - {"TAN", "KDB", "AODE", "AJE"}
+    classes = {kind.__name__ for kind in registry().values()} | set(model_file.ESTIMATORS) - {
+        "TAN",
+        "KDB",
+        "AODE",
+        "AJE",
+    }
     named = re.compile(rb"\b(" + "|".join(sorted(classes)).encode() + rb")\b")
     found = {}
-    for file in (HERE / f"format{store.FORMAT}").glob("*.bayes"):
+    for file in (HERE / f"format{container.FORMAT}").glob("*.bayes"):
         if hits := named.findall(file.read_bytes()):
             found[file.name] = set(hits)
     assert found == {}

@@ -37,7 +37,10 @@ def category(codes: list[int], levels: list[Any], ordered: bool = False) -> pa.A
 
 
 NUMBERS = {str(t): pa.array(I, t) for t in (*WHOLE, pa.float32(), pa.float64())}
-NUMBERS |= {"halffloat": pa.array([np.float16(i) for i in I]), "double with holes": pa.array([1.0, None, 3, 1, 2, 4])}
+NUMBERS |= {
+    "halffloat": pa.array([np.float16(i) for i in I]),
+    "double with missing values": pa.array([1.0, None, 3, 1, 2, 4]),
+}
 NUMBERS |= {str(t): pa.array([Decimal(i) for i in I], t) for t in DECIMALS}
 CATEGORIES = {str(t): pa.array(S, t) for t in (pa.string(), pa.large_string(), pa.string_view())}
 CATEGORIES |= {

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bayeskit.borders import Borders, few
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
+from bayeskit.numerics.cut_points import CutPoints, few
 from bayeskit.statistics.bins import Bins
 
 from .references.histogram import mdlp
 
 
-def borders(x: Any, y: Any, weights: Any = None, budget: int = 1024) -> Borders:
+def borders(x: Any, y: Any, weights: Any = None, budget: int = 1024) -> CutPoints:
     """Of one column by class."""
     columns = {
         "x": np.asarray(x, dtype=float),
@@ -31,7 +31,7 @@ def borders(x: Any, y: Any, weights: Any = None, budget: int = 1024) -> Borders:
     batch = pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in columns.items()})
     schema = infer(pa.schema({"x": pa.float64()}))
     block, domain, _ = encode(batch, schema, Domain(), Roles("y", "w"))
-    return Borders(Bins.empty(["x"], len(domain.classes), budget).update(block).column(0))
+    return CutPoints(Bins.empty(["x"], len(domain.classes), budget).update(block).column(0))
 
 
 def test_mdlp_of_iris_as_published() -> None:

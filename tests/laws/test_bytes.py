@@ -15,7 +15,7 @@ import pytest
 import bayeskit as bk
 from bayeskit.cli.example import clinic
 from bayeskit.data.encode import Roles
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 
 from .tables import FEATURES, random_batch

@@ -8,9 +8,9 @@ import bayeskit as bk
 
 MODELS = [
     bk.TAN(),
-    bk.TAN(toll=None),
+    bk.TAN(penalty=None),
     bk.KDB(k=2),
-    bk.KDB(k=3, toll=None),
+    bk.KDB(k=3, penalty=None),
     bk.AODE(),
     bk.AODE(parents=2),
     bk.AODE(n=2, parents=3),
@@ -40,7 +40,7 @@ def structure(model):
     (density,) = model.model_.density.densities
     if isinstance(model, bk.AODE):
         pairs = density.pairs if model.n == 2 else [(p,) for p in density.parents]
-        return {frozenset(density.parts[j] for j in some) for some in pairs}
+        return {frozenset(density.columns[j] for j in some) for some in pairs}
     return {name: frozenset(parents) for name, parents in density.named()}
 
 

@@ -26,7 +26,7 @@ import server
 from bayeskit.data.encode import Roles
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 
 from .tables import EXTREMES, classes_with

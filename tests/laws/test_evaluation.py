@@ -1,4 +1,4 @@
-"""The law of evaluation by algebra: every row is foretold as by a real refit without its fold."""
+"""The law of evaluation by algebra: every row is predicted as by a real refit without its fold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.base import clone
 import bayeskit as bk
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.families import Bernoulli, Complement, Gaussian, Histogram, Kernel, Multinomial
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 from .test_families import CASES, ORDER
 from .test_leave_one_out import refit, table_of
@@ -52,7 +52,7 @@ def test_every_family_is_foretold_as_by_refits(family: Any, kind: str, groups: A
 
 @pytest.fixture(scope="module")
 def mixed() -> pa.Table:
-    """Numbers, counts, texts, truth values and an order, with holes, levels of one row, and odd weights."""
+    """Numbers, counts, texts, truth values and an order, with missing values, levels of one row, and odd weights."""
     rng = np.random.default_rng(5)
     n = 120
     y = rng.choice(CLASSES, n, p=[0.5, 0.3, 0.2])
@@ -88,7 +88,7 @@ def test_mixed_tables_are_foretold_as_by_refits(mixed: pa.Table, settings: dict[
     model = bk.NaiveBayes(kinds={"hits": "count", "grade": ORDER}, **settings)
     found = bk.evaluate(model, mixed, "class", bk.CrossValidation(4), sample_weight="w")
     whole = model.fit(mixed, "class", "w").model_
-    (trial,) = found.measures.kept.trials
+    (trial,) = found.measures.kept.repeats
     (rows,) = mixed.combine_chunks().to_batches()
     assert np.abs(found.proba - brute_force(whole, rows, trial.fold)).max() <= 1e-10
 

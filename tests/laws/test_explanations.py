@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import bayeskit as bk
-from bayeskit.pool import backed_off_terms
+from bayeskit.ensemble.pool import backed_off_terms
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(),
@@ -66,7 +66,7 @@ def test_no_term_of_a_pool_is_larger_than_its_posterior_can_show():
     least = (np.bincount(y).min() + 0.5) / (len(y) + 1.5)
     bound = 2 * pool.pool_.weight.sum() * np.log((len(y) + 10) / least)
     assert np.ptp(found.terms, axis=2).max() <= bound
-    seen = [X if m.view is None else m.view.matrix(pool.encoder_, X) for m in pool.members_]
+    seen = [X if m.view is None else m.view.matrix(pool.reader_, X) for m in pool.members_]
     raw = [m.classifier.explain(rows).terms for m, rows in zip(pool.members_, seen, strict=True)]
     assert max(np.ptp(terms, axis=2).max() for terms in raw) > 1000  # what members say before they are backed off
     bits = [np.abs(found.evidence(i, unit="bits")).max() for i in range(0, len(y), 10)]
@@ -79,11 +79,11 @@ def test_terms_share_what_shows_between_two_classes():
     prior, e, terms = [mpmath.mpf("0.7"), mpmath.mpf("0.3")], mpmath.mpf(1) / 100, [900, 300, -40]
     start = mpmath.log(prior[0] / prior[1])
 
-    def shown(odds):
+    def describe_family(odds):
         p = 1 / (1 + mpmath.exp(-odds))
         return mpmath.log(((1 - e) * p + e * prior[0]) / ((1 - e) * (1 - p) + e * prior[1]))
 
-    none, up, down, both = (shown(start + by) for by in (0, 1200, -40, 1160))
+    none, up, down, both = (describe_family(start + by) for by in (0, 1200, -40, 1160))
     rise, fall = (up - none + both - down) / 2, (down - none + both - up) / 2
     wanted = [float(rise * 900 / 1200), float(rise * 300 / 1200), float(fall)]
     logs = np.array([[float(-mpmath.log1p(mpmath.exp(-start - 1160))), float(-start - 1160)]])

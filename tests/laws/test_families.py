@@ -49,7 +49,7 @@ def real_groups() -> dict[str, Groups]:
     return {
         "plain": dealt(plain),
         "weighted": dealt(plain, mass),
-        "with holes": dealt(holes, mass),
+        "with missing values": dealt(holes, mass),
         "heavy": dealt(plain, [1e4 * w for w in mass]),
         "very heavy": dealt(plain, [1e9 * w for w in mass]),
         "light": dealt(plain, [1e-200 * w for w in mass]),
@@ -73,7 +73,7 @@ def level_groups(levels: list[Any]) -> dict[str, Groups]:
     every = [(level, 1.0) for level in levels]
     return {
         "plain": dealt(some),
-        "with holes": dealt(holes, mass),
+        "with missing values": dealt(holes, mass),
         "zero counts": [[(first, 1.0)] * 3, [(last, 2.0), (None, 5.0)], [*every, (None, 1.0)]],
         "a class without values": [[(None, 1.0)] * 2, [(last, 2.0), (first, 0.5)], every],
     }
@@ -88,7 +88,7 @@ def data(kind: str, family: Any = None) -> dict[str, Groups]:
             return real_groups()
         case "count":
             counts = np.random.default_rng(6).poisson(4, 40).tolist()
-            return {"counts": dealt(counts), "with holes": dealt([c or None for c in counts])}
+            return {"counts": dealt(counts), "with missing values": dealt([c or None for c in counts])}
         case "binary":
             return level_groups([False, True])
         case "nominal":

@@ -1,4 +1,4 @@
-"""What families foretell from the cells of a column is what their densities say with one row of the cell left out."""
+"""What families predict from the cells of a column is what their densities say with one row of the cell left out."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
+from bayeskit.densities.density import Context
+from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import Kernels
-from bayeskit.foretold import Foretold
-from bayeskit.likelihood import Context
 from bayeskit.statistics.bins import Bins
 from bayeskit.structures.backoff import BackedOff
-from bayeskit.structures.sample import OnSteps
+from bayeskit.structures.family_fit import OnSteps
 
 ROWS = 240
 ALMOST = 2e-8  # logarithms of numbers a million deviations from zero have so many digits
@@ -55,15 +55,15 @@ def block_of(x: np.ndarray, group: np.ndarray, weight: np.ndarray) -> Block:
 
 def per_step(family: Any, x: np.ndarray, step: float) -> np.ndarray:
     """What makes a density a probability of a recording step; those of counts and of a point mass are such."""
-    of_step = 0.0 if family.recipe.whole else np.log(step)
-    return np.where((x == 0) & getattr(family, "atom", False), 0.0, of_step)
+    of_step = 0.0 if family.recipe.integer else np.log(step)
+    return np.where((x == 0) & getattr(family, "point_mass", False), 0.0, of_step)
 
 
 def log_sums(family: Any, column: Any, density: Any) -> np.ndarray:
     """log of the sum of a density over all steps around the values, by class; 0 where it is no more than one."""
     low, step = column.edges[0], column.step
     steps = (column.edges - low) / step
-    if family.recipe.whole or not np.allclose(steps, steps.round(), rtol=0, atol=1e-6) or steps[-1] > 256:
+    if family.recipe.integer or not np.allclose(steps, steps.round(), rtol=0, atol=1e-6) or steps[-1] > 256:
         return np.zeros(1)
     beyond = max(round(steps[-1]), 8)
     points = low + step * np.arange(-beyond, round(steps[-1]) + beyond + 1)
@@ -85,7 +85,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     elsewhere, own, whole = terms_of
     weights = np.bincount(LABEL).astype(float)
     density = family.fit(family.statistic(rows.schema.columns, 3).update(rows), Context(weights))
-    terms = density.terms(rows, own=True)[:, 0]
+    terms = density.terms(rows, left_out=True)[:, 0]
     cell = np.searchsorted(column.edges, x)
     every = np.arange(ROWS)
     assert own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
@@ -94,15 +94,15 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
         assert elsewhere[k, cell[others]] == pytest.approx(terms[others, k], rel=1e-9, abs=ALMOST)
     alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
     pooled = family.fit(family.statistic(rows.schema.columns, 1).update(alone), Context(weights.sum(keepdims=True)))
-    wanted = pooled.terms(alone, own=True)[:, 0, 0]
+    wanted = pooled.terms(alone, left_out=True)[:, 0, 0]
     assert whole[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
     # and their score is that of the backed-off density, as a probability of steps
-    told = Foretold.of(bins, [family])
+    told = LooFamilyScores.of(bins, [family])
     if not told.allowed[0, 0]:
         return  # too few zeros for a mass of their own
     (shared, most), (by_class, largest) = told.scores[0, 0]
     excess, narrow = (log_sums(family, column, each) for each in (density, pooled))
-    backed = BackedOff(OnSteps(density, excess), weights[None]).terms(rows, own=True)[every, 0, LABEL]
+    backed = BackedOff(OnSteps(density, excess), weights[None]).terms(rows, left_out=True)[every, 0, LABEL]
     more = per_step(family, x, column.step)
     close = 1e-6 if isinstance(family, Kernel) and excess.any() else 1e-9  # a kernel density away from its cells
     assert shared == pytest.approx((wanted + more - narrow).sum(), rel=close)
@@ -123,8 +123,8 @@ ODD = {
 @pytest.mark.parametrize("x", ODD.values(), ids=list(ODD))
 def test_odd_columns_are_told_as_densities_say(x: np.ndarray) -> None:
     (trial,) = bk.NaiveBayes(families="auto").fit(x[:, None], LABEL).model_.density.trials
-    assert trial.told.enough, "no density was needed"
-    slow = replace(trial, told=None)  # every density fitted, and asked with a row left out
+    assert trial.loo_scores.enough, "no density was needed"
+    slow = replace(trial, loo_scores=None)  # every density fitted, and asked with a row left out
     known = {repr(tried.family): tried for tried in slow.scores}
     for family, score, gain in trial.scores:
         close = 1e-6 if isinstance(family, Kernel) else 1e-9  # its densities away from cells come from a table
@@ -137,7 +137,7 @@ def test_kernels_on_whole_numbers_are_compared_as_probabilities() -> None:
     x = COLUMNS["counts"]
     rows = block_of(x, LABEL, np.ones(ROWS))
     bins = Bins.empty(["v"], 3).update(rows)
-    (told,) = Foretold.of(bins, [Kernel()]).told(bins.steps)
+    (told,) = LooFamilyScores.of(bins, [Kernel()]).by_column(bins.steps)
     found = told.of(0)
     made = Kernels.of(bins.column(0), "silverman")
     assert found is not None
@@ -172,7 +172,7 @@ def test_a_column_of_one_value_says_so() -> None:
 def test_most_columns_need_no_density() -> None:
     bins = Bins.empty(["v"], 3).update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS)))
     every = {name: family() for name, family in families().items()}
-    told = np.isfinite(Foretold.of(bins, list(every.values())).scores[0]).all(axis=(1, 2))
+    told = np.isfinite(LooFamilyScores.of(bins, list(every.values())).scores[0]).all(axis=(1, 2))
     found = {name for name, known in zip(every, told, strict=True) if known}
     assert found >= {"Gaussian", "LogNormal", "Exponential", "Gamma", "Histogram", "Kernel"}
 
@@ -186,10 +186,10 @@ def test_every_clone_gives_the_same_scores(clone: str) -> None:
     short = bins.update(block_of(COLUMNS["positive"], LABEL, np.ones(ROWS)))
     long = bins.update(block_of(rng.gamma(2.0 + label, 1.0), label, np.ones(6000)))
     every = [family() for family in families().values()]
-    wanted = [Foretold.of(column, every).scores for column in (short, long)]
+    wanted = [LooFamilyScores.of(column, every).scores for column in (short, long)]
     try:
         _core.use(clone)
-        found = [Foretold.of(column, every).scores for column in (short, long)]
+        found = [LooFamilyScores.of(column, every).scores for column in (short, long)]
     finally:
         _core.use(chosen)
     for a, b in zip(wanted, found, strict=True):

@@ -74,11 +74,11 @@ def test_leaving_a_row_out_holds_the_cuts(family: Histogram, kind: str, groups: 
     whole = model_of(family, kind, rows)
     made = cells(whole)
     block = whole.model_.counted.learned(rows, Roles("class", "w"))
-    found = whole.model_.terms(block, own=True)[:, 0]
+    found = whole.model_.terms(block, left_out=True)[:, 0]
     if made is None:
         assert not found.any()
         return
-    assert np.isfinite(whole.model_.posterior(block, own=True)).all()
+    assert np.isfinite(whole.model_.posterior(block, left_out=True)).all()
     if made.shift:
         return  # such cuts are finer than a double can say
     held = Histogram(tuple(made.cuts.tolist()), smoothing=made.alpha)
@@ -96,9 +96,9 @@ def test_cuts_that_labels_made_cannot_leave_a_row_out() -> None:
     model = model_of(Histogram("mdlp"), "quantitative", rows).model_
     block = model.counted.learned(rows, Roles("class", "w"))
     with pytest.raises(InputError, match="refit"):
-        model.posterior(block, own=True)
+        model.posterior(block, left_out=True)
     with pytest.raises(InputError, match="refit"):
-        model.terms(block, own=True)
+        model.terms(block, left_out=True)
 
 
 def test_cuts_of_folds_are_those_of_a_refit() -> None:

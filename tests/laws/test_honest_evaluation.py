@@ -15,8 +15,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 import bayeskit as bk
+from bayeskit.data.hash_split import HashSplit
 from bayeskit.errors import InputError
-from bayeskit.evaluation.division import Division
 from bayeskit.families import Histogram, Kernel
 from bayeskit.smoothing import MEstimate
 
@@ -62,7 +62,6 @@ VALUES: dict[str, list[Any]] = {
     "structure": [[("class", "x"), ("class", "town"), ("town", "flag"), ("class", "flag")]],
     "threshold": [0.6],
     "time_budget": [1e9],
-    "toll": [0.0],
     "penalty": [0.0],
     "unseen": ["smooth"],
     "weights": ["fitted", None],
@@ -115,7 +114,7 @@ def cases() -> Iterator[Any]:
 
 
 def table_of(columns: list[str] | None = None) -> tuple[pa.Table, np.ndarray, np.ndarray]:
-    """Numbers, counts, texts, an order and truth values, with holes, and a level that only one fold has."""
+    """Numbers, counts, texts, an order and truth values, with missing values, and a level that only one fold has."""
     rng = np.random.default_rng(5)
     k, fold = np.arange(N) % 3, np.arange(N) // 3 % FOLDS
     town = [None if i % 9 == 4 else "lonely" if i in (0, 10) else f"town {rng.integers(3)}" for i in range(N)]
@@ -262,7 +261,7 @@ def test_a_level_of_one_fold_of_a_stream_is_unseen(tmp_path: Any) -> None:
     found = bk.evaluate(bk.NaiveBayes(), str(path), "class", bk.CrossValidation(20))
     (batch,) = table.combine_chunks().to_batches()
     seed = int(np.random.default_rng(0).integers(1 << 62))
-    fold = Division(tuple((f + 1) / 20 for f in range(20)), seed).fold(batch, 0)
+    fold = HashSplit(tuple((f + 1) / 20 for f in range(20)), seed).fold(batch, 0)
     proba, told = by_hand(bk.NaiveBayes(), table, y, fold)
     true = proba[np.arange(N), [CLASSES.index(label) for label in y]]
     assert found.log_loss == pytest.approx(-np.mean(np.log(true)), abs=1e-12)

@@ -81,7 +81,7 @@ def test_noise_is_not_foretold_through_a_distance_made_by_labels(settings: dict[
     batch = pa.RecordBatch.from_arrays([pa.array(c) for c in (*X.T, y)], [*model.schema.names, "y"])
     learned = model.counted.learned(batch, Roles("y"))
     with pytest.raises(InputError, match="labels of all rows"):
-        model.posterior(learned, own=True)
+        model.posterior(learned, left_out=True)
 
 
 SHRUNK = [bk.FullBayes(), bk.FullBayes(covariance="tied"), bk.FullBayes(shrinkage=0.5)]

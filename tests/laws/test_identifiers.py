@@ -12,20 +12,32 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit import codec, format1, record, store
 from bayeskit import families as f
 from bayeskit import smoothing as s
-from bayeskit.codec import build, describe, parsed, registry, written
-from bayeskit.data.encode import Tally
+from bayeskit.data.encode import IngestReport
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.journal import Entry
-from bayeskit.settings import saved_as
-from bayeskit.structures import augmented, averaged, backoff, choice, full, joined, kept, neighbours, networked, paired
+from bayeskit.model import codec
+from bayeskit.model.codec import build, describe, parsed, registry, written
+from bayeskit.model.journal import Entry
+from bayeskit.storage import container, format1, model_file
+from bayeskit.structures import (
+    augmented,
+    averaged,
+    backoff,
+    choice,
+    from_rows,
+    full,
+    joined,
+    neighbours,
+    networked,
+    paired,
+)
+from bayeskit.validation import saved_as
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-FOLDER = GOLDEN / f"format{store.FORMAT}"
+FOLDER = GOLDEN / f"format{container.FORMAT}"
 GRID = (("x", (1.0, 2.5)),)
 CUT = {"cuts": "mdlp", "grid": GRID, "smoothing": 0.5}
 AVERAGED = {**CUT, "limit": 2.0, "parents": 3, "given": 0.25}
@@ -52,14 +64,14 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         **CUT,
         "arcs": "order",
         "k": 3,
-        "toll": None,
+        "penalty": None,
         "strength": 2.0,
         "backoff": "class",
         "parents": (("x", ("y",)),),
     },
     averaged.Averaged: AVERAGED,
     paired.Paired: {**AVERAGED, "chosen": ("x", "y")},
-    backoff.Backed: {"family": f.Gaussian(True), "rows": 2.0},
+    backoff.Backoff: {"family": f.Gaussian(True), "rows": 2.0},
     choice.Choice: {"candidates": (f.Gaussian(), f.Gamma())},
     choice.LevelChoice: {"candidates": (f.Categorical(s.TowardPooled(4.0)),)},
     full.Full: {"covariance": "tied", "shrinkage": None, "smoothing": "auto", "available": True},
@@ -87,7 +99,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
         "augmented": False,
         "found": (("x", (None,)),),
     },
-    kept.Kept: {"likelihood": augmented.Augmented(k=2)},
+    from_rows.FromRows: {"likelihood": augmented.Augmented(k=2)},
     bk.Nominal: {"levels": ("a", "b")},
     bk.Ordinal: {"levels": ("b", "a")},
     s.Laplace: {"alpha": 2.0},
@@ -97,7 +109,14 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     s.TowardPooled: {"m": 2.0},
     s.AddM: {"m": 2.0},
 }
-NEEDED = (backoff.Backed, choice.Choice, choice.LevelChoice, kept.Kept, bk.Nominal, bk.Ordinal)  # some of their fields
+NEEDED = (
+    backoff.Backoff,
+    choice.Choice,
+    choice.LevelChoice,
+    from_rows.FromRows,
+    bk.Nominal,
+    bk.Ordinal,
+)  # some of their fields
 every_kind = pytest.mark.parametrize("kind", list(registry().values()), ids=list(registry()))
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -113,8 +132,8 @@ def test_identifiers_are_unique_and_each_class_has_its_own() -> None:
 def test_every_estimator_that_saves_has_an_identifier() -> None:
     kinds = (getattr(bk, name) for name in bk.__all__)
     saved = {k.__name__ for k in kinds if isinstance(k, type) and issubclass(k, BayesClassifier | bk.AutoBayes)}
-    assert saved == set(record.ESTIMATORS)
-    assert len(set(record.ESTIMATORS.values())) == len(saved)
+    assert saved == set(model_file.ESTIMATORS)
+    assert len(set(model_file.ESTIMATORS.values())) == len(saved)
 
 
 @every_kind
@@ -160,12 +179,12 @@ def test_a_field_added_later_leaves_older_files_readable(kind: type[Any], monkey
     np.testing.assert_allclose(model.predict_proba(told["rows"]), told["proba"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [record.Header, Column, Tally, Entry])
+@pytest.mark.parametrize("kind", [model_file.Header, Column, IngestReport, Entry])
 def test_a_field_added_later_leaves_older_records_readable(kind: type[Any]) -> None:
     told = {
-        record.Header: {"model": "tan", "components": []},
+        model_file.Header: {"model": "tan", "components": []},
         Column: {"name": "", "kind": "nominal", "type": "string", "why": ""},
-        Tally: {},
+        IngestReport: {},
         Entry: {"operation": "update", "rows": 2.0, "time": "now"},
     }[kind]
     assert written(parsed(grown(kind), told)) == told

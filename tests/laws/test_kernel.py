@@ -16,9 +16,9 @@ import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Columns
 from bayeskit.data.encode import Roles
+from bayeskit.densities.mixture import Curves, Mixture
 from bayeskit.errors import InputError
 from bayeskit.families.kernel import Kernel, Kernels
-from bayeskit.mixture import Curves, Mixture
 
 from .tables import EXTREMES
 from .test_families import Groups, data, density, fitted
@@ -190,8 +190,8 @@ def test_leaving_a_row_out_holds_grid_and_bandwidth(family: Kernel, kind: str, g
     whole = model_of(family, kind, rows)
     made = kernels(whole)
     block = whole.model_.counted.learned(rows, Roles("class", "w"))
-    found = whole.model_.terms(block, own=True)[:, 0]
-    assert np.isfinite(whole.model_.posterior(block, own=True)).all()
+    found = whole.model_.terms(block, left_out=True)[:, 0]
+    assert np.isfinite(whole.model_.posterior(block, left_out=True)).all()
     if made is None:
         assert not found.any()
         return
@@ -220,7 +220,7 @@ def test_leaving_a_row_out_of_a_coarse_grid() -> None:
     made = kernels(whole)
     assert made is not None
     assert not made.column.distinct
-    found = whole.model_.terms(whole.model_.counted.learned(rows, Roles("class", "w")), own=True)[:, 0]
+    found = whole.model_.terms(whole.model_.counted.learned(rows, Roles("class", "w")), left_out=True)[:, 0]
     place = np.searchsorted(made.column.edges, rows.column("v").to_numpy())
     for i in range(0, rows.num_rows - 1, 311):
         c = int(i >= (np.arange(ROWS) % 5 != 0).sum())

@@ -84,13 +84,13 @@ BESIDE: dict[str, Callable[[Sequence[Any]], Any]] = {  # the labels stand beside
     "list": list,
     "numpy, narrow": lambda labels: np.array(labels, dtype="i2") if type(labels[0]) is int else np.array(labels),
     "numpy, float": lambda labels: np.array(labels, dtype=float) if type(labels[0]) is int else np.array(labels),
-    "pandas, with a hole": lambda labels: pd.Series([*labels[:-1], None]),
+    "pandas, with a missing value": lambda labels: pd.Series([*labels[:-1], None]),
     "polars series": lambda labels: pl.Series(list(labels)),
     "arrow array": lambda labels: pa.array(labels),
 }
 
 
-THEN = ["csv", "sqlite", "numpy, float", "pandas, with a hole"]
+THEN = ["csv", "sqlite", "numpy, float", "pandas, with a missing value"]
 MORE = ["parquet", "json lines", "relation", "polars", "arrow"]
 PAIRS = [("whole", first, THEN if first != "numpy" else [*THEN, *MORE]) for first in [*NAMED, *BESIDE]] + [
     (sort, first, ["csv", "sqlite", "json lines"])

@@ -10,7 +10,7 @@ import pytest
 
 import bayeskit as bk
 from bayeskit.data.encode import Roles
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.counted import Counted
 
 from .test_families import ORDER, data, reference, variants
@@ -60,9 +60,9 @@ def check(family: Any, kind: str, groups: Any) -> None:
     model = model_of(family, kind, rows).model_
     block = model.counted.learned(rows, Roles("class", "w"))
     found = np.zeros((rows.num_rows, 3))
-    model.density.add(block, found, own=True)
-    terms = model.terms(block, own=True)[:, 0]
-    posterior, joint = model.posterior(block, own=True), model.joint(block, own=True)
+    model.density.add(block, found, left_out=True)
+    terms = model.terms(block, left_out=True)[:, 0]
+    posterior, joint = model.posterior(block, left_out=True), model.joint(block, left_out=True)
     assert np.isfinite(posterior).all()
     assert posterior.sum(axis=1) == pytest.approx(1)
     keep = sorted({0, rows.num_rows - 1, *range(0, rows.num_rows, max(1, rows.num_rows // 5))})

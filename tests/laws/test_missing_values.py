@@ -1,4 +1,4 @@
-"""Missing values are summed out of the model's own joint: every pattern of holes against enumeration."""
+"""Missing values are summed out of the model's own joint: every pattern of missing values against enumeration."""
 
 from dataclasses import replace
 from itertools import product
@@ -16,10 +16,10 @@ NAMES = ["a", "b", "c", "d", "e"]
 FORK = [("class", n) for n in NAMES] + [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
 UNDER = [("a", "class"), ("b", "class"), ("class", "c"), ("a", "c"), ("c", "d"), ("e", "d"), ("b", "e")]
 MODELS = [
-    bk.TAN(toll=None),
-    bk.TAN(strength=1.5, backoff="even", toll=None),
-    bk.KDB(k=2, toll=None),
-    bk.KDB(k=3, toll=None, backoff="class"),
+    bk.TAN(penalty=None),
+    bk.TAN(strength=1.5, backoff="even", penalty=None),
+    bk.KDB(k=2, penalty=None),
+    bk.KDB(k=3, penalty=None, backoff="class"),
     bk.NetworkBayes(FORK),
     bk.NetworkBayes(UNDER),
     bk.NetworkBayes(criterion="bic", augmented=False),
@@ -27,7 +27,7 @@ MODELS = [
 
 
 def table(seed, n=150):
-    """Columns of 2 to 3 levels that hang together, with holes; classes 'no' and 'yes', weights from 0.5 to 3."""
+    """Columns of 2 to 3 levels that hang together, some missing; classes 'no' and 'yes', weights from 0.5 to 3."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     codes, sizes = [rng.integers(0, 3, n)], [3, 2, 3, 2, 3]
@@ -46,7 +46,7 @@ def fitted(model, seed):
 
 
 def patterns(every, rng):
-    """One row of every pattern of holes."""
+    """One row of every pattern of missing values."""
     rows = every.iloc[rng.integers(0, len(every), 32)].reset_index(drop=True).astype(object)
     holes = np.array(list(product([False, True], repeat=5)))
     return rows.mask(holes, None), holes
@@ -72,7 +72,7 @@ def test_a_missing_parent_is_not_what_its_margin_makes_of_each_child():
     y, a = rng.integers(0, 2, (2, 4000))
     flips = rng.random((3, 4000)) < np.where(y, 0.1, 0.5)
     X = pd.DataFrame({"a": a, **{f"x{i}": np.where(flip, 1 - a, a) for i, flip in enumerate(flips)}}).astype(str)
-    model = bk.TAN(strength=1e-9, backoff="class", smoothing=1e-9, toll=None).fit(X, y)
+    model = bk.TAN(strength=1e-9, backoff="class", smoothing=1e-9, penalty=None).fit(X, y)
     assert {p for parents in arcs(model).values() for p in parents} == {"a"}
     asked = pd.DataFrame({"a": [None], "x0": ["1"], "x1": ["1"], "x2": ["1"]})
     joint = []
@@ -87,7 +87,7 @@ def test_a_missing_parent_is_not_what_its_margin_makes_of_each_child():
 
 
 @pytest.mark.parametrize(
-    "model", [bk.TAN(unseen="smooth", toll=None), bk.KDB(k=2, unseen="smooth", toll=None)], ids=repr
+    "model", [bk.TAN(unseen="smooth", penalty=None), bk.KDB(k=2, unseen="smooth", penalty=None)], ids=repr
 )
 def test_a_level_never_seen_is_given_where_it_is_smoothed(model):
     model, every = fitted(model, 3)
@@ -99,13 +99,15 @@ def test_a_level_never_seen_is_given_where_it_is_smoothed(model):
     assert model.predict_joint_log_proba(asked) == pytest.approx(np.array(expected), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("model", [bk.TAN(weights="fitted", toll=None), bk.KDB(weights="fitted", toll=None)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [bk.TAN(weights="fitted", penalty=None), bk.KDB(weights="fitted", penalty=None)], ids=repr
+)
 def test_a_fitted_weight_multiplies_what_a_column_adds_to_those_given_before_it(model):
     model, every = fitted(model, 1)
     asked, _ = patterns(every, np.random.default_rng(1))
-    weight, bias = model.model_.tuning.weight, model.model_.tuning.bias
+    weight, bias = model.model_.weighting.weight, model.model_.weighting.bias
     (density,) = model.model_.density.densities
-    plain = replace(model.model_, tuning=None)
+    plain = replace(model.model_, weighting=None)
     joint = np.zeros((len(every), 2))
     plain.density.add(block_of(plain, every), joint)
     expected = []
@@ -129,7 +131,7 @@ def block_of(model, X):
     return model.counted.block(pa.Table.from_pandas(X, preserve_index=False).to_batches()[0])
 
 
-@pytest.mark.parametrize("model", [bk.TAN(toll=None), bk.KDB(k=2, toll=None)], ids=repr)
+@pytest.mark.parametrize("model", [bk.TAN(penalty=None), bk.KDB(k=2, penalty=None)], ids=repr)
 def test_terms_add_up_in_every_pattern(model):
     model, every = fitted(model, 2)
     asked, holes = patterns(every, np.random.default_rng(2))
@@ -140,13 +142,13 @@ def test_terms_add_up_in_every_pattern(model):
 
 
 def test_beyond_the_limit_a_column_says_what_it_says_by_itself_and_rows_are_counted(monkeypatch):
-    model, every = fitted(bk.KDB(k=3, toll=None), 0)
+    model, every = fitted(bk.KDB(k=3, penalty=None), 0)
     single = every[:5].astype(object).where(np.eye(5, dtype=bool), None)  # one value each
     joint = model.predict_joint_log_proba(every)
     exact = np.array([logsumexp(joint[agreeing(every, row)], axis=0) for row in single.to_dict("records")])
     assert model.predict_joint_log_proba(single) == pytest.approx(exact, rel=1e-12)
     monkeypatch.setattr(hidden.NetworkedDensity, "most_cells", 2 * 3)  # one column and the classes
-    model, _ = fitted(bk.KDB(k=3, toll=None), 0)
+    model, _ = fitted(bk.KDB(k=3, penalty=None), 0)
     many = np.array([len(parents) > 1 for parents in (arcs(model)[n] for n in NAMES)])
     assert many.sum() == 3
     with pytest.warns(UserWarning, match="in 3 rows .* 6 cells"):

@@ -80,7 +80,7 @@ def test_most_probable_state_is_the_best_of_all(exact: Enumeration, data: st.Dat
 @settings(max_examples=40, deadline=None)
 @given(networks(), st.data())
 def test_a_batch_with_holes_is_its_rows(exact: Enumeration, data: st.DataObject) -> None:
-    """Whether rows share one plan, or each pattern of holes has its own, the answers are those of enumeration."""
+    """Whether rows share one plan, or each missing pattern has its own, the answers are those of enumeration."""
     net = exact.network()
     patch = pytest.MonkeyPatch()
     patch.setattr("bayeskit.networks.inference.COMPILING", data.draw(st.sampled_from([0, 40_000, 1 << 60])))

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayeskit as bk
-from bayeskit.estimators.distinct import Distinct
-from bayeskit.evaluation.methods import Rows
+from bayeskit.data.rows import Rows
+from bayeskit.model.distinct_rows import Distinct
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(weights="fitted"),
@@ -23,7 +23,7 @@ MODELS = {
     "AJE": lambda: bk.AJE(sets=10),
     "AJE, equal weights": lambda: bk.AJE(sets=10, weights=None),
     "AODE": lambda: bk.AODE(),
-    "full, of holes": lambda: bk.FullBayes(),
+    "full, of missing values": lambda: bk.FullBayes(),
     "network": lambda: bk.NetworkBayes(),
     "neighbours": lambda: bk.KNNBayes(k=3, metric="gower"),
     "AutoBayes, one": lambda: bk.AutoBayes(fast=True),
@@ -83,7 +83,7 @@ def digests(model):
     if not isinstance(model, bk.AutoBayes):
         return model.model_.digest
     pool = [model.pool_.weight.tobytes(), model.pool_.bias.tobytes()]
-    return [model.encoder_.model_.digest, *pool, *(m.classifier.model_.digest for m in model.members_)]
+    return [model.reader_.model_.digest, *pool, *(m.classifier.model_.digest for m in model.members_)]
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -173,7 +173,7 @@ def test_any_frame_and_engine_gives_the_same_model(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["naive", "AJE"])
 def test_of_very_many_rows_the_same_are_drawn_from_files_and_from_memory(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("bayeskit.estimators.unseen.DRAWN", 25)
+    monkeypatch.setattr("bayeskit.estimators.cross_fit.DRAWN", 25)
     X, y = table()
     source, label, _ = four_files(X, y, np.random.default_rng(5), tmp_path)
     assert digests(MODELS[name]().fit(source, label)) == digests(MODELS[name]().fit(X, y))

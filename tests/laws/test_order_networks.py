@@ -11,7 +11,7 @@ HIDDEN = [("cause", name) for name in ("rain", "season", "sprinkler", "wet")]
 
 
 def table(n=400, seed=3):
-    """Text with holes; every row occurs many times, with weights whose sums round."""
+    """Text with missing values; every row occurs many times, with weights whose sums round."""
     rng = np.random.default_rng(seed)
     season = rng.integers(0, 3, n)
     rain = rng.random(n) < 0.2 + 0.3 * season / 2

@@ -102,7 +102,7 @@ def test_nor_after_learning_more_or_merging(name):
     can_merge = name in ("naive", "full")
     for model in (learned, first.merge(fresh(name).fit(rows(rest), LABELS[rest]))) if can_merge else (learned,):
         assert not outside(model)
-        ranges = (model.encoder_ if name == "pool" else model).model_.counted
+        ranges = (model.reader_ if name == "pool" else model).model_.counted
         assert {n: ranges.seen(n) for n in NUMBERS} == ENDS
 
 

@@ -38,7 +38,7 @@ COLUMNS: dict[str, Callable[[np.random.Generator, Any], Any]] = {  # values each
 
 
 def table() -> pa.Table:
-    """A column for each family, with holes, in rows whose order has nothing to do with their class."""
+    """A column for each family, with missing values, in rows whose order has nothing to do with their class."""
     rng = np.random.default_rng(5)
     k = rng.integers(0, 3, ROWS)
     columns = {n: pa.array(make(rng, k), mask=rng.random(ROWS) < 0.05) for n, make in COLUMNS.items()}
@@ -66,7 +66,7 @@ MODELS: dict[str, tuple[Callable[[], Any], pa.Table]] = {
     "AJE": (lambda: bk.AJE(weights=None), MIXED),
     "joint table": (bk.FullBayes, LEVELS),
     "full normal": (bk.FullBayes, NUMBERS.drop_null()),
-    "full normal with holes": (bk.FullBayes, NUMBERS),
+    "full normal with missing values": (bk.FullBayes, NUMBERS),
     "normal given the cell": (bk.FullBayes, MIXED.drop_null()),
 }
 

@@ -32,12 +32,12 @@ def columns(sort: str, rows: int = 700, width: int = 3) -> np.ndarray:
         "far from zero": x + np.resize([1e8, -3e7, 0], width),
         "wide": np.exp(12 * x),
         "extreme": x * rng.choice([1e-300, 1.0, 1e300], (rows, 1)),
-        "with holes": np.where(rng.random(x.shape) < 0.2, np.nan, x),
+        "with missing values": np.where(rng.random(x.shape) < 0.2, np.nan, x),
     }
     return made[sort]
 
 
-SORTS = ("whole", "ordinary", "far from zero", "wide", "extreme", "with holes")
+SORTS = ("whole", "ordinary", "far from zero", "wide", "extreme", "with missing values")
 every_sort = pytest.mark.parametrize("sort", SORTS)
 
 
@@ -130,7 +130,7 @@ def test_means_and_covariances_have_all_their_digits(sort: str) -> None:
 
 
 def test_what_is_available_of_two_columns_has_its_own_sums() -> None:
-    x = columns("with holes")
+    x = columns("with missing values")
     covariance, _ = Scatter.empty(NAMES, 2, available=True).update(block(x)).covariances(np.zeros(3, dtype=np.int64))
     mine = x[::2]
     for i in range(3):

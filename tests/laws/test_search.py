@@ -9,16 +9,16 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from bayeskit import _core
-from bayeskit.search import Asked, Flat, Sheet, Tree, near
+from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Tree, near
 
 
-def sheet(points: np.ndarray, power: int = 2) -> Sheet:
+def sheet(points: np.ndarray, power: int = 2) -> BruteForce:
     none = np.empty((0, len(points)), dtype=np.int32)
-    return Sheet(np.ascontiguousarray(points.T), none, np.ones(points.shape[1]), np.empty(0), power)
+    return BruteForce(np.ascontiguousarray(points.T), none, np.ones(points.shape[1]), np.empty(0), power)
 
 
-def asked(rows: np.ndarray) -> Asked:
-    return Asked(rows, np.empty((len(rows), 0), dtype=np.int32))
+def asked(rows: np.ndarray) -> Queries:
+    return Queries(rows, np.empty((len(rows), 0), dtype=np.int32))
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 60])
@@ -30,7 +30,11 @@ def test_all_ways_find_the_nearest(columns: int, offset: float) -> None:
         every = cdist(rows, points, name)
         truth = np.sort(every, axis=1)[:, :9]
         plain = sheet(points, power)
-        ways: list[Any] = [plain, Tree(plain), *([Flat(plain), Flat(plain, 7, 100)] if power == 2 else [])]
+        ways: list[Any] = [
+            plain,
+            Tree(plain),
+            *([BlasBruteForce(plain), BlasBruteForce(plain, 7, 100)] if power == 2 else []),
+        ]
         for way in ways:
             index, distance = way.nearest(asked(rows), 9)
             np.testing.assert_allclose(distance, truth, rtol=1e-9)
@@ -44,7 +48,7 @@ def test_single_precision_that_cannot_decide_is_not_trusted() -> None:
     points = np.repeat(rng.normal(size=(20, 30)), 40, axis=0) * (1 + 1e-9 * rng.normal(size=(800, 30)))
     rows = points[::50] + 1e-11
     truth = np.sort(cdist(rows, points), axis=1)[:, :5]
-    assert Flat(sheet(points)).nearest(asked(rows), 5)[1] == pytest.approx(truth, rel=1e-6)
+    assert BlasBruteForce(sheet(points)).nearest(asked(rows), 5)[1] == pytest.approx(truth, rel=1e-6)
 
 
 def test_columns_both_rows_have() -> None:
@@ -56,8 +60,8 @@ def test_columns_both_rows_have() -> None:
 
 def test_levels_that_differ_are_one_apart() -> None:
     codes = np.array([[0, 1, -1, 1]], dtype=np.int32)
-    both = Sheet(np.array([[0.0, 0.5, 1.0, np.nan]]), codes, np.ones(1), np.ones(1), 1, mean=True)
-    rows = Asked(np.array([[0.0], [0.0], [np.nan]]), np.array([[0], [-1], [-2]], dtype=np.int32))
+    both = BruteForce(np.array([[0.0, 0.5, 1.0, np.nan]]), codes, np.ones(1), np.ones(1), 1, mean=True)
+    rows = Queries(np.array([[0.0], [0.0], [np.nan]]), np.array([[0], [-1], [-2]], dtype=np.int32))
     known = [[0, 0.75, 1, 1], [0, 0.5, 1, np.inf], [1, 1, np.inf, 1]]
     assert both.distances(rows) == pytest.approx(np.array(known))
 
@@ -76,7 +80,7 @@ def test_the_smallest_of_many_in_pieces(kind: Any) -> None:
 def test_all_points_as_far_as_the_last_count() -> None:
     points = np.repeat([[0.0], [1.0], [-1.0], [3.0]], 30, axis=0)
     nobody = np.full(1, -1, dtype=np.int64), np.zeros(1)
-    for way in (sheet(points), Tree(sheet(points)), Flat(sheet(points))):
+    for way in (sheet(points), Tree(sheet(points)), BlasBruteForce(sheet(points))):
         found = near(way, asked(np.zeros((1, 1))), 31, np.ones(120), *nobody)
         assert len(found.index) == 90
         assert (found.radius.tolist(), found.beyond.tolist()) == ([1.0], [3.0])

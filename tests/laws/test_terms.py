@@ -11,8 +11,8 @@ import pytest
 
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.densities.density import Context, revealed
 from bayeskit.families import families
-from bayeskit.likelihood import Context, revealed
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 from bayeskit.structures.full import Full
@@ -86,7 +86,7 @@ def added(density: Any, rows: Block) -> np.ndarray:
 def test_the_terms_add_up(subject: Any, table: pa.RecordBatch) -> None:
     density, rows = learned(*subject, table)
     terms, whole = density.terms(rows), added(density, rows)
-    assert terms.shape == (rows.rows, len(density.parts), CLASSES)
+    assert terms.shape == (rows.rows, len(density.columns), CLASSES)
     assert not np.isnan(terms).any()
     total, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
     finite = np.isfinite(size)
@@ -98,7 +98,7 @@ def test_the_terms_add_up(subject: Any, table: pa.RecordBatch) -> None:
 def test_masking_finds_the_same_terms(subject: Any) -> None:
     density, rows = learned(*subject, TABLES["ordinary"])
     terms, masked = density.terms(rows), revealed(density, rows, CLASSES)
-    position = [SCHEMA.names.index(part) for part in density.parts]
+    position = [SCHEMA.names.index(part) for part in density.columns]
     others = [j for j in range(len(SCHEMA.names)) if j not in position]
     size = np.abs(masked).sum(axis=1, keepdims=True)
     known = np.isfinite(masked).all(axis=1, keepdims=True)
@@ -112,7 +112,7 @@ def test_masking_finds_the_same_terms(subject: Any) -> None:
 @on_tables
 def test_a_hole_adds_nothing(subject: Any, table: pa.RecordBatch) -> None:
     density, rows = learned(*subject, table)
-    for j, part in enumerate(density.parts):
+    for j, part in enumerate(density.columns):
         seen = np.array([name != part for name in SCHEMA.names])
         assert not density.terms(rows.reveal(seen))[:, j].any()
     nothing = rows.reveal(np.zeros(len(SCHEMA.names), dtype=bool))

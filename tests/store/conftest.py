@@ -2,7 +2,7 @@
 
 import pytest
 
-from bayeskit import store
+from bayeskit.storage import container
 
 from .container import ARRAYS, HEADER
 
@@ -14,5 +14,5 @@ def path(tmp_path):
 
 @pytest.fixture
 def raw(path):
-    store.write(path, HEADER, ARRAYS)
+    container.write(path, HEADER, ARRAYS)
     return path.read_bytes()

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bayeskit import store
 from bayeskit.errors import ModelFileError
+from bayeskit.storage import container
 
 SAVER = Path(__file__).with_name("saver.py")
-ENV = {**os.environ, "PYTHONPATH": str(Path(store.__file__).parents[1])}
+ENV = {**os.environ, "PYTHONPATH": str(Path(container.__file__).parents[1])}
 HEADER = {"k": 2, "name": "wétter", "smoothing": 0.5, "tags": [None, True, {}]}
 ARRAYS = {"n": np.array([3, -4]), "sum": np.array([[0.5, -0.0]]), "text": np.frombuffer(b"abc", np.uint8)}
 
@@ -77,7 +77,7 @@ def refused(path, raw, match=None, expect=expect):
     """The file with these bytes is refused, with its path and what to do."""
     path.write_bytes(raw)
     with pytest.raises(ModelFileError, match=match) as caught:
-        store.read(path, expect)
+        container.read(path, expect)
     assert str(caught.value).startswith(f"{path}: ")
     assert ";" in str(caught.value)
     assert len(str(caught.value)) < 1200

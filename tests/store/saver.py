@@ -5,7 +5,8 @@ import sys
 
 import numpy as np
 
-from bayeskit import store
+from bayeskit.model.fingerprint import fingerprint
+from bayeskit.storage import container
 
 
 def model(number: int, size: int = 50_000) -> tuple[dict[str, object], dict[str, np.ndarray]]:
@@ -26,18 +27,18 @@ if __name__ == "__main__":
     if task == "loop":
         print("ready", flush=True)
         for turn in itertools.count(number):
-            store.write(path, *model(turn))
+            container.write(path, *model(turn))
     elif task == "several":
         for _ in range(25):
-            store.write(path, *model(number))
+            container.write(path, *model(number))
     elif task == "refused":  # prints the errno of a save that must fail
         try:
-            store.write(path, *model(number))
+            container.write(path, *model(number))
         except OSError as error:
             print(error.errno, error)
     elif task == "order":  # the same model with its names in another order
         header = {"b": [1, None, True], "a": {"y": 0.1, "x": "é\ud800"}}
         arrays = {"u": np.arange(3, dtype=np.uint8), "f": np.eye(2), "i": np.arange(4)}
         turned = list(set(header)), list(set(arrays))  # set order differs by PYTHONHASHSEED
-        store.write(path, {k: header[k] for k in turned[0]}, {k: arrays[k] for k in turned[1]})
-        print(store.fingerprint({k: header[k] for k in turned[0]}, {k: arrays[k] for k in turned[1]}))
+        container.write(path, {k: header[k] for k in turned[0]}, {k: arrays[k] for k in turned[1]})
+        print(fingerprint({k: header[k] for k in turned[0]}, {k: arrays[k] for k in turned[1]}))

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit import store
 from bayeskit.errors import ModelFileError
+from bayeskit.storage import container
 from fuzz.bayes_mutants import GOLDEN, content
 
 from .container import dumped, tree_of
 
-FOLDER = GOLDEN / f"format{store.FORMAT}"
+FOLDER = GOLDEN / f"format{container.FORMAT}"
 DEEP = "[" * 100_000 + "]" * 100_000
 LINE = {"operation": "update", "rows": 1.0, "time": ""}
 GRIDS = [[["x", [3.0, 1.0]]], [["x", ["a"]]], [["y", [1.0]]], [["x", 1.0]], "x", [["x", []], ["x", []]]]
@@ -53,7 +53,7 @@ WRONG: dict[str, list[Any]] = {
 
 def refused(folder: Path, header: dict[str, Any], arrays: dict[str, Any]) -> str:
     file = folder / "crafted.bayes"
-    store.write(file, header, arrays)
+    container.write(file, header, arrays)
     with pytest.raises(ModelFileError) as caught:
         bk.load(file)
     return str(caught.value)
@@ -98,10 +98,10 @@ def test_ranges_that_cannot_be_are_refused(low: list[float], high: list[float], 
 def test_levels_of_two_types_are_refused(source: str, tmp_path: Path) -> None:
     header, arrays = content(FOLDER / f"{source}.bayes")
     del header["digest"]
-    lines = store.unpack(arrays["levels.text"], arrays["levels.ends"])
+    lines = container.unpack(arrays["levels.text"], arrays["levels.ends"])
     place = next(j for j, line in enumerate(lines) if line.startswith("[2,"))
     lines[place] = "[1,-7]"  # a number, which sorts before texts
-    arrays["levels.text"], arrays["levels.ends"] = store.pack(lines)
+    arrays["levels.text"], arrays["levels.ends"] = container.pack(lines)
     assert "numbers and text" in refused(tmp_path, header, arrays)
 
 
@@ -118,8 +118,8 @@ def test_limbs_beyond_their_range_are_refused(limb: int, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["classes", "levels", "columns"])
 def test_deep_json_is_refused(name: str, tmp_path: Path) -> None:
     header, arrays = content(FOLDER / "categorical.bayes")
-    lines = store.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"])
-    arrays[f"{name}.text"], arrays[f"{name}.ends"] = store.pack([DEEP, *lines[1:]])
+    lines = container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"])
+    arrays[f"{name}.text"], arrays[f"{name}.ends"] = container.pack([DEEP, *lines[1:]])
     assert "nested too deep" in refused(tmp_path, header, arrays)
 
 

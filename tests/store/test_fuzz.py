@@ -5,8 +5,8 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bayeskit import store
 from bayeskit.errors import ModelFileError
+from bayeskit.storage import container
 
 from .container import ARRAYS, HEADER, edited, expect, join, reseal, split
 
@@ -47,7 +47,7 @@ JSON_PIECES += [
 @given(st.data())
 def test_fuzz_with_right_digest(tmp_path, data):
     file = tmp_path / "fuzz.bayes"
-    store.write(file, HEADER, ARRAYS)
+    container.write(file, HEADER, ARRAYS)
     original = file.read_bytes()
     text, rest = split(original)
     text = bytearray(text)
@@ -59,10 +59,10 @@ def test_fuzz_with_right_digest(tmp_path, data):
     hostile = join(bytes(text), rest) if data.draw(st.booleans()) else reseal(original[:8] + bytes(text) + rest)
     file.write_bytes(hostile)
     try:
-        header, arrays = store.read(file, expect)
+        header, arrays = container.read(file, expect)
     except ModelFileError:
         return
-    store.write(file, header, arrays)  # what is let in is exactly what bayeskit would have written
+    container.write(file, header, arrays)  # what is let in is exactly what bayeskit would have written
     assert file.read_bytes() == hostile
     safetensors.numpy.load(hostile)
 
@@ -70,4 +70,4 @@ def test_fuzz_with_right_digest(tmp_path, data):
 def test_fuzz_reaches_success(path, raw):
     changed = edited(raw, rb"\"smoothing\":0.5", rb"\"smoothing\":0.7")
     path.write_bytes(changed)
-    assert store.read(path, expect)[0] == HEADER | {"smoothing": 0.7}
+    assert container.read(path, expect)[0] == HEADER | {"smoothing": 0.7}

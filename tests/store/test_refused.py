@@ -11,8 +11,8 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from bayeskit import store
 from bayeskit.errors import ModelFileError
+from bayeskit.storage import container
 
 from .container import dumped, edited, expect, join, like, refused, reseal, split, tree_of
 
@@ -64,7 +64,7 @@ def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for odd in (tmp_path, tmp_path / "none.bayes", tmp_path / "fifo", Path("/dev/zero"), tmp_path / "a\0b"):
         with pytest.raises(ModelFileError, match="; ") as caught:
-            store.read(odd, expect)
+            container.read(odd, expect)
         assert str(caught.value).startswith(f"{odd}: ")
 
 
@@ -148,7 +148,7 @@ def test_shapes_that_overflow(path, shape):
 
 
 def _bytes_of(path, header, arrays):
-    store.write(path, header, arrays)
+    container.write(path, header, arrays)
     return path.read_bytes()
 
 
@@ -228,7 +228,7 @@ def test_giant_header_is_not_read(path):
             file.truncate(10 * 2**30)  # sparse
         tracemalloc.start()
         with pytest.raises(ModelFileError, match="no model file"):
-            store.read(path, expect)
+            container.read(path, expect)
         assert tracemalloc.get_traced_memory()[1] < 10**6
         tracemalloc.stop()
 
@@ -237,14 +237,14 @@ def test_giant_data_is_not_read(path, raw):
     path.write_bytes(raw)
     os.truncate(path, 10 * 2**30)
     with pytest.raises(ModelFileError, match="bytes where"):
-        store.read(path, expect)
+        container.read(path, expect)
 
 
 def test_memory_of_reading(path):
     arrays = {"x": np.arange(2**22), "y": np.ones(2**22)}
-    store.write(path, {}, arrays)
+    container.write(path, {}, arrays)
     tracemalloc.start()
-    store.read(path, like(arrays))
+    container.read(path, like(arrays))
     assert tracemalloc.get_traced_memory()[1] < path.stat().st_size + 10**6
     tracemalloc.stop()
 
@@ -263,7 +263,7 @@ def test_errors_of_expect_are_the_files(path, raw):
     refused(path, raw, expect=lambda header, shapes: {"n": ("f4", (2,))})
     refused(path, raw, expect=lambda header, shapes: None)
     with pytest.raises(KeyboardInterrupt):
-        store.read(path, _raiser(KeyboardInterrupt()))
+        container.read(path, _raiser(KeyboardInterrupt()))
 
 
 def _raiser(error):

@@ -12,8 +12,8 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bayeskit import store
 from bayeskit.errors import InputError
+from bayeskit.storage import container
 
 from .container import ENV, SAVER, like, split, tree_of
 
@@ -36,8 +36,8 @@ def test_round_trip(path):
         "lone \ud800": "\udc80 é 😀",
         "q": '"\\',
     }
-    store.write(path, header, arrays)
-    got, back = store.read(path, like(arrays))
+    container.write(path, header, arrays)
+    got, back = container.read(path, like(arrays))
     assert got == header | {"t": [1, 2]}
     assert back.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -54,8 +54,8 @@ def test_round_trip(path):
 
 
 def test_empty_model(path):
-    store.write(path, {}, {})
-    assert store.read(path, lambda header, shapes: {}) == ({}, {})
+    container.write(path, {}, {})
+    assert container.read(path, lambda header, shapes: {}) == ({}, {})
     assert safetensors.numpy.load_file(path) == {}
 
 
@@ -81,8 +81,8 @@ shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 def test_any_round_trip(tmp_path, header, tensors):
     file = tmp_path / "any.bayes"
     arrays = {name: np.ones(shape, kind) for name, (shape, kind) in tensors.items() if name != "__metadata__"}
-    store.write(file, header, arrays)
-    got, back = store.read(file, like(arrays))
+    container.write(file, header, arrays)
+    got, back = container.read(file, like(arrays))
     assert json.dumps(got, sort_keys=True) == json.dumps(header, sort_keys=True)
     for found in (back, safetensors.numpy.load_file(file)):
         assert {n: (a.shape, a.dtype) for n, a in found.items()} == {n: (a.shape, a.dtype) for n, a in arrays.items()}
@@ -131,7 +131,7 @@ def test_layout(raw):
 )
 def test_header_that_would_not_come_back_is_refused(path, header):
     with pytest.raises(InputError, match=";"):
-        store.write(path, header, {})
+        container.write(path, header, {})
     assert not list(path.parent.iterdir())
 
 
@@ -139,13 +139,13 @@ def test_header_that_holds_itself_is_refused(path):
     loop = {}
     loop["x"] = loop
     with pytest.raises(InputError, match="deep"):
-        store.write(path, loop, {})
+        container.write(path, loop, {})
 
 
 def test_deepest_header(path):
     header = json.loads('{"x":' * 31 + "{}" + "}" * 31)
-    store.write(path, header, {})
-    assert store.read(path, lambda header, shapes: {})[0] == header
+    container.write(path, header, {})
+    assert container.read(path, lambda header, shapes: {})[0] == header
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_deepest_header(path):
 )
 def test_array_that_does_not_fit_is_refused(path, arrays):
     with pytest.raises(InputError, match=";"):
-        store.write(path, {}, arrays)
+        container.write(path, {}, arrays)
     assert not list(path.parent.iterdir())

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from bayeskit import store
 from bayeskit.errors import InputError
 from bayeskit.replacement import replacing
+from bayeskit.storage import container
 
 from .container import ARRAYS, ENV, HEADER, SAVER, expect
 from .saver import expect as saver_expect
@@ -30,11 +30,11 @@ def leftovers(folder):
 def test_replaces_and_keeps_the_mode(path):
     before = os.umask(0o027)
     try:
-        store.write(path, HEADER, ARRAYS)
+        container.write(path, HEADER, ARRAYS)
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         for mode in (0o600, 0o664, 0o755):
             path.chmod(mode)
-            store.write(path, HEADER, ARRAYS)
+            container.write(path, HEADER, ARRAYS)
             assert stat.S_IMODE(path.stat().st_mode) == mode
     finally:
         os.umask(before)
@@ -47,14 +47,14 @@ def test_symlinks(tmp_path):
     link = tmp_path / "link.bayes"
     link.symlink_to("there/model.bayes")  # dangling at first
     for number in (1, 2):
-        store.write(link, *saver_model(number))
+        container.write(link, *saver_model(number))
         assert link.is_symlink()
         assert os.listdir(there) == ["model.bayes"]
-        assert store.read(link, saver_expect)[0]["number"] == number
+        assert container.read(link, saver_expect)[0]["number"] == number
     loop = tmp_path / "loop.bayes"
     loop.symlink_to("loop.bayes")
     with pytest.raises(OSError, match=r"loop\.bayes") as caught:
-        store.write(loop, HEADER, ARRAYS)
+        container.write(loop, HEADER, ARRAYS)
     assert caught.value.errno == errno.ELOOP
     assert loop.is_symlink()
 
@@ -62,7 +62,7 @@ def test_symlinks(tmp_path):
 def test_protected_file_and_directory():
     with tempfile.TemporaryDirectory() as name:  # tmp_path is closed to other users
         folder, path, user = Path(name), Path(name) / "model.bayes", os.geteuid()
-        store.write(path, HEADER, ARRAYS)
+        container.write(path, HEADER, ARRAYS)
         before = path.read_bytes()
         for folder_mode, mode in ((0o777, 0o444), (0o555, 0o666)):
             folder.chmod(folder_mode)
@@ -70,7 +70,7 @@ def test_protected_file_and_directory():
             os.seteuid(user or 65534)  # root may write everywhere
             try:
                 with pytest.raises(PermissionError, match=re.escape(str(path))) as caught:
-                    store.write(path, {}, {})
+                    container.write(path, {}, {})
             finally:
                 os.seteuid(user)
             assert caught.value.errno == errno.EACCES
@@ -81,8 +81,8 @@ def test_protected_file_and_directory():
 
 def test_long_name(tmp_path):
     path = tmp_path / ("x" * 249 + ".bayes")
-    store.write(path, HEADER, ARRAYS)
-    assert store.read(path, expect)[0] == HEADER
+    container.write(path, HEADER, ARRAYS)
+    assert container.read(path, expect)[0] == HEADER
 
 
 def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
@@ -91,27 +91,27 @@ def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
         script = f"import os\nfrom bayeskit.replacement import replacing\nwith replacing({str(target)!r}): os._exit(9)"
         assert subprocess.run([sys.executable, "-c", script], env=ENV).returncode == 9
     assert len(leftovers(path.parent)) == 2
-    store.write(path, HEADER, ARRAYS)
+    container.write(path, HEADER, ARRAYS)
     assert len(leftovers(path.parent)) == 1
-    store.write(other, HEADER, ARRAYS)
+    container.write(other, HEADER, ARRAYS)
     assert not leftovers(path.parent)
-    assert store.read(path, expect)[0] == store.read(other, expect)[0] == HEADER
+    assert container.read(path, expect)[0] == container.read(other, expect)[0] == HEADER
 
 
 def test_the_file_of_a_living_writer_stays(path):
     with replacing(str(path)) as slow:
         (name,) = leftovers(path.parent)
-        store.write(path, HEADER, ARRAYS)
+        container.write(path, HEADER, ARRAYS)
         assert leftovers(path.parent) == [name]
         slow.write(path.read_bytes())
-    assert store.read(path, expect)[0] == HEADER
+    assert container.read(path, expect)[0] == HEADER
     assert not leftovers(path.parent)
 
 
 def test_missing_directory(tmp_path):
     path = tmp_path / "none" / "model.bayes"
     with pytest.raises(FileNotFoundError, match=re.escape(str(path))) as caught:
-        store.write(path, HEADER, ARRAYS)
+        container.write(path, HEADER, ARRAYS)
     assert caught.value.errno == errno.ENOENT
     assert not list(tmp_path.iterdir())
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_replaced(tmp_path):
     os.mkfifo(pipe)
     for odd in (folder, pipe, Path("/dev/null")):
         with pytest.raises(InputError, match="not a regular file; "):
-            store.write(odd, HEADER, ARRAYS)
+            container.write(odd, HEADER, ARRAYS)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     assert not leftovers(tmp_path)
 
@@ -136,7 +136,7 @@ def test_failure_leaves_the_old_file(path, raw, monkeypatch, call, error):
 
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(type(error)) as caught:
-        store.write(path, {}, {})
+        container.write(path, {}, {})
     monkeypatch.undo()
     if isinstance(error, OSError):
         assert caught.value.errno == errno.EIO
@@ -156,7 +156,7 @@ def test_all_is_written_before_it_is_synced_and_synced_before_it_is_seen(path, m
 
     monkeypatch.setattr(os, "fsync", spy)
     monkeypatch.setattr(os, "replace", lambda *names: (events.append("replace"), replace(*names)))
-    store.write(path, HEADER, ARRAYS)
+    container.write(path, HEADER, ARRAYS)
     assert events == [path.stat().st_size, "replace", "folder"]
 
 
@@ -169,11 +169,11 @@ def test_directory_that_cannot_be_synced(path, monkeypatch):
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    store.write(path, HEADER, ARRAYS)
+    container.write(path, HEADER, ARRAYS)
     code = errno.EIO
     with pytest.raises(OSError, match="Input/output"):
-        store.write(path, HEADER, ARRAYS)
-    assert store.read(path, expect)[0] == HEADER
+        container.write(path, HEADER, ARRAYS)
+    assert container.read(path, expect)[0] == HEADER
 
 
 def test_full_and_read_only_disk(tmp_path):
@@ -212,7 +212,7 @@ def test_file_size_limit(path, raw):
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
         with pytest.raises(OSError, match=re.escape(str(path))) as caught:
-            store.write(path, *saver_model(1))
+            container.write(path, *saver_model(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.value.errno == errno.EFBIG
@@ -222,7 +222,7 @@ def test_file_size_limit(path, raw):
 
 def whole(path):
     """The number of a model all of whose parts agree."""
-    header, arrays = store.read(path, saver_expect)
+    header, arrays = container.read(path, saver_expect)
     assert (arrays["counts"] == header["number"]).all()
     assert (arrays["sums"] == header["number"] / 7).all()
     return header["number"]
@@ -230,7 +230,7 @@ def whole(path):
 
 def test_kill(tmp_path):
     path = tmp_path / "model.bayes"
-    store.write(path, *saver_model(0))
+    container.write(path, *saver_model(0))
     rng = random.Random(5)
     for turn in range(12):
         with subprocess.Popen(
@@ -246,7 +246,7 @@ def test_kill(tmp_path):
 
 
 def test_concurrent_writers(path):
-    store.write(path, *saver_model(0))
+    container.write(path, *saver_model(0))
     run = [sys.executable, SAVER, "several", path]
     children = [subprocess.Popen([*run, str(number)], env=ENV) for number in (1, 2, 3)]
     while any(child.poll() is None for child in children):

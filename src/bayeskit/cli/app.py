@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bayeskit.cli import asking, judging, learning, networks, showing
+from bayeskit.cli import evaluate, fit, inspect, networks, predict
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (learning, asking, judging, networks, showing):
+for group in (fit, predict, evaluate, networks, inspect):
     group.register(app)
 
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    from bayeskit.frame import visible
+    from bayeskit.data.frame import visible
 
     print(f"bayeskit: {visible(message.strip())}", file=sys.stderr)
     sys.exit(code)

@@ -78,10 +78,10 @@ def _begin(path: Path) -> bytes:
 
 def is_model(path: Path) -> bool:
     """Whether a file is a model of bayeskit's."""
-    from bayeskit import store
+    from bayeskit.storage import container
 
     try:
-        return "model" in store.peek(path)
+        return "model" in container.peek(path)
     except BayeskitError:
         return False
 

@@ -1,4 +1,4 @@
-"""The embedded example: visits to a clinic, with numbers, texts, booleans and holes."""
+"""The embedded example: visits to a clinic, with numbers, texts, booleans and missing values."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
 from bayeskit.cli.options import Kinds, assigned, kinds_of, listed
 from bayeskit.cli.output import Saying, notes
-from bayeskit.cli.places import Rows, opened
+from bayeskit.cli.sources import Rows, opened
 from bayeskit.errors import InputError, UsageError
 
 NetworkFile = Annotated[Path, typer.Argument(help="A .bif file, or a network saved as .bayes.", show_default=False)]

@@ -39,7 +39,7 @@ CostsFile = Annotated[
 ]
 
 
-Sample = Annotated[
+LabelledTable = Annotated[
     int | None,
     typer.Option(
         help="Most rows to take, drawn at random, by a model that keeps them at hand; 0 is all.",

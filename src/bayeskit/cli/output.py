@@ -32,7 +32,7 @@ class Saying:
 
     def answer(self, text: Any, data: Any) -> None:
         """The answer as text for people or as JSON for machines."""
-        from bayeskit.frame import CONTROLS, visible
+        from bayeskit.data.frame import CONTROLS, visible
 
         if self.json:
             told = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False)
@@ -44,7 +44,7 @@ class Saying:
 @contextmanager
 def notes(say: Saying) -> Iterator[list[str]]:
     """Warnings of the library as notes: collected for JSON, and told where something may be said."""
-    from bayeskit.frame import visible
+    from bayeskit.data.frame import visible
 
     told: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -125,7 +125,7 @@ class _Terminal(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        from bayeskit.frame import visible
+        from bayeskit.data.frame import visible
 
         sys.stdout.write(visible(self._decoder.decode(bytes(data))))
         return len(data)

@@ -25,7 +25,7 @@ class Columns:
 
     arrays: tuple[Array, ...] | Array | Sparse  # one (rows,) array each, or all as the columns of one (rows, d) matrix
     rows: int
-    pick: Int | None = None  # (d,) which of them, -1 for a column of holes; None is all
+    pick: Int | None = None  # (d,) which of them, -1 for a column of missing values; None is all
 
     def __len__(self) -> int:
         if self.pick is not None:
@@ -58,7 +58,7 @@ class Columns:
 
     @cached_property
     def span(self) -> Float:
-        """Smallest nonzero magnitude, largest, number of holes: (3, d)."""
+        """Smallest nonzero magnitude, largest, number of missing values: (3, d)."""
         return self._scanned[:3]
 
     @cached_property
@@ -95,7 +95,7 @@ class Columns:
         return address.astype(np.uint64), stride
 
     def take(self, which: Int) -> Columns:
-        """Some of these columns, in the order asked; -1 gives a column of holes."""
+        """Some of these columns, in the order asked; -1 gives a column of missing values."""
         chosen = which if self.pick is None else np.where(which < 0, -1, self.pick[which])
         return Columns(self.arrays, self.rows, chosen)
 
@@ -199,7 +199,7 @@ class Block:
             raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         return self.groups
 
-    def own(self) -> tuple[Int, Int, Float]:
+    def counted_rows(self) -> tuple[Int, Int, Float]:
         """The rows that were counted with some weight: their positions, groups and weights."""
         mass = np.ones(self.rows) if self.weights is None else self.weights
         row = np.flatnonzero((self.classes >= 0) & (mass > 0))

@@ -40,15 +40,15 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Tally:
+class IngestReport:
     """What happened to rows and values on the way in; reported, never part of a model's identity."""
 
     rows: int = 0
     unlabelled: int = 0
     rounded: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.rows + other.rows, self.unlabelled + other.unlabelled, self.rounded + other.rounded)
+    def __add__(self, other: IngestReport) -> IngestReport:
+        return IngestReport(self.rows + other.rows, self.unlabelled + other.unlabelled, self.rounded + other.rounded)
 
 
 def encode(
@@ -59,7 +59,7 @@ def encode(
     grow: bool = True,
     folds: int = 1,
     guarded: Collection[str] = (),
-) -> tuple[Block, Domain, Tally]:
+) -> tuple[Block, Domain, IngestReport]:
     """A batch under a schema and a domain; with ``grow`` new classes and levels join the domain.
 
     Without it a level never seen gets code -2. Rows without a label get group -1. Infinite numbers are refused, but for
@@ -78,7 +78,7 @@ def encode(
     groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
     block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)
     grown = Domain(classes, levels)
-    return block, domain if grown == domain else grown, Tally(batch.num_rows, unlabelled, rounded)
+    return block, domain if grown == domain else grown, IngestReport(batch.num_rows, unlabelled, rounded)
 
 
 # -- the two doors ----------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ class Support:
     low: float = -np.inf
     high: float = np.inf
     open: bool = False
-    whole: bool = False
+    integer: bool = False
     advice: str = "choose another family for the column, or leave such values missing"
 
     @property
     def everything(self) -> bool:
-        return self.low == -np.inf and self.high == np.inf and not self.whole
+        return self.low == -np.inf and self.high == np.inf and not self.integer
 
     def inside(self, x: Float) -> Bool:
         """Which values belong to it; a missing one is no reason to complain."""
@@ -34,7 +34,7 @@ class Support:
             below = x <= self.low if self.open else x < self.low
             above = x >= self.high if self.open else x > self.high
             outside = below | above
-            if self.whole:
+            if self.integer:
                 outside |= x != np.floor(x)
         return np.asarray(~outside | np.isnan(x))
 
@@ -58,7 +58,7 @@ POSITIVE = Support(
 )
 NONNEGATIVE = Support("numbers of at least 0", 0.0, advice="choose a family that takes them, such as Gaussian")
 COUNTS = Support(
-    "whole numbers of at least 0", 0.0, whole=True, advice="choose a family that takes them, such as Gaussian"
+    "whole numbers of at least 0", 0.0, integer=True, advice="choose a family that takes them, such as Gaussian"
 )
 UNIT = Support(
     "numbers above 0 and below 1", 0.0, 1.0, open=True, advice="divide by the range, or choose another family"
@@ -74,4 +74,4 @@ ANGLES = Support(
 def counts_up_to(most: int) -> Support:
     """Whole numbers from 0 to ``most``."""
     advice = "raise trials, or choose another family such as Poisson"
-    return Support(f"whole numbers from 0 to {most}", 0.0, float(most), whole=True, advice=advice)
+    return Support(f"whole numbers from 0 to {most}", 0.0, float(most), integer=True, advice=advice)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.frame import frame
 
 SLACK = 1e-6  # how far from one probabilities may sum
 

@@ -15,7 +15,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.decision.integral import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 CELLS = 4096  # combinations of levels and whole numbers that are summed over
 COVERED = 1e-5  # what integration may leave out of a density before it gives way to sampling
@@ -94,7 +94,7 @@ def _integrated(
     listed = [c for c in columns if not c.continuous]
     right, mass = np.zeros((2, len(log_prior)))
     for cell in product(*(c.values for c in listed)):
-        for at_zero in product(*([False, True] if c.atom else [False] for c in axes)):
+        for at_zero in product(*([False, True] if c.point_mass else [False] for c in axes)):
             known = {c.name: value for c, value in zip(listed, cell, strict=True)}
             known |= {c.name: 0.0 for c, here in zip(axes, at_zero, strict=True) if here}
             free = [c for c, here in zip(axes, at_zero, strict=True) if not here]

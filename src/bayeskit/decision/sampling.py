@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.densities.density import Axis
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Axis
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 BATCH = 1 << 15
 PANELS = 2048  # pieces of a continuous column between which a density is taken as flat when drawing
@@ -26,7 +26,7 @@ class Column:
     name: str
     values: Sequence[Any]  # empty if continuous
     points: Float  # (m,) of a continuous one
-    atom: bool = False
+    point_mass: bool = False
 
     @property
     def continuous(self) -> bool:
@@ -46,12 +46,12 @@ def column_of(model: Model, name: str) -> Column | None:
         raise InputError(
             f"the density of column {name!r} ({column.family}) cannot be integrated; choose another family"
         )
-    if axis.whole:
+    if axis.integer:
         low, high = axis.points
         if high - low > WHOLE:
             raise InputError(f"column {name!r} reaches up to {high:g}: too many whole numbers to sum over")
         return Column(name, np.arange(low, high + 1).tolist(), np.empty(0))
-    return Column(name, (), axis.points, axis.atom)
+    return Column(name, (), axis.points, axis.point_mass)
 
 
 def sampled(
@@ -139,7 +139,7 @@ def _table(model: Model, column: Column) -> _Table:
     # the mean of five points of a piece, so that no piece with mass is left out
     inside = low[:, None] + (high - low)[:, None] * np.array([0.02, 0.25, 0.5, 0.75, 0.98])
     mass = np.exp(log_p(inside.ravel())).reshape(*inside.shape, -1).mean(axis=1) * (high - low)[:, None]
-    if column.atom:
+    if column.point_mass:
         low, high, mass = np.append(low, 0.0), np.append(high, 0.0), np.vstack([mass, np.exp(log_p(np.zeros(1)))])
     return _Table(None, low, high, _shares(mass.T))
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import aligned
 from bayeskit.errors import InputError
-from bayeskit.frame import aligned
 
 CLOSE = 1e-10  # largest change of a probability at which it stops
 MOST = 10_000

@@ -1,4 +1,4 @@
-"""Algebra: models of all folds from one pass of counting, and each row foretold by the model of its fold."""
+"""Algebra: models of all folds from one pass of counting, and each row predicted by the model of its fold."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from sklearn.base import clone
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
+from bayeskit.data.rows import Rows
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.singles import Singles, unseen_level
-from bayeskit.evaluation.methods import Rows, Split
-from bayeskit.model import Model
+from bayeskit.evaluation.methods import Split
+from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.product import Product
 from bayeskit.structures.naive import Naive
@@ -45,7 +46,7 @@ class Algebra:
     """
 
     classifier: BayesClassifier
-    sample: Sample
+    sample: LabelledTable
 
     computed: ClassVar[str] = "algebra"
 
@@ -67,7 +68,7 @@ class Algebra:
             return ()
         return coarse_grids(self.classifier._counted(self._table()))
 
-    def foretold(self, split: Split) -> tuple[Float, None]:
+    def out_of_fold(self, split: Split) -> tuple[Float, None]:
         """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
@@ -79,7 +80,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             span = slice(start, start + block.rows)
-            foretell(block, fold[span], models, out[span])
+            predict_folds(block, fold[span], models, out[span])
 
         _each_block(table, whole, step)
         return out, None
@@ -97,7 +98,7 @@ class Algebra:
 
         def step(block: Block, start: int) -> None:
             asked, refitted = singles.asked(model, _labelled(block, start, rows))
-            model.posterior(asked, log=True, own=True, out=out[start : start + block.rows])
+            model.posterior(asked, log=True, left_out=True, out=out[start : start + block.rows])
             apart.extend((start + refitted).tolist())
 
         _each_block(table, model, step)
@@ -111,7 +112,7 @@ class Algebra:
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
         X, y, weight = self.sample.take(others)
         less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
-        found: Float = less.predict_log_proba(taken(self.sample.features, np.array([row])))[0]
+        found: Float = less.predict_log_proba(take_rows(self.sample.features, np.array([row])))[0]
         return found
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
@@ -130,7 +131,7 @@ class Algebra:
                 (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
             )
 
-    def _table(self, fold: Any = None) -> Intake:
+    def _table(self, fold: Any = None) -> OpenTable:
         self.classifier._check_settings()
         return self.sample.intake(self.classifier.n_jobs, fold)
 
@@ -156,7 +157,7 @@ def _bins(statistic: Any) -> Iterator[Bins]:
             yield from _bins(part)
 
 
-def foretell(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
+def predict_folds(block: Block, fold: Array, models: Mapping[int, Model], out: Float) -> None:
     """Log-posteriors of the rows of a block, each by the model of its fold, written where there is one."""
     order = np.argsort(fold, kind="stable")
     numbers = np.array(sorted(models))
@@ -175,7 +176,7 @@ def asked_of(model: Model, block: Block) -> Block:
     return asked
 
 
-def _each_block(table: Intake, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
+def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)

@@ -15,7 +15,7 @@ from bayeskit.estimators.learner import fitted_weights
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
-from bayeskit.structures.kept import Kept
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
@@ -53,24 +53,24 @@ class Dependent(BayesClassifier):
         """All columns together, and why numbers are no longer numbers."""
         naive, named = self._together(likelihood, schema, "columns depend on each other")
         if self._keeps:
-            naive = Naive.alike([Kept(likelihood.first())], named)
+            naive = Naive.alike([FromRows(likelihood.unfitted())], named)
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)
 
 
 class TAN(Dependent):
-    """Tree-augmented naive Bayes: each column may depend on one other, along the tree that tells most.
+    """Tree-augmented naive Bayes: each column may depend on one other, along the most informative tree.
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
-    Chow and Liu on conditional mutual information. An arc is kept where it foretells its column better than the class
-    alone, by ``toll`` times log n in leave-one-out; None keeps all. Every column of numbers is cut into intervals by a
-    pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
+    Chow and Liu on conditional mutual information. An arc is kept where it predicts its column better than the class
+    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Each column of numbers is cut into intervals by
+    a pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
     (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
-    where it finds no cut). The cuts are then part of the model. P(x | parent, c) leans on P(x | c) and P(x | parent)
-    (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out finds best.
-    Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights`` multiply what
-    a column adds to those given before it in the order of the arcs.
+    where it finds no cut). The cuts are then part of the model. P(x | parent, c) shrinks toward P(x | c) and P(x |
+    parent) (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out
+    finds best. Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights``
+    multiply what a column adds to those given before it in the order of the arcs.
 
     Cuts are chosen by the first fit and held for rows learned or forgotten later (``exact_`` tells). ``exact=True``
     keeps the rows, equal ones once, at most 200,000 different ones, and derives all that is chosen from them anew:
@@ -87,7 +87,7 @@ class TAN(Dependent):
         self,
         *,
         cuts: str = "frequency",
-        toll: float | None = 2.0,
+        penalty: float | None = 2.0,
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
@@ -100,7 +100,7 @@ class TAN(Dependent):
         n_jobs: int | None = None,
     ) -> None:
         self.cuts = cuts
-        self.toll = toll
+        self.penalty = penalty
         self.strength = strength
         self.backoff = backoff
         self.kinds = kinds
@@ -113,7 +113,7 @@ class TAN(Dependent):
         self.n_jobs = n_jobs
 
     def _likelihood(self) -> Discrete:
-        return Augmented(self.cuts, self.smoothing, "tree", 1, self.toll, self.strength, self.backoff)
+        return Augmented(self.cuts, self.smoothing, "tree", 1, self.penalty, self.strength, self.backoff)
 
 
 class KDB(Dependent):
@@ -137,7 +137,7 @@ class KDB(Dependent):
         *,
         k: int = 2,
         cuts: str = "frequency",
-        toll: float | None = 2.0,
+        penalty: float | None = 2.0,
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
@@ -151,7 +151,7 @@ class KDB(Dependent):
     ) -> None:
         self.k = k
         self.cuts = cuts
-        self.toll = toll
+        self.penalty = penalty
         self.strength = strength
         self.backoff = backoff
         self.kinds = kinds
@@ -166,7 +166,7 @@ class KDB(Dependent):
     def _likelihood(self) -> Discrete:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or not 0 <= self.k <= 8:
             raise InputError(f"k={self.k!r}: give a number of parents from 0 to 8")
-        return Augmented(self.cuts, self.smoothing, "order", int(self.k), self.toll, self.strength, self.backoff)
+        return Augmented(self.cuts, self.smoothing, "order", int(self.k), self.penalty, self.strength, self.backoff)
 
 
 class AODE(Dependent):

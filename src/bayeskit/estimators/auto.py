@@ -17,39 +17,39 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
-from bayeskit.bundle import Bundle
 from bayeskit.engines.engine import is_outside
+from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
+from bayeskit.estimators.candidate_run import CandidateRun
 from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.gathering import gathered, portions
-from bayeskit.estimators.hearing import Hearing
-from bayeskit.estimators.inquiry import Inquiry
+from bayeskit.estimators.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.learner import changed, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.renewal import learned_rows
-from bayeskit.estimators.roll import Line, Roll
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.estimators.tags import any_table
-from bayeskit.estimators.views import Shown
+from bayeskit.estimators.views import ViewCache
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
-from bayeskit.pool import FAR, Backed, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.prior import log_prior, normal_prior
-from bayeskit.record import doubts
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.prior import log_prior, normal_prior
+from bayeskit.model.read_rows import portions, read_rows
 from bayeskit.statistics import blas
+from bayeskit.storage.bundle import Bundle
+from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
 
 NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):
-    """Tries the Bayes classifiers that can suit a table, and pools those that foretell unseen rows best.
+    """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
     up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
@@ -97,26 +97,28 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if self.exact:
             reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
             return self._renewed(reader.fit(X, y, sample_weight))
-        X = gathered(X)[0] if is_outside(X) else X
-        encoder = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        if len(encoder.classes_) == 1:
-            return self._adopt(encoder, (), Pool.silent(1), Roll((), 0))
-        hearing = Hearing.of(Sample.of(X, y, sample_weight), encoder, self.random_state)
-        wanted, unhelpful = self._wanted(hearing.facts)
-        plan = hearing.plan
+        X = read_rows(X)[0] if is_outside(X) else X
+        reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        if len(reader.classes_) == 1:
+            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
+        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader, self.random_state)
+        wanted, unhelpful = self._wanted(run.facts)
+        plan = run.plan
         with blas.alone():  # its threads cost more than they save in matrices of this size
-            heard, silent = hearing.heard(wanted, self.time_budget, self.callback)
-            pool = Pool.of(*hearing.evidence(heard), plan.label, plan.mass)
-            members = tuple(v.made() for v, w in zip(heard, pool.weight, strict=True) if w > 0)
-        judged = [hearing.line(*each) for each in zip(heard, pool.weight, pool.gain, strict=True)]
-        return self._adopt(encoder, members, pool.kept(), Roll.of([*unhelpful, *silent, *judged], len(plan.label)))
+            evaluated, skipped = run.evaluated(wanted, self.time_budget, self.callback)
+            pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
+            members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
+        judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
+        return self._adopt(
+            reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
-        The new rows are foretold before they are learned. Candidates are not tried anew; ``fit`` does that.
+        The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
         """
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             return self.fit(X, y, sample_weight)
         if self.exact:
             return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
@@ -126,7 +128,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = Shown.of(self.encoder_, taken(rows, known))
+            asked = ViewCache.of(self.reader_, take_rows(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
             pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
@@ -134,7 +136,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if self.exact:
             return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
         with warnings.catch_warnings():
@@ -153,11 +155,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _renewed(self, rows: BayesClassifier) -> Self:
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
-        journal = self.encoder_.model_.journal if hasattr(self, "encoder_") else ()
+        journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
         plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
-        plain.encoder_._adopt(replace(plain.encoder_.model_, journal=journal))
+        plain.reader_._adopt(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
-        return self._adopt(plain.encoder_, plain.members_, plain.pool_, plain.roll_)
+        return self._adopt(plain.reader_, plain.members_, plain.pool_, plain.leaderboard_)
 
     def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
@@ -169,8 +171,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """A new classifier whose members have learned what both have; the weights of the members are this one's."""
         if not isinstance(other, AutoBayes):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
-        check_is_fitted(self, "encoder_")
-        check_is_fitted(other, "encoder_")
+        check_is_fitted(self, "reader_")
+        check_is_fitted(other, "reader_")
         if self.exact != other.exact:
             raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
         both = type(self)(**self.get_params(deep=False))
@@ -188,44 +190,46 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             replace(m, classifier=m.classifier.merge(o.classifier))
             for m, o in zip(self.members_, other.members_, strict=True)
         )
-        return both._adopt(self.encoder_.merge(other.encoder_), members, self.pool_, self.roll_)
+        return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
 
     def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
-        for part in portions(X, self.encoder_.model_.counted.types):
+        for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
-        return self._adopt(moved.encoder_, moved.members_, moved.pool_, moved.roll_)
+        return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
     def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
-        members, shown = [], Shown.of(self.encoder_, X)
+        members, shown = [], ViewCache.of(self.reader_, X)
         for member in self.members_:
             changed = copy(member.classifier)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        encoder, old = copy(self.encoder_), self.encoder_.model_.counted.domain.classes
-        change(encoder, X)
-        new = encoder.model_.counted.domain.classes
-        return self._adopt(encoder, tuple(members), pool.placed(old.codes_in(new), len(new)), self.roll_)
+        reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
+        change(reader, X)
+        new = reader.model_.counted.domain.classes
+        return self._adopt(reader, tuple(members), pool.placed(old.codes_in(new), len(new)), self.leaderboard_)
 
-    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[Line]]:
+    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
-        found, silent = [], []
+        found, skipped = [], []
         for candidate in candidates(self.kinds, self.unseen, facts.holed):
             if why := candidate.helps(facts):
-                silent.append(Line.silent(candidate.name, why))
+                skipped.append(LeaderboardEntry.skipped(candidate.name, why))
             else:
                 found.append(candidate)
         if self.fast:
             found = [replace(found[0], plain=False)]
-        return found[: self.max_candidates], silent
+        return found[: self.max_candidates], skipped
 
-    def _adopt(self, encoder: BayesClassifier, members: tuple[Member, ...], pool: Pool, roll: Roll) -> Self:
-        self.encoder_, self.members_, self.pool_, self.roll_ = encoder, members, pool, roll
-        self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
+    def _adopt(
+        self, reader: BayesClassifier, members: tuple[Member, ...], pool: Pool, leaderboard: Leaderboard
+    ) -> Self:
+        self.reader_, self.members_, self.pool_, self.leaderboard_ = reader, members, pool, leaderboard
+        self.n_features_in_ = reader.n_features_in_
+        if hasattr(reader, "feature_names_in_"):
+            self.feature_names_in_ = reader.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
@@ -244,9 +248,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> Array:
         """The classes, sorted; columns of probabilities follow this order."""
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             raise AttributeError("classes_ is there after fit")
-        return self.encoder_.classes_
+        return self.reader_.classes_
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -262,14 +266,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if not self.members_:  # the prior of each
-            return np.tile(log_softmax(self._base(prior)), (len(self.encoder_.predict_log_proba(X)), 1))
-        scores = [self._score(some, prior) for some in Shown.of(self.encoder_, X).portions()]
+            return np.tile(log_softmax(self._base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
+        scores = [self._score(some, prior) for some in ViewCache.of(self.reader_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
-    def _score(self, shown: Shown, prior: Any = None) -> Float:
+    def _score(self, shown: ViewCache, prior: Any = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
         added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
         return sum(added, self._base(prior))
@@ -279,11 +283,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
         """
-        check_is_fitted(self, "encoder_")
-        asked = Inquiry.of(self.encoder_.model_, X, type(self).__name__, keep, self.n_jobs, self)
+        check_is_fitted(self, "reader_")
+        asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
-    def _said(self, member: Member, shown: Shown) -> Float:
+    def _said(self, member: Member, shown: ViewCache) -> Float:
         """What a member adds to the prior: (n, K)."""
         logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self._own_prior, self._weights.sum())
@@ -300,11 +304,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
         but for what all classes have in common. ``names`` are those of the columns of a matrix.
         """
-        plain = self.encoder_.explain(X, prior=prior)
+        plain = self.reader_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base, shown = self._base(prior).copy(), Shown.of(self.encoder_, X)
+        base, shown = self._base(prior).copy(), ViewCache.of(self.reader_, X)
         rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             table = shown.through(member.view)
@@ -323,7 +327,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         whole = replace(
             plain,
             prior=base,
-            parts=called([parts[j] for j in kept], self.encoder_.model_.schema.names, names),
+            parts=called([parts[j] for j in kept], self.reader_.model_.schema.names, names),
             terms=terms[:, kept],
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
@@ -339,18 +343,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
         Arguments as in the classifiers' own ``counterfactual``.
         """
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         free = Freedom.of(among, hold, columns)
         return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        return self.encoder_._flips(X, decide, outcomes, free)
+        return self.reader_._flips(X, decide, outcomes, free)
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         if not self.members_:
-            raise InputError("nothing foretells the class better than its prior here, so there are no points to add up")
+            raise InputError("nothing predicts the class better than its prior here, so there are no points to add up")
         member, *others = self.members_
         mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
         if mixed or others or len(self.classes_) > 2:
@@ -365,22 +369,22 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         plain = member.classifier.nomogram(target, rival, among=among)
         pair, base = list(plain.pair), self._base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
-        backed = Backed(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
-        link = Link(backed.odds, backed.voice)
+        backed = MemberBackoff(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
+        link = Link(backed.odds, backed.member_odds)
         return replace(
-            plain, link=link, explain=lambda rows: member.classifier.explain(Shown.of(self.encoder_, rows).X)
+            plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_, rows).X)
         )
 
     def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's."""
         from bayeskit.estimators.calibrated import Calibrated
 
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
     @property
     def _weights(self) -> Float:
-        return self.encoder_.model_.weights
+        return self.reader_.model_.weights
 
     @property
     def _own_prior(self) -> Float:
@@ -392,16 +396,16 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         given = self.prior if prior is None else prior
         if isinstance(given, str) and given == "empirical":
             return self._own_prior
-        return log_prior(given, self.encoder_.model_.counted.domain.classes, self._weights)
+        return log_prior(given, self.reader_.model_.counted.domain.classes, self._weights)
 
-    def summary(self) -> Roll:
+    def summary(self) -> Leaderboard:
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
-        check_is_fitted(self, "encoder_")
-        return self.roll_
+        check_is_fitted(self, "reader_")
+        return self.leaderboard_
 
     def _html_repr(self) -> str:
         """In a notebook: the settings, and once fitted what became of the candidates."""
-        if not hasattr(self, "encoder_"):
+        if not hasattr(self, "reader_"):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
@@ -409,10 +413,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all."""
-        check_is_fitted(self, "encoder_")
+        check_is_fitted(self, "reader_")
         settings = changed(self, "n_jobs", "callback")
         rows = self.rows_ if self.exact else None
-        bundled(type(self).__name__, settings, self.encoder_, self.members_, self.pool_, self.roll_, rows).save(path)
+        bundled(type(self).__name__, settings, self.reader_, self.members_, self.pool_, self.leaderboard_, rows).save(
+            path
+        )
 
     @classmethod
     def restored(cls, path: Any) -> Self:
@@ -421,15 +427,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with doubts(path):
             made = cls(**bundle.settings)
             made._check_settings()
-            encoder, members, pool, roll, rows = unbundled(bundle)
+            reader, members, pool, leaderboard, rows = unbundled(bundle)
             if made.exact != (rows is not None):
                 raise ModelFileError("its rows do not fit its settings")
             if rows is not None:
                 made.rows_ = rows
-            return made._adopt(encoder, members, pool, roll)
+            return made._adopt(reader, members, pool, leaderboard)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "encoder_")
+        return hasattr(self, "reader_")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
@@ -437,5 +443,5 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
 def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
-    sample = Sample.of(X, y, weight, least=1)
+    sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

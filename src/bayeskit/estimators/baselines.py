@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from bayeskit.arrays import Float
 from bayeskit.data.encode import Roles
-from bayeskit.estimators.intake import Intake
+from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 
@@ -30,7 +30,7 @@ class Design(TransformerMixin, BaseEstimator):
         self.kinds = kinds
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        table = Intake.of(X, None, None, None)
+        table = OpenTable.of(X, None, None, None)
         schema = table.schema(self.kinds, "skip", ())
         empty = Counted.empty(schema, lambda groups: Product({}, groups), Roles())
         self.counted_ = table.engine.reduce(table.rows(False), schema.names, empty)
@@ -49,7 +49,7 @@ class Design(TransformerMixin, BaseEstimator):
     def _matrix(self, X: Any) -> Float:
         """Numbers, then codes of levels, NaN where missing: (n, d)."""
         counted = self.counted_
-        table = Intake.of(X, None, None, None).against(counted.schema, type(self).__name__)
+        table = OpenTable.of(X, None, None, None).against(counted.schema, type(self).__name__)
 
         def step(batch: Any, _: int) -> Float:
             block = counted.block(batch)

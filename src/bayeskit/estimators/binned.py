@@ -13,12 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.frame import kind_of, turned
+from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
@@ -52,7 +52,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
         check_is_fitted(self, "counted_")
         schema = self.counted_.schema
-        table = Intake.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)
+        table = OpenTable.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)
         as_numbers = not table.source.named
         parts = list(
             table.engine.map(table.rows(False), schema.names, lambda batch, _: self._batch(batch, schema, as_numbers))
@@ -65,7 +65,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return np.concatenate(parts)
         whole = pa.Table.from_batches(parts)
         told = [f.with_metadata(table.fields.field(f.name).metadata) for f in whole.schema]
-        out = turned(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(told)), kind_of(X))
+        out = convert_frame(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(told)), kind_of(X))
         return out.set_index(X.index) if kind_of(X) == "pandas" else out
 
     def _batch(self, batch: Any, schema: Schema, as_numbers: bool) -> Any:
@@ -101,7 +101,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _counted(self, X: Any, y: Any, weight: Any, known: Counted | None) -> Counted:
         """The bins of one table alone; ``known`` if its columns must be those of the fit."""
         self._check_settings(y)
-        opened = Intake.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)
+        opened = OpenTable.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)
         table = opened if known is None else opened.against(known.schema, type(self).__name__)
         schema = table.schema(self.kinds, "skip", ())
         roles = table.source.roles if self._labelled else replace(table.source.roles, label=None)

@@ -12,17 +12,18 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Bool, Float
+from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.evaluate import evaluate
-from bayeskit.estimators.sample import Sample
-from bayeskit.evaluation.methods import CrossValidation, Rows
+from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.labelled_table import LabelledTable
 
 PART = "calibration"
 
@@ -63,7 +64,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             log_posterior = np.log(np.asarray(tested.proba))
         fitted = clone(self.estimator).fit(X, y, sample_weight)
-        return self._calibrated(fitted, log_posterior, Sample.of(X, y, sample_weight).rows)
+        return self._calibrated(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
 
     def around(self, fitted: BayesClassifier | AutoBayes, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
@@ -73,7 +74,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(
                 "the map is fitted to rows in memory; read some thousand rows of the file or relation first"
             )
-        sample = Sample.of(X, y, sample_weight)
+        sample = LabelledTable.of(X, y, sample_weight)
         known, theirs = fitted.classes_.tolist(), sample.rows.classes.tolist()
         if known != theirs:
             raise InputError(f"the rows to calibrate on have the classes {theirs}, the model {known}")
@@ -247,8 +248,8 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
 
 def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
-    inner = fitted.encoder_ if isinstance(fitted, AutoBayes) else fitted
+    inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         again: BayesClassifier = clone(inner)
-        return again._learned(X, y, weight, ()).digest == replace(inner.model_, tuning=None).digest
+        return again._learned(X, y, weight, ()).digest == replace(inner.model_, weighting=None).digest

@@ -49,7 +49,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Member:
-    """One voice of the pool: a classifier of all rows, and the view it takes."""
+    """One member of the pool: a classifier of all rows, and the view it takes."""
 
     name: str
     classifier: BayesClassifier

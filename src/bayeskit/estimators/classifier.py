@@ -12,10 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.estimators.learner import Learner
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
@@ -23,8 +23,8 @@ from bayeskit.explain.marginal import Marginal, marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
 from bayeskit.explain.words import column_called
-from bayeskit.frame import kind_of
-from bayeskit.prior import normal_prior
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.prior import normal_prior
 
 
 class BayesClassifier(ClassifierMixin, Learner):
@@ -39,22 +39,22 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
-        best = self._inquiry(X).rows(
+        best = self._predictor(X).rows(
             prior, lambda model, block, p, _: np.argmax(model.posterior(block, p), axis=1), wide=False
         )
         return self.classes_[best.astype(np.intp)]
 
     def predict_proba(self, X: Any, prior: Any = None) -> Float:
         """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
-        return self._inquiry(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, out=out))
+        return self._predictor(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, out=out))
 
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
-        return self._inquiry(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
+        return self._predictor(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
 
     def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class, row), (n, K); -inf where a class is impossible."""
-        return self._inquiry(X).rows(prior, lambda model, block, p, out: model.joint(block, p, out=out))
+        return self._predictor(X).rows(prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
     def predict_frame(
         self,
@@ -72,11 +72,11 @@ class BayesClassifier(ClassifierMixin, Learner):
         speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
         """
         wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
-        return predicted_frame(self._inquiry(X, keep), X, keep, prior, wanted)
+        return predicted_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
     def log_evidence(self, X: Any, prior: Any = None) -> Float:
         """log p(row) under the whole model, (n,): how usual a row is."""
-        return self._inquiry(X).rows(prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
+        return self._predictor(X).rows(prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
     @available_if(lambda self: self._has_evidence)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Float:
@@ -88,7 +88,7 @@ class BayesClassifier(ClassifierMixin, Learner):
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
         """
-        return explained(self._inquiry(X), top, prior, kind_of(X), names)
+        return explained(self._predictor(X), top, prior, kind_of(X), names)
 
     def counterfactual(
         self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
@@ -105,8 +105,8 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
-        others = None if free.among is None else self._inquiry(free.among).blocks()
-        return flipped(self._inquiry(X), decide, outcomes, others, kind_of(X), free)
+        others = None if free.among is None else self._predictor(free.among).blocks()
+        return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
@@ -115,7 +115,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
         """
         check_is_fitted(self, "model_")
-        known = () if among is None else tuple(self._inquiry(among).blocks())
+        known = () if among is None else tuple(self._predictor(among).blocks())
         return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
 
     def marginal(self, column: str, prior: Any = None, names: Any = None) -> Marginal:
@@ -135,11 +135,11 @@ class BayesClassifier(ClassifierMixin, Learner):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
-    def _inquiry(self, X: Any, keep: Any = ()) -> Inquiry:
+    def _predictor(self, X: Any, keep: Any = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
         if not self._fitted:
             check_is_fitted(self, "model_")
-        return Inquiry.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
+        return BatchPredictor.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
     def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.estimators.baselines import baselines as usual
 from bayeskit.estimators.evaluate import planned
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
-from bayeskit.frame import kind_of
 
 
 def compare(

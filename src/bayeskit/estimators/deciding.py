@@ -13,17 +13,17 @@ from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.actions import Actions
-from bayeskit.evaluation.scores import Stakes
+from bayeskit.evaluation.scores import DecisionCosts
 
 
-def stakes(costs: Any, reject: float | None, classes: Array) -> Stakes | None:
+def price_decisions(costs: Any, reject: float | None, classes: Array) -> DecisionCosts | None:
     """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
     if costs is None and reject is None:
         return None
     if reject is not None and not np.isfinite(reject):
         raise InputError(f"reject={reject!r}: give the cost of leaving a row undecided")
     table = Costs.of(costs, classes.tolist())
-    return Stakes(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
+    return DecisionCosts(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
 
 
 def actions_of(model: Any, classes: Array) -> Actions:
@@ -38,22 +38,22 @@ def actions_of(model: Any, classes: Array) -> Actions:
     return Actions(known, others, len(known) + others.index(decider.abstain))
 
 
-def own_stakes(model: Any, given: Stakes | None, classes: Array) -> Stakes | None:
+def costs_of_decisions(model: Any, given: DecisionCosts | None, classes: Array) -> DecisionCosts | None:
     """What is at stake: a classifier that decides has its own actions priced, by the costs given or else by its own."""
     decider = _decider(model)
     if decider is None or (given is None and not isinstance(decider, RiskClassifier)):
         return given
     actions = actions_of(model, classes)
     if not isinstance(decider, RiskClassifier):
-        return Stakes(given.table, given.reject, given.actions, actions)  # type: ignore[union-attr]
+        return DecisionCosts(given.table, given.reject, given.actions, actions)  # type: ignore[union-attr]
     if given is not None:
         reject = decider.reject if given.reject is None else given.reject
-        return Stakes(given.table, reject, given.actions, actions)
+        return DecisionCosts(given.table, reject, given.actions, actions)
     if decider.costs is None and not decider.may_abstain:
         return None
     table = Costs.of(decider.costs, classes.tolist())
     priced = decider.costs is not None or decider.reject is not None
-    return Stakes(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
+    return DecisionCosts(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
 
 
 def _decider(model: Any) -> Any:

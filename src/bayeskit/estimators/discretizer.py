@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
-from bayeskit.borders import Borders, ascending, few, intervals
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.binned import Binned
+from bayeskit.numerics.cut_points import CutPoints, ascending, few, intervals
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import cell_of
 
@@ -76,7 +76,7 @@ class Discretizer(Binned):
         self.intervals_ = {name: intervals(cuts) for name, cuts in self.cuts_.items()}
 
     def _cut(self, column: BinnedColumn) -> Array:
-        borders = Borders(column)
+        borders = CutPoints(column)
         if self.method == "mdlp":
             return borders.mdlp()
         cells = few(float(column.pooled.sum())) if self.bins == "auto" else int(self.bins)

@@ -12,22 +12,23 @@ import numpy as np
 from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import Algebra, by_algebra
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.deciding import actions_of, own_stakes, stakes
-from bayeskit.estimators.examination import Examination
+from bayeskit.estimators.deciding import actions_of, costs_of_decisions, price_decisions
+from bayeskit.estimators.fitted_run import FittedRun
 from bayeskit.estimators.refit import Refit, weighted
-from bayeskit.estimators.sample import Sample
 from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.evaluation.kept import Kept, Trial
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Rows, Split
-from bayeskit.evaluation.scores import BY_ROW, Scores, Stakes, by_row
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores, by_row
+from bayeskit.model.labelled_table import LabelledTable
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
@@ -73,7 +74,7 @@ def evaluate(
 
 def planned(
     X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
-) -> Plan | Passes | Examination:
+) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
     if not isinstance(method, METHODS):
@@ -83,16 +84,18 @@ def planned(
             raise InputError(
                 "groups keep rows together where they are divided; a fitted model is judged by all of them"
             )
-        return Examination(X, y, weight, partial(stakes, costs, reject))
+        return FittedRun(X, y, weight, partial(price_decisions, costs, reject))
     rng = _generator(random_state)
     if is_outside(X):
-        return Passes(X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(stakes, costs, reject))
-    sample = Sample.of(X, y, weight, groups)
-    return Plan.of(sample, method, stakes(costs, reject, sample.rows.classes), rng)
+        return StreamRun(
+            X, y, weight, method, groups, int(rng.integers(1 << 62)), partial(price_decisions, costs, reject)
+        )
+    sample = LabelledTable.of(X, y, weight, groups)
+    return MemoryRun.of(sample, method, price_decisions(costs, reject, sample.rows.classes), rng)
 
 
 @dataclass(frozen=True)
-class Passes:
+class StreamRun:
     """A file or relation, read anew for every model, with the same folds."""
 
     X: Any
@@ -101,7 +104,7 @@ class Passes:
     method: Any
     key: Any
     seed: int
-    at_stake: Callable[[Array], Stakes | None]
+    costs_for: Callable[[Array], DecisionCosts | None]
 
     @property
     def rows(self) -> int:
@@ -110,25 +113,27 @@ class Passes:
     def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
         """A model evaluated."""
         stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
-        return stream.run(self.at_stake, self.method)
+        return stream.run(self.costs_for, self.method)
 
 
 @dataclass(frozen=True)
-class Plan:
+class MemoryRun:
     """Rows, divided once: every model that is run meets the same folds."""
 
-    sample: Sample
+    sample: LabelledTable
     method: Any
-    at_stake: Stakes | None
+    decision_costs: DecisionCosts | None
     splits: tuple[Split, ...]
     seed: int
 
     @classmethod
-    def of(cls, sample: Sample, method: Any, at_stake: Stakes | None, rng: np.random.Generator) -> Plan:
+    def of(
+        cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
+    ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
         splits = tuple(method.splits(sample.rows, rng)) if isinstance(method, CrossValidation | Holdout) else ()
-        return cls(sample, method, at_stake, splits, int(rng.integers(1 << 62)))
+        return cls(sample, method, decision_costs, splits, int(rng.integers(1 << 62)))
 
     @property
     def rows(self) -> int:
@@ -139,19 +144,19 @@ class Plan:
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
-        at_stake = own_stakes(model, self.at_stake, rows.classes)
+        decision_costs = costs_of_decisions(model, self.decision_costs, rows.classes)
         actions = actions_of(model, rows.classes)
         measures: Measures | Bootstrapped
         if isinstance(self.method, LeaveOneOut):
             logs, done, held = way.left_out()
             action, actions = _coded(actions, logs, done)
-            measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), at_stake, action, left_out=True)
+            measures = Measures.of(rows, logs, 1 / max(len(rows) - 1, 1), decision_costs, action, left_out=True)
         elif isinstance(self.method, Bootstrap632):
             held = way.grids
-            measures, actions = _resampled(way, rows, at_stake, self.method, self.seed, actions)
+            measures, actions = _resampled(way, rows, decision_costs, self.method, self.seed, actions)
         else:
             held = way.grids
-            measures, actions = _divided(way, rows, at_stake, self.splits, actions)
+            measures, actions = _divided(way, rows, decision_costs, self.splits, actions)
         return Evaluation(
             rows.classes,
             measures,
@@ -167,7 +172,7 @@ class Plan:
         )
 
 
-def _way(model: Any, sample: Sample, method: Any, n_jobs: int | None) -> Algebra | Refit:
+def _way(model: Any, sample: LabelledTable, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     if by_algebra(model):
         algebra = Algebra(model, sample)
@@ -187,27 +192,32 @@ def _coded(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | Non
 
 
 def _divided(
-    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, splits: Iterable[Split], actions: Actions
+    way: Algebra | Refit, rows: Rows, decision_costs: DecisionCosts | None, splits: Iterable[Split], actions: Actions
 ) -> tuple[Measures, Actions]:
     trials, parts, ratios = [], [], []
     for split in splits:
-        logs, done = way.foretold(split)
+        logs, done = way.out_of_fold(split)
         proba = np.exp(logs)
         action, actions = _coded(actions, logs, done)
         tested = np.isin(np.arange(split.folds), split.tested)
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
-        trials.append(Trial(proba, fold, action, logs))
-        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), at_stake, action))
+        trials.append(Repeat(proba, fold, action, logs))
+        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), decision_costs, action))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
-    kept = Kept(rows, tuple(trials))
+    kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     scores = reduce(Scores.beside, parts)
-    return Measures(scores, len(trials), ratio, kept, stakes=at_stake, grouped=grouped), actions
+    return Measures(scores, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
 
 
 def _resampled(
-    way: Algebra | Refit, rows: Rows, at_stake: Stakes | None, method: Bootstrap632, seed: int, actions: Actions
+    way: Algebra | Refit,
+    rows: Rows,
+    decision_costs: DecisionCosts | None,
+    method: Bootstrap632,
+    seed: int,
+    actions: Actions,
 ) -> tuple[Bootstrapped, Actions]:
     def draws() -> Iterator[Float]:
         return method.draws(rows, np.random.default_rng(seed))
@@ -219,8 +229,8 @@ def _resampled(
     _, (logs, done) = next(answers)
     action, actions = _coded(actions, logs, done)
     share = np.bincount(codes, weights, minlength=len(rows.classes))
-    apparent = Scores.of(rows.codes, np.exp(logs), weights, stakes=at_stake, action=action)
-    chance = _by_chance(np.exp(logs), action, rows, share / share.sum(), at_stake)
+    apparent = Scores.of(rows.codes, np.exp(logs), weights, decision_costs=decision_costs, action=action)
+    chance = _by_chance(np.exp(logs), action, rows, share / share.sum(), decision_costs)
     summed, loss, said = np.zeros(logs.shape), np.zeros((len(rows), len(BY_ROW))), []
     votes, each, new = np.zeros((len(rows), len(actions.names))), [], Scores.empty(1, len(rows.classes))
     for drawn, (logs, done) in answers:
@@ -230,9 +240,9 @@ def _resampled(
         out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
         votes[out, (np.argmax(proba, axis=1) if action is None else action)[out]] += 1
-        each.append(Scores.of(rows.codes, proba, weights, group, stakes=at_stake, action=action))
-        new = new.merge(Scores.of(rows.codes, proba, once, group, stakes=at_stake, action=action))
-        mine = by_row(codes[out], proba[out], at_stake, None if action is None else action[out]).T
+        each.append(Scores.of(rows.codes, proba, weights, group, decision_costs=decision_costs, action=action))
+        new = new.merge(Scores.of(rows.codes, proba, once, group, decision_costs=decision_costs, action=action))
+        mine = by_row(codes[out], proba[out], decision_costs, None if action is None else action[out]).T
         loss[out] += mine
         said.append(weights[out] @ mine)
     with np.errstate(invalid="ignore"):
@@ -240,23 +250,29 @@ def _resampled(
     heavy, squared = weights * once, np.zeros(new.confusion.shape)
     for c in range(len(rows.classes)):
         squared[0, c] = (heavy * (codes == c)) @ votes
-    kept = Kept(rows, (Trial(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
+    kept = OutOfFold(rows, (Repeat(mean, np.where(times > 0, 0, -1), np.argmax(votes, axis=1)),))
     influence = None if rows.groups is not None else Influence.of(loss, np.array(said), weights, draws())
     new = replace(new, squared=squared)
-    found = Bootstrapped(new, reduce(Scores.beside, each), apparent, chance, kept, influence, at_stake, method.plus)
+    found = Bootstrapped(
+        new, reduce(Scores.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
+    )
     return found, actions
 
 
-def _by_chance(proba: Float, action: Int | None, rows: Rows, share: Float, at_stake: Stakes | None) -> Scores:
+def _by_chance(
+    proba: Float, action: Int | None, rows: Rows, share: Float, decision_costs: DecisionCosts | None
+) -> Scores:
     """Scores if the classes had nothing to do with the rows: every row counts in every class, by its share."""
     each = (
-        Scores.of(np.full(len(proba), k), proba, rows.weights * rows.counted * p, stakes=at_stake, action=action)
+        Scores.of(
+            np.full(len(proba), k), proba, rows.weights * rows.counted * p, decision_costs=decision_costs, action=action
+        )
         for k, p in enumerate(share.tolist())
     )
     return reduce(Scores.merge, each)
 
 
-def fitted(model: Any, sample: Sample) -> Any:
+def fitted(model: Any, sample: LabelledTable) -> Any:
     """A copy of the model, fitted to all rows."""
     if isinstance(model, BayesClassifier):
         return clone(model).fit(sample.X, sample.y, sample.weight)

@@ -11,31 +11,31 @@ from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
-from bayeskit.estimators.inquiry import Inquiry
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import called
-from bayeskit.model import Model
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.model import Model
 
 
-def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
+def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 
     ``words`` are names of columns that have none.
     """
     model = asked.model
-    names = model.density.parts
+    names = model.density.columns
     which = np.arange(len(names))
     by_column = names == model.schema.names
     shown_as = called(names, model.schema.names, words)
     if top is not None and check_top(top) < len(names):
-        spreads = asked.steps(prior, lambda model, block, *_: model.density.spread(block))
+        spreads = asked.steps(prior, lambda model, block, *_: model.density.class_range(block))
         which = widest(sum(spreads, np.zeros(len(names))), top)
     rest = (REST,) if len(which) < len(names) else ()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
-        terms = model.some_terms(block, which) if rest else model.terms(block)
+        terms = model.terms_of(block, which) if rest else model.terms(block)
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]
         unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)
@@ -51,12 +51,12 @@ def explained(asked: Inquiry, top: int | None, prior: Any, kind: str, words: Any
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
-        model.tuning is None and model.density.normalised,
+        model.weighting is None and model.density.normalised,
     )
 
 
 def flipped(
-    asked: Inquiry, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
+    asked: BatchPredictor, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""
     trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)

@@ -10,28 +10,28 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from bayeskit import network_record, record, store
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.bundling import revived
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
-from bayeskit.journal import Entry, Journal, Origin, learned_before, without_origin
+from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
 from bayeskit.replacement import alone
+from bayeskit.storage import container, model_file, network_file
 
 Learner = BayesClassifier | AutoBayes
 
 
 def load(path: Any) -> BayesClassifier | Network | AutoBayes:
     """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget."""
-    kind = store.peek(path).get("model")
-    if kind == network_record.KIND:
+    kind = container.peek(path).get("model")
+    if kind == network_file.KIND:
         return Network.restored(path)
-    if kind == record.ESTIMATORS["AutoBayes"]:
+    if kind == model_file.ESTIMATORS["AutoBayes"]:
         return AutoBayes.restored(path)
-    model, name, settings = record.load(path)
-    with record.doubts(path):
+    model, name, settings = model_file.load(path)
+    with model_file.doubts(path):
         return revived(model, name, settings)
 
 
@@ -100,7 +100,7 @@ def warn_of_journal(path: Any) -> None:
 
 def core(model: Learner) -> BayesClassifier:
     """The classifier that knows the columns and the rows: of a pool the one that reads them."""
-    return model.encoder_ if isinstance(model, AutoBayes) else model
+    return model.reader_ if isinstance(model, AutoBayes) else model
 
 
 def _learner(path: Any) -> Learner:

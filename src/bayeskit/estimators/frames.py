@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.answers import Answers
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.files import rows_of
 from bayeskit.engines.types import is_text
 from bayeskit.errors import InputError
-from bayeskit.estimators.inquiry import Inquiry
-from bayeskit.frame import kind_of, turned
-from bayeskit.model import Model
+from bayeskit.explain.answers import Answers
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.model import Model
 from bayeskit.replacement import replacing
 
 FORMULA = r"^[=+\-@\t\r\n]"  # how texts begin that spreadsheets run
@@ -31,7 +31,7 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
-def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
+def predicted_frame(asked: BatchPredictor, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     if hasattr(table.engine, "frame"):
@@ -41,11 +41,11 @@ def predicted_frame(asked: Inquiry, X: Any, keep: Any, prior: Any, wanted: Any) 
                 f"here (toArrow), or fit one model"
             )
         return table.engine.frame(table.source.rows, answers.columns, answers, answers.schema)
-    return turned(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
+    return convert_frame(pa.Table.from_batches(_batches(asked, answers, prior), answers.schema), kind_of(X))
 
 
 def predicted_file(
-    asked: Inquiry, path: Any, keep: Any = (), prior: Any = None, form: str | None = None, **wanted: Any
+    asked: BatchPredictor, path: Any, keep: Any = (), prior: Any = None, form: str | None = None, **wanted: Any
 ) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
@@ -150,7 +150,7 @@ WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], 
 }
 
 
-def some_rows(asked: Inquiry, first: int, count: int) -> pa.Table:
+def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
     """A few rows of a source, from one on, with the columns of the fit."""
     table = asked.table
     found: list[pa.RecordBatch] = []
@@ -166,13 +166,13 @@ def some_rows(asked: Inquiry, first: int, count: int) -> pa.Table:
     return pa.Table.from_batches(found)
 
 
-def _answers(asked: Inquiry, keep: Any, prior: Any, wanted: Any) -> Answers:
+def _answers(asked: BatchPredictor, keep: Any, prior: Any, wanted: Any) -> Answers:
     if not isinstance(asked.table.fields, pa.Schema):
         raise InputError("a matrix has no columns to name; use predict_proba, or give a frame")
     return Answers.of(asked.model, asked.table.fields, keep, prior, **wanted)
 
 
-def _batches(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+def _batches(asked: BatchPredictor, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
     if asked.pool is not None:
         return _pooled(asked, answers, prior)
 
@@ -182,7 +182,7 @@ def _batches(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.Record
     return asked.steps(None, step, columns=answers.columns)
 
 
-def _pooled(asked: Inquiry, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+def _pooled(asked: BatchPredictor, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
     if answers.evidence:

@@ -24,7 +24,7 @@ class FullBayes(BayesClassifier):
     by a number alone. ``smoothing`` is the
     pseudo-count of every cell of categories; "auto", and 1 where there are more cells than rows or than 10,000, is half
     of what the columns say one by one: 1 + n pseudo-rows for the n of a class, spread by the product of the margins.
-    A hole is integrated or summed out in predicting, and in fitting means and
+    A missing value is integrated or summed out in predicting, and in fitting means and
     covariances are the likeliest ones (EM); with ``missing="available"`` those of the rows that hold both columns.
     The other arguments are those of ``NaiveBayes``.
 
@@ -73,7 +73,7 @@ class FullBayes(BayesClassifier):
 
         Of the columns that are there; with categories, to the mean of the row's cell.
         """
-        return self._inquiry(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
+        return self._predictor(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
 
     @property
     def _density(self) -> FullDensity:

@@ -13,7 +13,7 @@ class AJE(Dependent):
     """Averaged join estimators: every set of up to n columns tells of the class as if it were one column.
 
     log P(c | x) = log P(c) + bias_c + sum over sets S of weight_S log P(c | x_S)/P(c), + a constant. With
-    ``weights="fitted"`` each set counts as much as rows foretold by the others say, so the sets that matter speak and
+    ``weights="fitted"`` each set counts as much as rows predicted by the others say, so the sets that matter speak and
     interactions that no arc between columns can tell are found; with None all count alike, divided by how many of them
     a column is in. Sets are every column and those ``sets`` of 2 to ``n`` columns that tell more than any smaller set
     within them, by leave-one-out. ``cuts`` as in ``TAN``. Rows learned later change the tables, not

@@ -94,6 +94,6 @@ class KNNBayes(BayesClassifier):
 
     def neighbors(self, X: Any) -> Neighbors:
         """The rows that decide about each row of X, nearest first, with their distances, and the radius around it."""
-        parts = self._inquiry(X).steps(None, lambda model, block, *_: model.density.densities[0].neighbours(block))
+        parts = self._predictor(X).steps(None, lambda model, block, *_: model.density.densities[0].neighbours(block))
         density: Any = self.model_.density.densities[0]
         return Neighbors.of(list(parts), density.statistic, self.model_)

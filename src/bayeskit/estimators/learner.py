@@ -13,18 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit import record
 from bayeskit.arrays import Array
-from bayeskit.codec import describe, json_text
 from bayeskit.data.schema import Schema
+from bayeskit.densities.density import describe_family
 from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.likelihood import shown
-from bayeskit.model import Model
-from bayeskit.prior import normal_prior
-from bayeskit.record import UNSEEN
+from bayeskit.model.codec import describe, json_text
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable, check_rows
+from bayeskit.model.prior import normal_prior
 from bayeskit.statistics.counted import Counted
+from bayeskit.storage import model_file
+from bayeskit.storage.model_file import UNSEEN
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
 
@@ -74,7 +74,7 @@ class Learner(BaseEstimator):
     @staticmethod
     def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
         """All columns in one likelihood."""
-        family = shown(likelihood)
+        family = describe_family(likelihood)
         columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
         schema = replace(schema, columns=columns)
         return Naive.alike([likelihood], schema), schema
@@ -95,7 +95,7 @@ class Learner(BaseEstimator):
             from bayeskit.estimators.renewal import renewed
 
             return renewed(self, model)
-        from bayeskit.estimators.unseen import tuned
+        from bayeskit.estimators.cross_fit import tuned
 
         return tuned(self, model, X, y, weight)
 
@@ -150,45 +150,45 @@ class Learner(BaseEstimator):
         return self.merge(other) if isinstance(other, Learner) else NotImplemented
 
     def _learned(
-        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, held: Naive | None = None
+        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, fixed: Naive | None = None
     ) -> Model:
         """The model of one table alone; ``known`` if its columns must be those of the fit.
 
-        ``held`` is a structure whose choices are kept.
+        ``fixed`` is a structure whose choices are kept.
         """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
         table = self._opened(X, y, weight, self.model_.schema if known else None)
-        return self._counted(table, classes, resumed=self.model_.structure if known else held)
+        return self._counted(table, classes, fixed=self.model_.structure if known else fixed)
 
     def _counted(
-        self, table: Intake, classes: Sequence[Any] = (), folds: int = 1, resumed: Naive | None = None
+        self, table: OpenTable, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None
     ) -> Model:
         """The model of all rows of a table; what it counted may be kept apart by fold.
 
-        ``resumed`` is a structure whose choices are kept.
+        ``fixed`` is a structure whose choices are kept.
         """
         structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
-        further: Naive | None = structure if resumed is None else structure.resumed(resumed)
-        while further is not None:  # what to count may depend on what was counted before
-            structure = further
+        next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
+        while next_stage is not None:  # what to count may depend on what was counted before
+            structure = next_stage
             empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
             counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
             check_rows(counted, table.place)
             model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
-            further = model.further()
+            next_stage = model.next_stage()
         return model
 
-    def _likewise(self, model: Model) -> Model:
+    def _reuse_counts(self, model: Model) -> Model:
         """The model of the same counts with the settings of this classifier, which must ask for the same counts."""
         structure, schema = self._structure(model.schema)
-        counted = model.likewise(structure, schema)
+        counted = model.reuse_counts(structure, schema)
         return Model(counted, structure, normal_prior(self.prior), self.unseen)
 
-    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> Intake:
+    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> OpenTable:
         known = None if schema is None else self.model_.counted.types
-        return Intake.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
+        return OpenTable.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -230,7 +230,7 @@ class Learner(BaseEstimator):
     @property
     def weights_(self) -> dict[Any, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
-        if not self._fitted or self.model_.tuning is None:
+        if not self._fitted or self.model_.weighting is None:
             raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
         return self.model_.factor_weights
 
@@ -244,7 +244,7 @@ class Learner(BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        record.save(path, self.model_, type(self).__name__, self._settings)
+        model_file.save(path, self.model_, type(self).__name__, self._settings)
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.codec import read
+from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
+from bayeskit.densities.density import describe_family
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
@@ -21,11 +22,10 @@ from bayeskit.families.categorical import Categorical
 from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
-from bayeskit.frame import frame
-from bayeskit.likelihood import shown
+from bayeskit.model.codec import read
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backed, title
+from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
@@ -50,9 +50,10 @@ class NaiveBayes(BayesClassifier):
     probable it is that the column depends on the class; ``prior`` is "empirical", "uniform", or probabilities by class;
     ``smoothing`` corrects zero counts (a number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial,
     Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing",
-    "smooth", "error"); ``missing`` is "skip" (a hole says nothing) or "level" (a hole is a value of its own), for all
-    or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of each class, in
-    columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
+    "smooth", "error"); ``missing`` is "skip" (a missing value says nothing) or "level" (a missing value is a value of
+    its own), for all or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of
+    each class, in columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it
+    with bounds.
 
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
@@ -126,7 +127,7 @@ class NaiveBayes(BayesClassifier):
         chosen, why = self._family(column, named, general)
         column = _declared_by(column, chosen)
         if self.backoff and column.kind in NUMERIC and chosen is not None and not isinstance(chosen, Choice):
-            chosen = Backed(chosen, positive("backoff", self.backoff))
+            chosen = Backoff(chosen, positive("backoff", self.backoff))
         name = "" if chosen is None else _text(chosen) if isinstance(chosen, Choice | LevelChoice) else title(chosen)
         families = [] if chosen is None else [chosen]
         if column.kind not in CODED and column.missing == "level":
@@ -206,12 +207,12 @@ def _among_strengths() -> LevelChoice:
     return LevelChoice(tuple(Categorical(TowardPooled(m)) for m in STRENGTHS))
 
 
-_text = cache(shown)  # of what is the same for many columns
+_text = cache(describe_family)  # of what is the same for many columns
 
 
 def _plain(owned: Sequence[Any]) -> list[Any]:
     """Families as they were given."""
-    return [family.family if isinstance(family, Backed) else family for family in owned]
+    return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
 def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:

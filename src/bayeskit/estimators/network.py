@@ -8,12 +8,11 @@ from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
-from bayeskit import network_record
+from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
-from bayeskit.estimators.nodes import NodeTable
-from bayeskit.estimators.questions import Questions
-from bayeskit.frame import html_table
+from bayeskit.estimators.network_queries import Questions
+from bayeskit.estimators.node_table import NodeTable
 from bayeskit.networks import bif
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe
@@ -21,7 +20,8 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
-from bayeskit.record import doubts
+from bayeskit.storage import network_file
+from bayeskit.storage.model_file import doubts
 
 UNSEEN = ("error", "missing")
 MOST_DRAWN = 60
@@ -201,12 +201,12 @@ class Network(Questions):
 
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back."""
-        network_record.save(path, self.fitted, self._declared, {"unseen": self.unseen})
+        network_file.save(path, self.fitted, self._declared, {"unseen": self.unseen})
 
     @classmethod
     def restored(cls, path: Any) -> Network:
         """The network of a ``.bayes`` file."""
-        fitted, declared, settings = network_record.load(path)
+        fitted, declared, settings = network_file.load(path)
         with doubts(path):
             made = cls.of(fitted.network, **settings)
         made._declared, made._fit = declared, fitted
@@ -215,7 +215,7 @@ class Network(Questions):
     @property
     def digest(self) -> str:
         """SHA-256 of graph, states and tables: equal networks have equal digests."""
-        return network_record.digest(self.network_)
+        return network_file.digest(self.network_)
 
     def _with(self, fitted: Fitted) -> Network:
         made = Network.of(fitted.network, self.unseen, self.n_jobs)

@@ -22,7 +22,7 @@ class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
     ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
-    target column, or "class". None searches it on up to 100,000 different rows, in which a hole is a level
+    target column, or "class". None searches it on up to 100,000 different rows, in which a missing value is a level
     (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
     there; None sets no limit to the parents). The search begins with the class as a parent of every column and keeps
     it (``augmented``); False lets it find the class's place too, unless it is "chow-liu", which has none for it in any
@@ -31,8 +31,8 @@ class NetworkBayes(Dependent):
     the rows and derives all of it anew (see ``TAN``).
 
     In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
-    network. Tables lean on P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A prior
-    replaces the P(c) of the network, ``log_evidence`` is exact.
+    network. Tables shrink toward P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A
+    prior replaces the P(c) of the network, ``log_evidence`` is exact.
 
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
@@ -147,7 +147,7 @@ class NetworkBayes(Dependent):
         check_is_fitted(self, "model_")
         (density,) = self.model_.density.densities
         assert isinstance(density, NetworkedDensity)
-        named: dict[str | None, str] = {**{name: name for name in density.parts}, None: self._label}
+        named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
         return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
     @property

@@ -7,10 +7,10 @@ from typing import Any
 
 from bayeskit.errors import InputError
 from bayeskit.estimators.evaluate import fitted, planned
-from bayeskit.estimators.examination import examined
+from bayeskit.estimators.fitted_run import examined
 from bayeskit.estimators.refit import Refit
-from bayeskit.estimators.sample import Sample
 from bayeskit.evaluation.populations import Populations
+from bayeskit.model.labelled_table import LabelledTable
 
 
 def cross_population(
@@ -55,10 +55,10 @@ def cross_population(
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
 
 
-def _sample(name: Any, given: Any) -> Sample:
+def _sample(name: Any, given: Any) -> LabelledTable:
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
         raise InputError(f"population {name!r}: give (X, y) or (X, y, sample_weight)")
     try:
-        return Sample.of(*given)
+        return LabelledTable.of(*given)
     except InputError as error:
         raise type(error)(f"population {name!r}: {error}") from error

@@ -17,11 +17,11 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.algebra import warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.estimators.sample import Sample, taken
 from bayeskit.evaluation.methods import Split
+from bayeskit.model.labelled_table import LabelledTable, take_rows
 
 TOLERANCE = 1e-6
-Foretold = tuple[Float, Array]  # log-posteriors (n, K), and what the model does with each row, as predict says it (n,)
+Predicted = tuple[Float, Array]  # log-posteriors (n, K), and what the model does with each row, as predict says it (n,)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Refit:
     """A classifier fitted anew to the training rows of each fold, in several processes on request."""
 
     estimator: Any
-    sample: Sample
+    sample: LabelledTable
     n_jobs: int | None = None
 
     computed: ClassVar[str] = "refit"
@@ -46,7 +46,7 @@ class Refit:
             rows = len(self.sample.rows)
             warnings.warn(f"{unlabelled} of {rows} rows have no label and are not learned from", stacklevel=6)
 
-    def foretold(self, split: Split) -> Foretold:
+    def out_of_fold(self, split: Split) -> Predicted:
         """Every tested row by the model of its fold; the others are NaN and None."""
         counted = self.sample.rows.counted
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
@@ -59,30 +59,30 @@ class Refit:
     def left_out(self) -> tuple[Float, Array, tuple[str, ...]]:
         """Every row by the model without it; nothing is held."""
         n = len(self.sample.rows)
-        return *self.foretold(Split(np.arange(n), n, tuple(range(n)))), ()
+        return *self.out_of_fold(Split(np.arange(n), n, tuple(range(n)))), ()
 
-    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Foretold]]:
+    def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, Predicted]]:
         """How often each row was drawn, (n,), and all rows by the model of those drawn."""
         every = np.arange(len(self.sample.rows))
         times = list(draws)
         jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
         return zip(times, self._asked(jobs), strict=True)
 
-    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Foretold]:
+    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Predicted]:
         """The test rows of each job by a model of its training rows."""
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
         work = (
             delayed(_fitted_and_asked)(
-                clone(self.estimator), *self.sample.take(train), taken(self.sample.features, test), classes
+                clone(self.estimator), *self.sample.take(train), take_rows(self.sample.features, test), classes
             )
             for train, test in jobs
         )
-        answers: Iterator[Foretold] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        answers: Iterator[Predicted] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         return answers
 
 
-def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Foretold:
+def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Predicted:
     estimator.fit(X, y, **weighted(estimator, weight))
     return logs_of(estimator, asked, classes), done_by(estimator, asked)
 

@@ -14,10 +14,10 @@ from bayeskit.arrays import Array, Float
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Column
 from bayeskit.engines.declared import Declared
-from bayeskit.estimators.unseen import tuned
-from bayeskit.model import Model
+from bayeskit.estimators.cross_fit import tuned
+from bayeskit.model.model import Model
 from bayeskit.statistics.distinct import Distinct
-from bayeskit.structures.kept import Kept
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 
 
@@ -28,8 +28,8 @@ def renewed(classifier: Any, model: Model) -> Model:
     levels = {c.name: "nominal" for c in model.schema.columns if c.coded and not c.numeric}
     kinds = {**levels, **classifier.kinds} if isinstance(classifier.kinds, Mapping) else classifier.kinds or levels
     plain = clone(classifier).set_params(exact=False, kinds=kinds)
-    chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), tuning=None)
-    return replace(model, tuning=tuned(plain, chosen, *_table(model, rows)).tuning)
+    chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), weighting=None)
+    return replace(model, weighting=tuned(plain, chosen, *_table(model, rows)).weighting)
 
 
 def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
@@ -49,10 +49,10 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
 
 
-def _kept(model: Model) -> tuple[Kept, tuple[str, ...], Distinct]:
+def _kept(model: Model) -> tuple[FromRows, tuple[str, ...], Distinct]:
     """What keeps the rows, its columns, and the rows."""
-    ((family, names),) = model.structure.parts
-    assert isinstance(family, Kept)
+    ((family, names),) = model.structure.components
+    assert isinstance(family, FromRows)
     rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
     return family, names, rows
 

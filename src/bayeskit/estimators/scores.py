@@ -10,7 +10,7 @@ import pyarrow as pa
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.binned import Binned
-from bayeskit.scale import Scale
+from bayeskit.numerics.scale import Scale
 from bayeskit.statistics.bins import Bins
 
 

@@ -16,11 +16,11 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quoted
 from bayeskit.errors import InputError
-from bayeskit.estimators.intake import Intake, check_rows
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.tags import any_table
 from bayeskit.evaluation.selection import CRITERIA, Odds, best
-from bayeskit.information import of_levels, of_numbers
+from bayeskit.model.open_table import OpenTable, check_rows
+from bayeskit.numerics.information import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
@@ -35,7 +35,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     ``method`` is "information" (ranks columns by their mutual information with the class, less what chance shows; one
     pass, so a stream will do), "forward" or "backward": from no column, or from all, the one that serves naive Bayes
     best is added or taken away, step by step. How well a set of columns serves is the ``criterion``, "log_score" (mean
-    log P of the true class) or "error", with each row foretold by the model of all others, exactly. ``n_features`` is
+    log P of the true class) or "error", with each row predicted by the model of all others, exactly. ``n_features`` is
     how many to keep, "auto" for the best set of the path, or for all columns with some information. ``estimator`` is
     the ``NaiveBayes`` to serve, by default a plain one; families it chooses by the data stay as they are.
 
@@ -82,7 +82,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
 
     def _ranked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
-        table = Intake.of(X, y, weight, self.n_jobs)
+        table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
         most = self._most(schema)
 
@@ -157,7 +157,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The columns kept, as the kind of table X is."""
         check_is_fitted(self, "support_")
-        table = Intake.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
+        table = OpenTable.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
         if isinstance(X, pa.Table | pa.RecordBatch) or type(X).__module__.split(".")[0] == "polars":
             return X.select(self.get_feature_names_out().tolist())
         if hasattr(X, "iloc"):

@@ -15,20 +15,20 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
+from bayeskit.data.hash_split import HashSplit
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import by_algebra, coarse_grids, foretell, warn_lost
+from bayeskit.estimators.algebra import by_algebra, coarse_grids, predict_folds, warn_lost
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.singles import Singles
-from bayeskit.evaluation.division import Division
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
-from bayeskit.evaluation.ranking import Ranks
-from bayeskit.evaluation.scores import Scores, Stakes
-from bayeskit.model import Model
+from bayeskit.evaluation.score_histogram import ScoreHistogram
+from bayeskit.evaluation.scores import DecisionCosts, Scores
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
@@ -41,7 +41,7 @@ class Divided:
     """An engine whose batches come with the fold of each row."""
 
     engine: Engine
-    division: Division
+    division: HashSplit
 
     outside: ClassVar[bool] = True
 
@@ -72,8 +72,8 @@ class Stream:
     """A classifier on statistics, and a source whose rows are divided by a hash of their key or number."""
 
     classifier: BayesClassifier
-    table: Intake
-    division: Division | None  # None leaves each row out
+    table: OpenTable
+    division: HashSplit | None  # None leaves each row out
 
     @classmethod
     def of(
@@ -85,17 +85,17 @@ class Stream:
                 f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
-        table = Intake.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
+        table = OpenTable.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
         if division is not None:
             if division.key is not None and division.key not in table.names:
                 raise SchemaError(f"groups={division.key!r} names no column of the source")
             fields = pa.schema([field for field in table.fields if field.name != division.key])
             roles = replace(table.source.roles, fold=FOLD)
-            table = Intake(replace(table.source, roles=roles), Divided(table.engine, division), fields)
+            table = OpenTable(replace(table.source, roles=roles), Divided(table.engine, division), fields)
         return cls(model, table, division)
 
-    def run(self, at_stake: Callable[[Any], Stakes | None], method: Any) -> Evaluation:
-        """The evaluation: one pass to count, one to foretell and score."""
+    def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Any) -> Evaluation:
+        """The evaluation: one pass to count, one to predict and score."""
         self.classifier._check_settings()
         whole = self.classifier._counted(self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(whole, counted=whole.counted.pooled())
@@ -105,7 +105,7 @@ class Stream:
             )
         if isinstance(method, LeaveOneOut) and (method.exact or whole.structure.chooses):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
-        stakes = at_stake(pooled.classes)
+        decision_costs = costs_for(pooled.classes)
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}
         warn_lost((model.weights for model in models.values()), pooled.classes)
         folds = len(models) if len(models) > 1 else PARTS
@@ -115,7 +115,7 @@ class Stream:
         judged = self.table.engine.map(self.table.rows(False), columns, step)
         return Evaluation(
             pooled.classes,
-            measured(judged, folds, len(pooled.classes), ratio, stakes, self._grouped, self.division is None),
+            measured(judged, folds, len(pooled.classes), ratio, decision_costs, self._grouped, self.division is None),
             method,
             "algebra",
             type(self.classifier).__name__,
@@ -175,10 +175,10 @@ class Stream:
                         f"{self.classifier!r} must be refitted without a row whose level no other has, which a stream "
                         f"does not allow (row {start + int(apart[0])}); use CrossValidation"
                     )
-                whole.posterior(asked, log=True, own=True, out=logs)
+                whole.posterior(asked, log=True, left_out=True, out=logs)
             else:
                 fold = batch.column(FOLD).to_numpy()
-                foretell(block, fold, models, logs)
+                predict_folds(block, fold, models, logs)
                 used, part = used & np.isin(fold, list(models)), fold if len(models) > 1 else part
             return codes[used], logs[used], weights[used], part[used], None
 
@@ -195,30 +195,30 @@ def measured(
     folds: int,
     classes: int,
     ratio: float,
-    stakes: Stakes | None,
+    decision_costs: DecisionCosts | None,
     grouped: bool = False,
     left_out: bool = False,
 ) -> Measures:
-    """The measures of rows that are foretold batch by batch, none of which is kept."""
+    """The measures of rows that are predicted batch by batch, none of which is kept."""
     scores = Scores.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
-    ranks = Ranks.empty(folds if apart else 1, classes)
+    ranks = ScoreHistogram.empty(folds if apart else 1, classes)
     for codes, logs, weights, fold, action in judged:
-        scores = scores.merge(Scores.of(codes, np.exp(logs), weights, fold, folds, stakes, action))
+        scores = scores.merge(Scores.of(codes, np.exp(logs), weights, fold, folds, decision_costs, action))
         ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
-    return Measures(scores, 1, ratio, ranks=ranks, stakes=stakes, grouped=grouped, left_out=left_out)
+    return Measures(scores, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
 
 
-def _division(method: Any, key: Any, seed: int) -> Division | None:
+def _division(method: Any, key: Any, seed: int) -> HashSplit | None:
     if key is not None and not isinstance(key, str):
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:
         return None
     if getattr(method, "repeats", 1) == 1:
         if isinstance(method, Holdout):
-            return Division((float(method.test_size), 1.0), seed, key)
+            return HashSplit((float(method.test_size), 1.0), seed, key)
         if isinstance(method, CrossValidation) and isinstance(method.folds, int):
-            return Division(tuple((f + 1) / method.folds for f in range(method.folds)), seed, key)
+            return HashSplit(tuple((f + 1) / method.folds for f in range(method.folds)), seed, key)
     raise InputError(
         f"{method} is not for a stream, whose rows are read but not kept; use CrossValidation(number of folds), "
         f"Holdout or LeaveOneOut without repeats, or read the rows into memory"

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from bayeskit.arrays import Bool
 from bayeskit.errors import NetworkError
-from bayeskit.estimators.intake import Intake
 from bayeskit.estimators.network import Network
-from bayeskit.estimators.nodes import NodeTable
+from bayeskit.estimators.node_table import NodeTable
+from bayeskit.model.open_table import OpenTable
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.exploration import Exploration, graph_score, whole_number
 from bayeskit.networks.graph import Graph
@@ -51,7 +51,7 @@ def learn_network(
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
-    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``), "k2" or "loo" (rows foretold by others).
+    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``), "k2" or "loo" (rows predicted by others).
     ``search`` is "hill-climb" (the best arc added, dropped or turned, until none helps), "tabu" (the same, and on past
     the highest peak without undoing recent steps), "k2" (parents among the columns before, in their order) or
     "chow-liu" (the tree of largest likelihood). ``required`` and ``forbidden`` are (parent, child) pairs. From a peak
@@ -60,10 +60,10 @@ def learn_network(
     from there. ``callback`` is told every step. The network's ``search_`` tells score and path. A column of numbers is
     refused unless ``kinds`` (as in ``NaiveBayes``) says that they are levels; ``Discretizer`` cuts them into intervals.
 
-    Missing values: structural EM. In turns the holes are filled by draws from what the network found so far holds
-    likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the score is
-    that of the last round. The tables are then counted from the rows whose family is complete; ``fit(X, method="em")``
-    learns them from all.
+    Missing values: structural EM. In turns the missing values are filled by draws from what the network found so far
+    holds likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the
+    score is that of the last round. The tables are then counted from the rows whose family is complete; ``fit(X,
+    method="em")`` learns them from all.
 
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
@@ -72,7 +72,7 @@ def learn_network(
     """
     exploration = Exploration(search, restarts, random_state, SHAKES if restarts else 0)
     most = whole_number("max_parents", max_parents)
-    intake = Intake.of(X, None, sample_weight, n_jobs)
+    intake = OpenTable.of(X, None, sample_weight, n_jobs)
     names = tuple(intake.names)
     if sample_weight is None and isinstance(intake.source.rows, pa.Table):
         X = intake.source.rows  # converted once

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float, Int
-from bayeskit.codec import keys_of
 from bayeskit.data.block import Block
+from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import names_in, without
-from bayeskit.frame import kind_of
-from bayeskit.record import key_of
-from bayeskit.scale import Scale
+from bayeskit.model.codec import keys_of
+from bayeskit.model.labelled_table import names_in, without
+from bayeskit.model.open_table import OpenTable
+from bayeskit.numerics.scale import Scale
+from bayeskit.storage.model_file import key_of
 
 KNOTS = 256  # of the map from values to normal scores
 PORTION = 1 << 15  # rows of a view that are made at a time
@@ -29,12 +29,14 @@ LEVELS = 64  # levels of a column that get a number each; the rarer ones share n
 
 
 @dataclass(frozen=True)
-class Filled:
-    """A numeric column on a scale, without holes, in whole grains: products of few digits are cheap to add exactly."""
+class ScaledColumn:
+    """A numeric column on a scale, without missing values, in whole grains: products of few digits are cheap to add
+    exactly.
+    """
 
     name: str
     scale: Scale
-    hole: float  # where holes are put
+    hole: float  # where missing values are put
     flagged: bool  # whether they are common enough to be told
 
     def of(self, x: Float) -> Float:
@@ -58,14 +60,14 @@ class View:
     Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
     """
 
-    scales: tuple[Filled, ...]
+    scales: tuple[ScaledColumn, ...]
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, encoder: BayesClassifier, X: Any, weight: Float, scores: bool, levels: bool) -> View:
+    def of(cls, reader: BayesClassifier, X: Any, weight: Float, scores: bool, levels: bool) -> View:
         """From the rows of a table and their weights, in the codes of a fitted classifier."""
-        blocks = list(_blocks(encoder, X))
-        schema, known = encoder.model_.schema, encoder.model_.counted.domain.levels
+        blocks = list(_blocks(reader, X))
+        schema, known = reader.model_.schema, reader.model_.counted.domain.levels
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
@@ -92,9 +94,9 @@ class View:
         return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
-    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], encoder: BayesClassifier) -> View:
+    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], reader: BayesClassifier) -> View:
         """Back from both; refused where the encoder could not tell it the columns."""
-        schema = encoder.model_.schema
+        schema = reader.model_.schema
         if not {s[0] for s in notes.scales} <= {*schema.numeric} or not {n for n, _ in notes.levels} <= {*schema.coded}:
             raise ModelFileError("a view has columns that the model has not")
         scales = []
@@ -102,7 +104,7 @@ class View:
             knots = numbers[str(i)]
             if knots.ndim != 2 or len(knots) != 2 or not knots.size or (np.diff(knots[0]) < 0).any():
                 raise ModelFileError("the scale of a view cannot be")
-            scales.append(Filled(name, Scale(*knots), hole, flagged))
+            scales.append(ScaledColumn(name, Scale(*knots), hole, flagged))
         return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
     @property
@@ -114,11 +116,11 @@ class View:
     def __len__(self) -> int:
         return len(self.owners)
 
-    def matrix(self, encoder: BayesClassifier, X: Any) -> Float:
+    def matrix(self, reader: BayesClassifier, X: Any) -> Float:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
-        known = encoder.model_.counted.domain.levels
+        known = reader.model_.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
-        blocks = list(_blocks(encoder, X))
+        blocks = list(_blocks(reader, X))
         out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
         for block in blocks:
             self._write(block, codes, out[:, start : start + block.rows])
@@ -142,21 +144,21 @@ class View:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewCache:
     """A table as the members of a pool see it: its columns opened once, and each view made once."""
 
-    encoder: BayesClassifier
+    reader: BayesClassifier
     X: Any
     _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, encoder: BayesClassifier, X: Any) -> Shown:
+    def of(cls, reader: BayesClassifier, X: Any) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
-        target = encoder.model_.schema.target
+        target = reader.model_.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
-        return cls(encoder, opened(rows, Intake.of(rows, None, None, None).source.rows))
+        return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
-    def portions(self) -> Iterator[Shown]:
+    def portions(self) -> Iterator[ViewCache]:
         """Some rows at a time, where views of all of them would take much memory."""
         rows = self.X.num_rows if isinstance(self.X, pa.Table) else getattr(self.X, "shape", (0,))[0]
         sliced = self.X.slice if isinstance(self.X, pa.Table) else lambda a, n: self.X[a : a + n]
@@ -164,14 +166,14 @@ class Shown:
             yield self
             return
         for start in range(0, rows, PORTION):
-            yield Shown(self.encoder, sliced(start, PORTION))
+            yield ViewCache(self.reader, sliced(start, PORTION))
 
     def through(self, view: View | None) -> Any:
         """The table itself, or what a view makes of it."""
         if view is None:
             return self.X
         if id(view) not in self._seen:
-            self._seen[id(view)] = view, view.matrix(self.encoder, self.X)
+            self._seen[id(view)] = view, view.matrix(self.reader, self.X)
         return self._seen[id(view)][1]
 
 
@@ -180,11 +182,11 @@ def opened(X: Any, rows: Any) -> Any:
     return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
-def _blocks(encoder: BayesClassifier, X: Any) -> Iterator[Block]:
-    return encoder._inquiry(X).blocks()
+def _blocks(reader: BayesClassifier, X: Any) -> Iterator[Block]:
+    return reader._predictor(X).blocks()
 
 
-def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
+def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | None:
     there = ~np.isnan(x)
     known, mass = x[there], weight[there]
     value, place = np.unique(known, return_inverse=True)
@@ -195,9 +197,9 @@ def _filled(name: str, x: Float, weight: Float, scores: bool) -> Filled | None:
         middle = float(np.average(known, weights=mass))
         spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
         ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
-        return Filled(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
+        return ScaledColumn(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
     count = np.bincount(place, mass).astype(np.float64, copy=False)
     whole = Scale.normal(value, count)
     kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
     thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
-    return Filled(name, thinned, 0.0, flagged)
+    return ScaledColumn(name, thinned, 0.0, flagged)

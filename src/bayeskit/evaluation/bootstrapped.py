@@ -14,10 +14,10 @@ from scipy.special import ndtri
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import LARGER_IS_BETTER, RANKED, Measures
-from bayeskit.evaluation.scores import BY_ROW, Scores, Stakes
-from bayeskit.proportion import LEVEL, Interval
+from bayeskit.evaluation.out_of_fold import OutOfFold
+from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores
+from bayeskit.numerics.proportion import LEVEL, Interval
 
 FEWEST = 50  # repeats for a standard error
 
@@ -74,9 +74,9 @@ class Bootstrapped:
     each: Scores  # a group for each repeat: the rows it has not drawn
     apparent: Scores  # one group: the model of all rows on these rows
     chance: Scores  # one group: its answers for every row against every row's class
-    kept: Kept  # mean probabilities of rows not drawn
+    kept: OutOfFold  # mean probabilities of rows not drawn
     influence: Influence | None = None  # None where rows come in groups
-    stakes: Stakes | None = None
+    decision_costs: DecisionCosts | None = None
     plus: bool = False
 
     @property
@@ -94,7 +94,7 @@ class Bootstrapped:
     @cached_property
     def out(self) -> Measures:
         """Of the mean probabilities of rows not drawn, for what needs all rows at once."""
-        return Measures(self.new, 1, 0.0, self.kept, stakes=self.stakes)
+        return Measures(self.new, 1, 0.0, self.kept, decision_costs=self.decision_costs)
 
     @property
     def confusion(self) -> Float:

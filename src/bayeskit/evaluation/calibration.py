@@ -9,7 +9,7 @@ from scipy.special import chndtr, ndtr
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.proportion import LEVEL, Interval, effective
+from bayeskit.numerics.proportion import LEVEL, Interval, effective
 
 
 def debiased_gap(table: Float) -> float:

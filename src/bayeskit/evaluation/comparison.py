@@ -11,14 +11,14 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from bayeskit.arrays import Float
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import LARGER_IS_BETTER, Measures
+from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.scores import CLIP
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import LEVEL
+from bayeskit.numerics.proportion import LEVEL
 
 SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
 
@@ -35,7 +35,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Shown):
+class Comparison(TableRepr):
     """Evaluations by name, compared by one measure.
 
     Differences to the best are tested by the corrected resampled t-test over folds: t = mean(d) / sqrt(var(d) (1/J +
@@ -184,22 +184,22 @@ def _tested(value: float, error: float, freedom: float, how: str) -> Difference:
     return Difference(value, value - half, value + half, float(2 * stdtr(freedom, -abs(value) / error)), how)
 
 
-def _true(kept: Kept) -> Float:
+def _true(kept: OutOfFold) -> Float:
     """P(true class) of each row: (n,)."""
     truth: Float = kept.proba[np.arange(len(kept.rows)), np.maximum(kept.rows.codes, 0)]
     return truth
 
 
-def _log_loss(kept: Kept) -> Float:
+def _log_loss(kept: OutOfFold) -> Float:
     return -np.log(np.clip(_true(kept), CLIP, 1.0))
 
 
-def _brier(kept: Kept) -> Float:
+def _brier(kept: OutOfFold) -> Float:
     square: Float = (kept.proba**2).sum(axis=1) - 2 * _true(kept) + 1
     return square
 
 
-def _accuracy(kept: Kept) -> Float:
+def _accuracy(kept: OutOfFold) -> Float:
     return np.where(kept.action < 0, np.nan, kept.action == kept.rows.codes)
 
 

@@ -1,4 +1,4 @@
-"""Confusion: who was taken for whom, and every rate that follows from it."""
+"""Confusion: true classes against predicted ones, and every rate that follows from it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
 from bayeskit.evaluation.intervals import mean_of_shares, no_interval
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval, effective, wilson
+from bayeskit.numerics.proportion import Interval, effective, wilson
 
 FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Confusion(Shown):
+class Confusion(TableRepr):
     """Weights of rows by true class (rows) and predicted class (columns); ``others`` are actions that are no class.
 
     A row that is given no class is not predicted rightly. A rate without any row to judge it by (the precision of a
@@ -115,7 +115,7 @@ class Confusion(Shown):
 
     @property
     def specificity(self) -> dict[Any, float]:
-        """Share of the rows of all other classes not taken for this one."""
+        """Share of the rows of all other classes not predicted as this one."""
         others = self.weight - self._true
         return self._by_label(_ratio(others - (self._predicted - self._right), others))
 

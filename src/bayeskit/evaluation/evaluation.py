@@ -11,20 +11,20 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Array, Float
-from bayeskit.curve import Curve, curve
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.evaluation.kept import Kept
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.scores import Stakes
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval, effective
-from bayeskit.reliability import BINS
+from bayeskit.evaluation.out_of_fold import OutOfFold
+from bayeskit.evaluation.scores import DecisionCosts
+from bayeskit.numerics.proportion import Interval, effective
+from bayeskit.numerics.reliability import BINS
+from bayeskit.numerics.roc import Curve, curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Shown):
+class Evaluation(TableRepr):
     """Out-of-sample posteriors, and every measure of them with an interval.
 
     ``computed`` says how the models of the folds came about: by "algebra" on the statistics of one pass, or by
@@ -160,9 +160,9 @@ class Evaluation(Shown):
         return self._costly("covered_accuracy")
 
     @property
-    def stakes(self) -> Stakes | None:
+    def decision_costs(self) -> DecisionCosts | None:
         """What actions cost, if costs were given."""
-        return self._rows_measured.stakes
+        return self._rows_measured.decision_costs
 
     def interval(self, name: str) -> Interval:
         """Where a measure lies with 95 % confidence, and how that was found."""
@@ -291,10 +291,10 @@ class Evaluation(Shown):
         return self.measures.out if isinstance(self.measures, Bootstrapped) else self.measures
 
     @property
-    def _kept(self) -> Kept | None:
+    def _kept(self) -> OutOfFold | None:
         return self._rows_measured.kept
 
-    def _must_keep(self, what: str) -> Kept:
+    def _must_keep(self, what: str) -> OutOfFold:
         if self._kept is None:
             raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
         return self._kept

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from bayeskit.arrays import Float
-from bayeskit.proportion import LEVEL, Interval, wilson
+from bayeskit.numerics.proportion import LEVEL, Interval, wilson
 
 
 def by_rows(value: float, variance: float, third: float, rows: float) -> Interval:

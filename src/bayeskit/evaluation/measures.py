@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.calibration import debiased_square, square_interval
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.intervals import by_folds, by_rows, known_mean, no_interval
-from bayeskit.evaluation.kept import Kept, Trial
-from bayeskit.evaluation.methods import Rows
-from bayeskit.evaluation.ranking import Ranks
-from bayeskit.evaluation.scores import MEANS, Scores, Stakes
-from bayeskit.proportion import Interval, effective, wilson
-from bayeskit.reliability import BINS, FIELDS, gap
+from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.score_histogram import ScoreHistogram
+from bayeskit.evaluation.scores import MEANS, DecisionCosts, Scores
+from bayeskit.numerics.proportion import Interval, effective, wilson
+from bayeskit.numerics.reliability import BINS, FIELDS, gap
 
 OF_CONFUSION = ("accuracy", "error_rate", "balanced_accuracy", "mcc", "kappa")
 SUMS = (*OF_CONFUSION, "log_loss", "brier", "ece", "ece_debiased", "ece_classwise")
@@ -38,9 +38,9 @@ class Measures:
     scores: Scores  # a group for each tested fold of each repeat
     repeats: int  # how often the rows were divided
     ratio: float  # rows tested to rows learned from, in a fold; 0 where groups are parts of one fold
-    kept: Kept | None = None
-    ranks: Ranks | None = None
-    stakes: Stakes | None = None
+    kept: OutOfFold | None = None
+    ranks: ScoreHistogram | None = None
+    decision_costs: DecisionCosts | None = None
     grouped: bool = False  # whether rows come in groups, and say less than as many rows
     left_out: bool = False  # whether each row met a model of its own
 
@@ -50,21 +50,24 @@ class Measures:
         rows: Rows,
         logs: Float,
         ratio: float,
-        stakes: Stakes | None = None,
+        decision_costs: DecisionCosts | None = None,
         action: Int | None = None,
         left_out: bool = False,
     ) -> Measures:
         """Of log-probabilities of all rows at once, (n, K); ``action`` is what the model did, as in ``Scores.of``."""
         proba = np.exp(logs)
-        kept = Kept(rows, (Trial(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
-        scores = Scores.of(rows.codes, proba, rows.weights, stakes=stakes, action=action)
-        return cls(scores, 1, ratio, kept, stakes=stakes, left_out=left_out)
+        kept = OutOfFold(rows, (Repeat(proba, np.zeros(len(rows), dtype=np.int64), action, logs),))
+        scores = Scores.of(rows.codes, proba, rows.weights, decision_costs=decision_costs, action=action)
+        return cls(scores, 1, ratio, kept, decision_costs=decision_costs, left_out=left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
-        if self.stakes is None:
+        if self.decision_costs is None:
             return (*SUMS, *RANKED)
-        costs, undecided = COSTS[:2] if self.stakes.priced else (), COSTS[2:] if self.stakes.abstains else ()
+        costs, undecided = (
+            COSTS[:2] if self.decision_costs.priced else (),
+            COSTS[2:] if self.decision_costs.abstains else (),
+        )
         return (*SUMS, *RANKED, *costs, *undecided)
 
     @cached_property
@@ -158,7 +161,7 @@ class Measures:
         classes = self.scores.confusion.shape[1]
         if self.ranks is None or len(self.ranks.table) == 1:
             return np.empty((0, classes))
-        return np.array([_binned_areas(Ranks(table[None])) for table in self.ranks.table])
+        return np.array([_binned_areas(ScoreHistogram(table[None])) for table in self.ranks.table])
 
     def by_fold(self, name: str) -> Float:
         """The measure in every fold: (G,)."""
@@ -205,7 +208,7 @@ class Measures:
         if self.kept is not None:
             return self.kept.fold_mass_tables
         tables = () if self.ranks is None else self.ranks.table
-        return np.array([Ranks(table[None]).mass_table(self._mean_weight) for table in tables])
+        return np.array([ScoreHistogram(table[None]).mass_table(self._mean_weight) for table in tables])
 
     @property
     def _mean_weight(self) -> float:
@@ -224,7 +227,7 @@ def _known_means(areas: Float) -> Float:
     return np.array([known_mean(column) for column in areas.T])
 
 
-def _binned_areas(ranks: Ranks) -> Float:
+def _binned_areas(ranks: ScoreHistogram) -> Float:
     return np.array([ranks.area(k)[0] for k in range(ranks.table.shape[1] - 1)])
 
 

@@ -1,41 +1,23 @@
-"""Methods: how rows are divided so that each is foretold by a model that never saw it."""
+"""Methods: how rows are divided so that each is predicted by a model that never saw it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
 
 
 @dataclass(frozen=True)
-class Rows:
-    """What a method may know of the rows: their classes, weights and groups, never their features."""
-
-    codes: Int  # (n,) class of each row, -1 without a label
-    weights: Float  # (n,)
-    classes: Array  # (K,) labels
-    groups: Int | None = None  # (n,) rows of one group stay together
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @cached_property
-    def counted(self) -> Bool:
-        """Rows that have a label and some weight; the others are foretold but neither learned nor judged."""
-        return (self.codes >= 0) & (self.weights > 0)
-
-
-@dataclass(frozen=True)
 class Split:
-    """One division of the rows: each tested fold is foretold by all others but the idle one."""
+    """One division of the rows: each tested fold is predicted by all others but the idle one."""
 
     fold: Int  # (n,)
     folds: int
@@ -120,7 +102,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Every fold is foretold by the model of the others.
+    """Every fold is predicted by the model of the others.
 
     ``folds`` is their number, the fold number of each row, or a scikit-learn splitter; stratified folds have nearly
     the same number of rows of each class.
@@ -181,7 +163,7 @@ class CrossValidation:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Every row is foretold by the model of all others.
+    """Every row is predicted by the model of all others.
 
     By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
     target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each

@@ -62,9 +62,9 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
 
 def _cost(evaluation: Evaluation, costs: Any = None, label: Any = None) -> CostDisplay:
     """By the costs given, else by those of the evaluation, else by one for every mistake."""
-    kept, stakes = evaluation._must_keep("a cost curve"), evaluation.stakes
-    if costs is None and stakes is not None:
-        costs = Costs(stakes.table, evaluation.classes.tolist(), stakes.actions)
+    kept, decision_costs = evaluation._must_keep("a cost curve"), evaluation.decision_costs
+    if costs is None and decision_costs is not None:
+        costs = Costs(decision_costs.table, evaluation.classes.tolist(), decision_costs.actions)
     costs = Costs.of(costs, evaluation.classes.tolist())
     known = kept.rows.counted
     labels = np.array(evaluation.classes.tolist(), dtype=object)[kept.rows.codes[known]]

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import known_mean
-from bayeskit.frame import Shown, frame
-from bayeskit.proportion import Interval
+from bayeskit.numerics.proportion import Interval
 
 RATES = ("sensitivity", "specificity")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Populations(Shown):
+class Populations(TableRepr):
     """Evaluations by the names of training and test population; the diagonal is cross-validated.
 
     Rates are those of the ``positive`` class, or means over classes where none is named.

@@ -14,8 +14,8 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.calibration import debiased_gap
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.proportion import effective
-from bayeskit.reliability import BINS, FIELDS, gap, width_bins
+from bayeskit.numerics.proportion import effective
+from bayeskit.numerics.reliability import BINS, FIELDS, gap, width_bins
 
 CLIP = 1e-15
 MEANS = ("log_loss", "brier", "expected_cost", "realised_cost")  # over rows, each of which has a value
@@ -24,7 +24,7 @@ COST = 5  # expected, realised, weight that was decided, weight of it that was g
 
 
 @dataclass(frozen=True)
-class Stakes:
+class DecisionCosts:
     """What actions cost, with rejection as one action more if it has a price.
 
     A model that decides by itself has ``own`` actions, which are priced; for any other the action of least expected
@@ -75,9 +75,11 @@ class Stakes:
         column = self._taken(expected, action)
         decided, undecided = column >= 0, 0.0 if self.reject is None else self.reject
         least = np.where(decided, expected[row, column], undecided)
-        turned = np.where(decided, self.table[codes, column], undecided)
+        convert_frame = np.where(decided, self.table[codes, column], undecided)
         named = decided & (action < len(self.table))
-        return np.stack([least, turned, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))])
+        return np.stack(
+            [least, convert_frame, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))]
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Scores:
         weights: Float | None = None,
         group: Int | None = None,
         groups: int = 1,
-        stakes: Stakes | None = None,
+        decision_costs: DecisionCosts | None = None,
         action: Int | None = None,
     ) -> Scores:
         """From the true classes (n,) and their probabilities (n, K); rows of group or class -1 do not count.
@@ -149,7 +151,7 @@ class Scores:
         each = np.empty((groups, k, FIELDS, BINS))
         for c in range(k):
             each[:, c] = _reliability(proba[:, c], codes == c, w, summed)
-        tallied = np.zeros((COST, len(codes))) if stakes is None else stakes.tallied(codes, proba, done)
+        tallied = np.zeros((COST, len(codes))) if decision_costs is None else decision_costs.tallied(codes, proba, done)
         loss = -np.log(np.clip(mine, CLIP, 1.0))
         powers = [[summed(nothing, 1, w * x**p)[:, 0] for p in (2, 3)] for x in (loss, square, *tallied[:2])]
         return cls(
@@ -286,13 +288,13 @@ class Scores:
         return _over(sums, self.weight)
 
 
-def by_row(codes: Int, proba: Float, stakes: Stakes | None = None, action: Int | None = None) -> Float:
+def by_row(codes: Int, proba: Float, decision_costs: DecisionCosts | None = None, action: Int | None = None) -> Float:
     """What each row adds to the means BY_ROW, for rows of known classes: (BY_ROW, n)."""
     row = np.arange(len(codes))
     done = np.argmax(proba, axis=1) if action is None else action
     mine = proba[row, codes]
     square = np.einsum("ij,ij->i", proba, proba) - 2 * mine + 1
-    costs = np.zeros((2, len(codes))) if stakes is None else stakes.tallied(codes, proba, done)[:2]
+    costs = np.zeros((2, len(codes))) if decision_costs is None else decision_costs.tallied(codes, proba, done)[:2]
     return np.stack([done != codes, -np.log(np.clip(mine, CLIP, 1.0)), square, *costs])
 
 

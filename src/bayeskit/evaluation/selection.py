@@ -1,4 +1,4 @@
-"""Selection: columns one by one, by how well the rows are foretold without themselves."""
+"""Selection: columns one by one, by how well the rows are predicted without themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 TILE = 512  # rows that the core looks at together
 CLOSE = 2.0**-22  # nats: single precision may be wrong by half of that, in each of two columns
@@ -26,15 +26,15 @@ class Step:
 
     column: int  # -1: where the path begins
     columns: tuple[int, ...]  # chosen after it, ascending
-    log_score: float  # mean log P(true class), each row foretold without itself
-    error: float  # share of the rows foretold wrongly
+    log_score: float  # mean log P(true class), each row predicted without itself
+    error: float  # share of the rows predicted wrongly
 
 
 @dataclass(frozen=True)
 class Odds:
     """Log-odds of the other classes against the true one, from the prior and from each column by itself.
 
-    Each row is left out of what foretells it. The odds of some columns together are the sum of theirs, so trying a
+    Each row is left out of what predicts it. The odds of some columns together are the sum of theirs, so trying a
     column costs one addition per row.
     """
 
@@ -47,21 +47,21 @@ class Odds:
     @classmethod
     def of(cls, model: Model, blocks: list[Block]) -> Odds:
         """From blocks of learned rows; those of a class stand together, which the core likes."""
-        rows = sum(len(block.own()[0]) for block in blocks)
+        rows = sum(len(block.counted_rows()[0]) for block in blocks)
         columns, others, size = len(model.schema.names), len(model.weights) - 1, rows + -rows % SLOTS
         prior, terms = np.zeros((others, size)), np.zeros((columns, others, size))
         prior[:, rows:] = -2 * WORST
         truth, weights = np.zeros(size), np.zeros(size)
         start = 0
         for block in blocks:
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             order = np.argsort(group.astype(np.int16 if others < 1 << 15 else np.int64), kind="stable")  # by digits
             span = slice(start, start + len(row))
             start += len(row)
             # one row is left out at a time, also where it stands for several
             once = None if (mass >= 1).all() else np.minimum(mass[order], 1.0)
             alone = replace(block.at(row[order]), weights=once)
-            before = np.array(np.broadcast_to(model.log_prior(own=alone), (len(row), others + 1)))
+            before = np.array(np.broadcast_to(model.log_prior(left_out=alone), (len(row), others + 1)))
             _core.odds(before, alone.classes, FLOOR, prior[:, span])
             model.density.odds(alone, FLOOR, terms[:, :, span])
             truth[span], weights[span] = group[order], mass[order]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import Shown, aligned, frame, html_table, shortened
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat
@@ -19,7 +19,7 @@ ROWS, CLASSES = 3, 8  # shown
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Shown):
+class Explanation(TableRepr):
     """log P(c | x) = prior_c + sum over parts of terms_c - log p(x).
 
     With ``top`` only the parts that matter most are kept and the others summed into "(rest)".

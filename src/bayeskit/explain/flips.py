@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
-from bayeskit.frame import Shown, frame, shortened
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
 PAIRED = 8  # columns of which two are changed together: those that come nearest to turning the decision
@@ -54,7 +54,7 @@ class Freedom:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Flips(Shown):
+class Flips(TableRepr):
     """For each row the changes that flip its decision, the smallest first."""
 
     rows: tuple[tuple[Flip, ...], ...]  # (n)

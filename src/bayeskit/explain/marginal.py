@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
-from bayeskit.frame import Shown, frame
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 CELLS = 4_000_000  # of the tables that are asked at once
 POINTS = 600  # of an axis that panels are laid between
@@ -25,7 +25,7 @@ LINES = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Shown):
+class Marginal(TableRepr):
     """log p(x_j | c) at the levels or whole numbers of a column, or at the nodes of a quadrature over its axis.
 
     >>> import bayeskit as bk
@@ -131,7 +131,7 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
     found: dict[str, Marginal] = {}
     width = len(model.weights) if model.class_density.additive else len(model.schema.names)
     counts = model.factor_weights
-    sets = model.class_density.pieces != model.class_density.parts
+    sets = model.class_density.factor_names != model.class_density.columns
     for some in _batches(columns, width):
         logs = _asked(model, [(column.name, values) for column, values, _ in some])
         for (column, values, weights), log in zip(some, logs, strict=True):
@@ -169,14 +169,14 @@ def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
     raise InputError(f"column {name!r} has no density of its own in this model; ask predict_proba along it instead")
 
 
-Asked = tuple[Column, Sequence[Any], Float]
+Queries = tuple[Column, Sequence[Any], Float]
 
 
-def _followed(model: Model, name: str) -> Asked | None:
+def _followed(model: Model, name: str) -> Queries | None:
     """A column, the values to ask for and what each stands for; None where there is nothing to follow."""
     listed = model.schema[name].kind in CODED
     axis = None if listed else model.class_density.axes.get(name)
-    if not listed and (axis is None or (axis.whole and np.ptp(axis.points) > WHOLE)):
+    if not listed and (axis is None or (axis.integer and np.ptp(axis.points) > WHOLE)):
         return None
     column = column_of(model, name)
     if column is None:
@@ -187,16 +187,16 @@ def _followed(model: Model, name: str) -> Asked | None:
     nodes, weights = RULES[8 if len(points) <= FINE else 3]
     half, middle = np.diff(points)[:, None] / 2, (points[1:] + points[:-1])[:, None] / 2
     values, widths = (middle + half * nodes).ravel(), (half * weights).ravel()
-    if column.atom:
+    if column.point_mass:
         values, widths = np.append(0.0, values), np.append(1.0, widths)
     ends = [end for end in model.counted.seen(name) if np.isfinite(end) and end not in values]
     order = np.argsort(values := np.append(values, ends), kind="stable")
     return column, values[order].tolist(), np.append(widths, np.zeros(len(ends)))[order]
 
 
-def _batches(columns: Sequence[Asked], width: int) -> Iterator[list[Asked]]:
+def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
     """Columns together as far as one table of the model's width can hold the rows they ask for."""
-    some: list[Asked] = []
+    some: list[Queries] = []
     for asked in columns:
         if some and (sum(len(v) for _, v, _ in some) + len(asked[1])) * width > CELLS:
             yield some
@@ -223,7 +223,9 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
         arrays[name], mine[name] = pa.concat_arrays([before, there, after]), slice(first, first + len(there))
     given = [arrays.get(name, pa.nulls(rows)) for name in model.schema.names]
     block = model.counted.block(pa.RecordBatch.from_arrays(given, names=list(model.schema.names)))
-    codes = np.full_like(block.codes, -1)  # what a row does not know says nothing, even where a hole is a level
+    codes = np.full_like(
+        block.codes, -1
+    )  # what a row does not know says nothing, even where a missing value is a level
     for j, name in enumerate(model.schema.coded):
         some = mine.get(name, slice(0))
         codes[j, some] = block.codes[j, some]
@@ -232,7 +234,7 @@ def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Flo
         out = np.zeros((rows, len(model.weights)))
         density.add(block, out)
         return [out[some] for some in mine.values()]
-    place = {name: j for j, name in enumerate(density.parts)}
-    terms = density.some(block, np.array([place[name] for name in mine]))
+    place = {name: j for j, name in enumerate(density.columns)}
+    terms = density.terms_of(block, np.array([place[name] for name in mine]))
     whole = np.broadcast_to(terms, (*terms.shape[:2], len(model.weights)))
     return [whole[some, j] for j, some in enumerate(mine.values())]

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.model import Model
-from bayeskit.search import Near
+from bayeskit.model.model import Model
+from bayeskit.numerics.neighbor_search import NearestPoints
 from bayeskit.statistics.rows import Rows
 
 
@@ -27,7 +27,7 @@ class Neighbors:
     radius: Float  # (n,) distance of the k-th, NaN where a row has nothing to compare
 
     @classmethod
-    def of(cls, parts: Sequence[Near], statistic: Rows, model: Model) -> Neighbors:
+    def of(cls, parts: Sequence[NearestPoints], statistic: Rows, model: Model) -> Neighbors:
         start = np.cumsum([0, *(part.rows for part in parts)])
         asked = np.concatenate([part.row + begin for part, begin in zip(parts, start[:-1], strict=True)])
         index = np.concatenate([part.index for part in parts])

@@ -11,12 +11,12 @@ from scipy.special import expit
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
+from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, marginals
 from bayeskit.explain.trials import numbers_of
-from bayeskit.frame import Shown, frame, shortened
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 FULL = 100.0  # points of the column with the widest range
 MOST = 1000  # columns that a person could add up, and then some
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Nomogram(Shown):
+class Nomogram(TableRepr):
     """log odds of target against rival = link(base + unit * total points), each column from 0 at its least.
 
     The odds of two classes add up over the columns of a naive model; the odds of one class against several others
@@ -118,7 +118,7 @@ class Nomogram(Shown):
             )
             for name, m in alone.items()
         )
-        below = np.array([low.get(name, 0.0) for name in model.density.parts])
+        below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
         labels = model.classes.tolist()
         return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.data.frame import aligned, html_table, shortened
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import called, named
-from bayeskit.frame import aligned, html_table, shortened
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 MOST = 12
 SHOWN = 6  # classes side by side
@@ -31,7 +31,9 @@ class Summary:
     rounded: int
     digest: str
     inclusion: Mapping[str, tuple[float, float]]  # by column whose family the data chose: weight, and nats gained
-    parameters: tuple[dict[str, Any], ...] = ()  # of columns, what tells most first: bits, and by class what it has
+    parameters: tuple[
+        dict[str, Any], ...
+    ] = ()  # of columns, the most informative first: bits, and by class what it has
 
     @classmethod
     def of(cls, model: Model, names: Any = None) -> Summary:
@@ -104,7 +106,7 @@ class Summary:
 
 
 def _parameters(model: Model) -> tuple[dict[str, Any], ...]:
-    """What each column has in each class under the model, and what it tells of the class; what tells most first."""
+    """What each column has in each class under the model, and what it tells of the class; most informative first."""
     if len(model.schema.names) > RANKED:
         return ()
     labels, found = model.classes.tolist(), []

@@ -12,7 +12,7 @@ from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, marginals
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced
 

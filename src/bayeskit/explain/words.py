@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts
+from bayeskit.densities.counts import Counts
 from bayeskit.errors import InputError
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 
 
 def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ def column_called(name: str, columns: Sequence[str], names: Any) -> str:
 
 def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
     """The columns of texts, and P(word | class): (columns, K)."""
-    plain = replace(model, tuning=None).density.densities
+    plain = replace(model, weighting=None).density.densities
     texts = [density for density in plain if isinstance(density, Counts)]
     if not texts:
         raise InputError(
             "no column is a word: P(word | class) is that of the families Multinomial and Bernoulli; of other columns "
             "ask marginal(column)"
         )
-    return tuple(n for density in texts for n in density.parts), np.concatenate([d.probabilities() for d in texts])
+    return tuple(n for density in texts for n in density.columns), np.concatenate([d.probabilities() for d in texts])

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.counts import Counts, Left, alpha_of, grouped
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context, Limit
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped
+from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
@@ -49,7 +49,7 @@ class Bernoulli:
     def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
         seen, none = statistic.seen(), np.zeros(statistic.groups)
         a = alpha_of(self.smoothing)
-        if statistic.holes.shape[1]:
+        if statistic.missing.shape[1]:
             absent = np.log((seen - statistic.sums.dense).rounded().T + a)
         else:
             rows = ExactSum(seen.limbs[statistic.sums.owner, 0], seen.low)
@@ -73,34 +73,34 @@ class BernoulliDensity(Counts):
         present: Float = np.exp(self.table + self.absent)
         return present
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        cells = block.sparse(self.parts)
-        shown = np.arange(len(self.parts)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        cells = block.sparse(self.columns)
+        shown = np.arange(len(self.columns)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
         hole = self._hole(cells)
         out += self.absent[shown].sum(axis=0)
-        super().add(block, out, own)
+        super().add(block, out, left_out)
         np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
-        for rows, c, absent in self._moved(block) if own else ():
+        for rows, c, absent in self._moved(block) if left_out else ():
             out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
             mine = hole[np.isin(cells.owner[hole], rows)]
             np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
 
-    def some(self, block: Block, which: Int, own: bool = False) -> Float:
-        cells = block.sparse(self.parts)
+    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
+        cells = block.sparse(self.columns)
         absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
-        for rows, c, moved in self._moved(block) if own else ():
+        for rows, c, moved in self._moved(block) if left_out else ():
             absent[rows, :, c] = moved[which]
-        place = np.full(len(self.parts), -1, dtype=np.int64)
+        place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         hole = self._hole(cells)
         hole = hole[place[cells.indices[hole]] >= 0]
         absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
         if cells.hidden is not None:
             absent[:, cells.hidden[which]] = 0.0
-        return super().some(block, which, own) + absent
+        return super().terms_of(block, which, left_out) + absent
 
-    def spread(self, block: Block) -> Float:
-        cells, m = block.sparse(self.parts), len(self.parts)
+    def class_range(self, block: Block) -> Float:
+        cells, m = block.sparse(self.columns), len(self.columns)
         there = np.bincount(cells.indices, self._values(cells), minlength=m)
         gone = block.rows - there - np.bincount(cells.indices[self._hole(cells)], minlength=m)
         if cells.hidden is not None:
@@ -108,13 +108,13 @@ class BernoulliDensity(Counts):
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
         return apart
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return np.zeros(block.rows)  # logarithms of probabilities are never vast
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         rest = np.zeros((block.rows, self.table.shape[1]))
-        self.add(block, rest, own)
-        return Limit(np.zeros_like(rest), np.zeros_like(rest), rest)
+        self.add(block, rest, left_out)
+        return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     @staticmethod
     def _hole(cells: Sparse) -> Int:
@@ -123,7 +123,7 @@ class BernoulliDensity(Counts):
 
     def _moved(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
         """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         seen = self.totals.seen()
         gone = seen - self.totals.sums.dense
         for c, weight in sorted(set(zip(group.tolist(), mass.tolist(), strict=True))):
@@ -131,7 +131,7 @@ class BernoulliDensity(Counts):
             size = _less(seen, c, weight)
             yield rows, c, np.log(_less(gone, c, weight) + self.smoothing) - np.log(size + 2 * self.smoothing)
 
-    def _own(self, left: Left, weights: Float) -> Float:
+    def _left_out(self, left: Left, weights: Float) -> Float:
         group, a = left.group[left.row], self.smoothing
         there = np.log(left.cells_of(self.totals.sums, group) + a)
         gone = self.totals.seen() - self.totals.sums.dense

@@ -10,9 +10,9 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.support import UNIT, Support
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2PI, deviance, log_minus_digamma, stirling, trigamma
+from bayeskit.numerics.special import LOG_2PI, deviance, log_minus_digamma, stirling, trigamma
 
 LEAST = 1e-8  # what the geometric means of x and 1 - x lack to 1: below it the parameters are lost in rounding
 
@@ -42,7 +42,7 @@ class Beta(Parametric):
         log, log1m = (sums[view] for view in self.views)
         if ((_gap(log.mean, log1m.mean) < -LEAST) & (log.weight > 0)).any():  # of a damaged file
             raise InputError("the sums of log x and log(1 - x) are those of no numbers between 0 and 1")
-        low: Bool = (_gap(log.middle, log1m.middle) < LEAST) & log.varying
+        low: Bool = (_gap(log.grand_mean, log1m.grand_mean) < LEAST) & log.varying
         if low.any():
             raise InputError(
                 f"column {columns[int(np.argmax(low))]!r} varies too little for Beta (the geometric means of x and "
@@ -52,9 +52,9 @@ class Beta(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         log, log1m = (sums[view] for view in self.views)
         empty = log.weight <= 0
-        g, h = np.where(empty, log.middle, log.mean), np.where(empty, log1m.middle, log1m.mean)
+        g, h = np.where(empty, log.grand_mean, log.mean), np.where(empty, log1m.grand_mean, log1m.mean)
         gap = np.maximum(_gap(g, h), 0.0)
-        weight = log.weight / np.maximum(log.whole, 1e-300)
+        weight = log.weight / np.maximum(log.total_weight, 1e-300)
         floor = np.maximum((weight * gap).sum(axis=0) / (log.weight + 1), LEAST)
         wanted = np.where(gap < LEAST, np.where(empty, LEAST, floor), gap)
         more = np.where(gap < LEAST, np.log1p(-wanted) - np.log1p(-gap), 0.0)

@@ -11,11 +11,11 @@ from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.settings import keep, number
+from bayeskit.numerics.special import LOG_2PI, deviance, stirling
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.special import LOG_2PI, deviance, stirling
+from bayeskit.validation import keep, number
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Binomial(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of, a, t = sums["x"], self.smoothing, float(self.trials)
         empty = (of.weight <= 0) & (a == 0)
-        mean, weight = np.where(empty, of.middle, of.mean), np.where(empty, 1.0, of.weight)
+        mean, weight = np.where(empty, of.grand_mean, of.mean), np.where(empty, 1.0, of.weight)
         total = t * weight + 2 * a
         return (mean * weight + a) / total, ((t - mean) * weight + a) / total
 

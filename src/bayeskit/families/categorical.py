@@ -8,10 +8,10 @@ from numbers import Real
 from typing import ClassVar
 
 from bayeskit.data.schema import Column
-from bayeskit.likelihood import Context
+from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import TabularDensity
 from bayeskit.smoothing import Smoothing, smoothing
 from bayeskit.statistics.tables import Tables
-from bayeskit.tabular import TabularDensity
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, grouped, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context
-from bayeskit.settings import switch
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
+from bayeskit.densities.density import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
+from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class ComplementDensity(Counts):
         dense = self.totals.sums.dense
         return Scattered.of(dense.total() - dense)
 
-    def _own(self, left: Left, weights: Float) -> Float:
-        m, a, n = len(self.parts), self.smoothing, len(left.group)
+    def _left_out(self, left: Left, weights: Float) -> Float:
+        m, a, n = len(self.columns), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()
         logs, scale = np.empty((len(left.stored), len(size))), np.empty((n, len(size)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import Parametric, Views, toward_pooled
 from bayeskit.smoothing import pseudo_rows
 
 FLOOR = 1e-9  # of the pooled mean: a class of zeros gets no density of infinity
@@ -38,7 +38,7 @@ class Exponential(Parametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]
-        return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.middle),)
+        return (np.maximum(toward_pooled(of, self.smoothing), FLOOR * of.grand_mean),)
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         (mean,) = parameters

@@ -10,10 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import POSITIVE, Support
+from bayeskit.densities.moment_summary import MomentSummary
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2, LOG_2PI, deviance, gamma_shape, stirling
-from bayeskit.sums import Sums
+from bayeskit.numerics.special import LOG_2, LOG_2PI, deviance, gamma_shape, stirling
 
 LEAST = 1e-8  # log mean minus mean log: below it the shape is lost in rounding
 
@@ -41,7 +41,7 @@ class Gamma(Parametric):
     support: ClassVar[Support] = POSITIVE
 
     def check(self, columns: Sequence[str], sums: Views) -> None:
-        low = (_gap(sums["x"].middle, sums["log x"].middle, sums["x"]) < LEAST) & sums["x"].varying
+        low = (_gap(sums["x"].grand_mean, sums["log x"].grand_mean, sums["x"]) < LEAST) & sums["x"].varying
         if low.any():
             raise InputError(
                 f"column {columns[int(np.argmax(low))]!r} varies too little around its mean for Gamma "
@@ -50,13 +50,13 @@ class Gamma(Parametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         x, log = sums["x"], sums["log x"]
-        whole = np.maximum(_gap(x.middle, log.middle, x), LEAST)
+        whole = np.maximum(_gap(x.grand_mean, log.grand_mean, x), LEAST)
         gap = np.where(x.weight > 0, np.maximum(_gap(x.mean, log.mean, x), 0.0), 0.0)
-        weight = x.weight / np.maximum(x.whole, 1e-300)
+        weight = x.weight / np.maximum(x.total_weight, 1e-300)
         floor = np.maximum((weight * gap).sum(axis=0) / (x.weight + 1), LEAST)
         empty = x.weight <= 0
         shape = gamma_shape(np.where(empty, whole, np.where(gap < LEAST, floor, gap)))
-        return np.where(empty, x.middle, x.mean), shape
+        return np.where(empty, x.grand_mean, x.mean), shape
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, shape = parameters
@@ -72,7 +72,7 @@ class Gamma(Parametric):
         return out
 
 
-def _gap(mean: Float, log: Float, sums: Sums) -> Float:
+def _gap(mean: Float, log: Float, sums: MomentSummary) -> Float:
     """log m - mean of log x; the mean is in units of 2^-shift, the logarithms are not."""
     with np.errstate(divide="ignore", invalid="ignore"):
         out: Float = np.log(mean) - sums.shift * LOG_2 - log

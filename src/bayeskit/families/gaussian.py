@@ -14,12 +14,12 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.foretold import Recipe
-from bayeskit.leaving import Leaving
-from bayeskit.likelihood import VAST, Axis, Bounded, Context, Limit
-from bayeskit.settings import switch
+from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.moment_summary import MomentSummary
+from bayeskit.densities.normal_downdate import NormalDowndate
 from bayeskit.statistics.moments import Moments
-from bayeskit.sums import Sums
+from bayeskit.validation import switch
 
 LOG_2, LOG_2PI = float(np.log(2)), float(np.log(2 * np.pi))
 
@@ -57,16 +57,16 @@ class Gaussian:
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
         kind = StudentDensity if self.predictive else GaussianDensity
-        return kind(statistic.columns, statistic, Sums.of(statistic))
+        return kind(statistic.columns, statistic, MomentSummary.of(statistic))
 
 
 @dataclass(frozen=True)
 class Located:
     """Columns with a location and a scale in every class."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     moments: Moments  # for leave-one-out: what a row added is taken out of it
-    sums: Sums  # (K, d)
+    sums: MomentSummary  # (K, d)
 
     normalised: ClassVar[bool] = True
     far: ClassVar[float] = 12.0  # deviations beyond which nothing is left
@@ -74,9 +74,9 @@ class Located:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, varies in zip(self.parts, self.sums.varying, strict=True) if not varies)
+        return tuple(name for name, varies in zip(self.columns, self.sums.varying, strict=True) if not varies)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
     @property
@@ -84,17 +84,17 @@ class Located:
         """Where each column that says something has its values."""
         mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
         live = np.flatnonzero(self.sums.varying).tolist()
-        return {self.parts[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
+        return {self.columns[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
-    def _each(self, block: Block, own: bool) -> Iterator[tuple[int, Float, Sums]]:
+    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, MomentSummary]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
-        columns, _ = block.numbers(self.parts)
+        columns, _ = block.numbers(self.columns)
         for j in np.flatnonzero(self.sums.varying).tolist():
             x = columns.column(j)
-            yield j, x, self.sums.own(self.moments, j, x, block) if own else self.sums.at(np.array([j]))
+            yield j, x, self.sums.left_out(self.moments, j, x, block) if left_out else self.sums.at(np.array([j]))
 
     def _zeros(self, block: Block) -> Float:
-        return np.zeros((block.rows, len(self.parts), len(self.sums.weight)))
+        return np.zeros((block.rows, len(self.columns), len(self.sums.weight)))
 
 
 @dataclass(frozen=True)
@@ -123,66 +123,66 @@ class GaussianDensity(Located):
         return whole
 
     @cached_property
-    def guards(self) -> tuple[str, ...]:
+    def checks_infinite(self) -> tuple[str, ...]:
         """The columns that say something: ``add`` looks at each of their values, and refuses infinite ones."""
-        return tuple(np.array(self.parts, dtype=object)[self.sums.varying])
+        return tuple(np.array(self.columns, dtype=object)[self.sums.varying])
 
     @cached_property
-    def _leaving(self) -> Leaving:
+    def _downdate(self) -> NormalDowndate:
         scale, mean, precision, constant = self._fused
-        return Leaving.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+        return NormalDowndate.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        columns = block.columns(self.guards)
-        doubt = self._leaving.add(columns, block, out) if own else np.empty(0, dtype=np.int64)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        columns = block.columns(self.checks_infinite)
+        doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
         before = out[doubt]
         if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
-            columns.refuse_infinite(self.guards)
+            columns.refuse_infinite(self.checks_infinite)
         if len(doubt):
-            out[doubt] = before + self._exact(block.at(doubt), own).sum(axis=1)
+            out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
-        if not own:
-            return self._exact(block, own)
-        out, columns = self._zeros(block), block.columns(self.guards)
+        if not left_out:
+            return self._exact(block, left_out)
+        out, columns = self._zeros(block), block.columns(self.checks_infinite)
         for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
-            out[:, j] = self._own(i, j, columns, block)
+            out[:, j] = self._left_out(i, j, columns, block)
         return out
 
-    def _own(self, i: int, j: int, columns: Columns, block: Block) -> Float:
+    def _left_out(self, i: int, j: int, columns: Columns, block: Block) -> Float:
         """The term of column j, the i-th of those that vary, without each row's own value: (n, K)."""
         column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
-        doubt = self._leaving.at(i).add(column, block, term)
+        doubt = self._downdate.at(i).add(column, block, term)
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
         _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
             x, some = column.column(0)[doubt], block.at(doubt)
-            term[doubt] = self._term(x, self.sums.own(self.moments, j, x, some))
+            term[doubt] = self._term(x, self.sums.left_out(self.moments, j, x, some))
         return term
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
         """As ``NaiveDensity.odds``, all columns at once; where the core cannot decide, by ``terms``."""
         live = np.flatnonzero(self.sums.varying)
-        columns, room = block.columns(self.guards), out
-        if len(live) < len(self.parts):
+        columns, room = block.columns(self.checks_infinite), out
+        if len(live) < len(self.columns):
             room = np.zeros((len(live), *out.shape[1:]))
-        for i, rows in enumerate(self._leaving.odds(columns, block, floor, room)):
+        for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
-                term = self._own(i, int(live[i]), some.columns(self.guards), some)
+                term = self._left_out(i, int(live[i]), some.columns(self.checks_infinite), some)
                 _core.odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room
 
-    def _exact(self, block: Block, own: bool) -> Float:
+    def _exact(self, block: Block, left_out: bool) -> Float:
         out = self._zeros(block)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             out[:, j] = self._term(x, sums)
         return out
 
-    def _term(self, x: Float, sums: Sums) -> Float:
+    def _term(self, x: Float, sums: MomentSummary) -> Float:
         """-log s - log(2 pi)/2 - z^2/2, (n, K)."""
         mean, deviation = sums.normal()
         with np.errstate(over="ignore"):
@@ -190,21 +190,21 @@ class GaussianDensity(Located):
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max(self._logs(block, own), axis=(1, 2), initial=0.0)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        logs = self._logs(block, own)
-        vast = logs > VAST
-        sizes = np.where(vast, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
-        rest = np.where(vast, 0.0, self.terms(block, own)).sum(axis=1)
-        return Limit(np.zeros_like(rest), -sizes.sum(axis=1), rest)
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        logs = self._logs(block, left_out)
+        overflow = logs > OVERFLOW
+        sizes = np.where(overflow, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
+        rest = np.where(overflow, 0.0, self.terms(block, left_out)).sum(axis=1)
+        return TailLogDensity(np.zeros_like(rest), -sizes.sum(axis=1), rest)
 
-    def _logs(self, block: Block, own: bool) -> Float:
+    def _logs(self, block: Block, left_out: bool) -> Float:
         """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""
         out = np.full_like(self._zeros(block), -np.inf)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             mean, deviation = sums.normal()
             far = (2 * (log_distance(x, sums.shift, mean) - np.log(deviation))) / LOG_2 - 1
             out[:, j] = np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
@@ -213,26 +213,26 @@ class GaussianDensity(Located):
 
 @dataclass(frozen=True)
 class StudentDensity(Located, Bounded):
-    """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never vast."""
+    """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never overflow."""
 
     far: ClassVar[float] = 2.0**20
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for _, x, sums in self._each(block, own):
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for _, x, sums in self._each(block, left_out):
             out += self._term(x, sums)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = self._zeros(block)
-        for j, x, sums in self._each(block, own):
+        for j, x, sums in self._each(block, left_out):
             out[:, j] = self._term(x, sums)
         return out
 
-    def _term(self, x: Float, sums: Sums) -> Float:
+    def _term(self, x: Float, sums: MomentSummary) -> Float:
         """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
         n, kappa, nu = sums.weight, sums.weight + 1, sums.weight + 2
-        away = np.where(n > 0, (sums.mean - sums.middle) / sums.scale, 0.0)
-        squares = 2 + n * sums.share + n / kappa * away**2
-        mean = sums.middle + np.where(n > 0, (sums.mean - sums.middle) * (n / kappa), 0.0)
+        away = np.where(n > 0, (sums.mean - sums.grand_mean) / sums.scale, 0.0)
+        squares = 2 + n * sums.variance_ratio + n / kappa * away**2
+        mean = sums.grand_mean + np.where(n > 0, (sums.mean - sums.grand_mean) * (n / kappa), 0.0)
         deviation = sums.scale * np.sqrt(squares / nu * (1 + 1 / kappa))
         scale = deviation * np.sqrt(nu)
         high = log_distance(x, sums.shift, mean) - np.log(scale)  # log(|z| / sqrt(v))

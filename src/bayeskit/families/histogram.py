@@ -11,18 +11,18 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
-from bayeskit.borders import Borders, ascending
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.errors import InputError
-from bayeskit.foretold import Recipe
-from bayeskit.leavers import Leavers
-from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.settings import keep, whole
+from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
+from bayeskit.validation import keep, whole
 
 LOG_2 = float(np.log(2))
 FRONT = 2  # lines of a table in front of its cells: the core asks for codes from -2 on
@@ -93,7 +93,7 @@ class Histogram:
         if len(column.edges) < 2 and not column.width.any():
             return None
         shift = _shift(float(np.abs(column.edges).max()))
-        borders, step = Borders(column, shift), float(np.ldexp(column.step, shift))
+        borders, step = CutPoints(column, shift), float(np.ldexp(column.step, shift))
         first, last = borders.first, borders.last  # a bin of no width is one value
         low = first[0] if first[0] < last[0] else min(first[0] - step / 2, np.nextafter(first[0], -np.inf))
         high = last[-1] + (0 if first[-1] < last[-1] else step / 2)
@@ -175,27 +175,27 @@ class Cells:
         with np.errstate(over="ignore"):
             return np.ldexp(x, self.shift) if self.shift else x
 
-    def inner(self, x: Float, block: Block, own: bool) -> Float:
+    def inner(self, x: Float, block: Block, left_out: bool) -> Float:
         """log p without the decay of the tails, 0 where x is missing: (n, K)."""
         code = self.code(x)
-        if not own:
+        if not left_out:
             return np.where(code[:, None] < 0, 0.0, self.table[code])
-        leavers = Leavers.of(block, len(self.counts.limbs))
-        if leavers.few(len(self.log_width), 1, len(leavers.group)):
-            every = self._left if leavers.kept else self._tables_without(leavers)
-            return np.where(code[:, None] < 0, 0.0, every[leavers.member, code])
-        return self._without(code, *_leaving(block, x, own))
+        strata = LooStrata.of(block, len(self.counts.limbs))
+        if strata.few(len(self.log_width), 1, len(strata.group)):
+            every = self._left if strata.kept else self._tables_without(strata)
+            return np.where(code[:, None] < 0, 0.0, every[strata.member, code])
+        return self._without(code, *_leaving(block, x, left_out))
 
     @cached_property
     def _left(self) -> Float:
         """The table as it is, and without one row of weight 1 of each class: (1 + K, m, K)."""
         classes = len(self.counts.limbs)
         nobody = np.empty(0, dtype=np.int32)
-        return self._tables_without(Leavers(nobody, np.arange(classes), np.ones(classes), True))
+        return self._tables_without(LooStrata(nobody, np.arange(classes), np.ones(classes), True))
 
-    def _tables_without(self, leavers: Leavers) -> Float:
+    def _tables_without(self, strata: LooStrata) -> Float:
         """The table as it is, and without each pair of class and weight: (1 + pairs, m, K)."""
-        level, group, mass = leavers.crossed(len(self.log_width))
+        level, group, mass = strata.crossed(len(self.log_width))
         left = self._without(level, np.arange(len(level)), group, mass)
         return np.concatenate([self.table[None], left.reshape(-1, *self.table.shape)])
 
@@ -221,7 +221,7 @@ class Cells:
 class HistogramDensity:
     """Histograms of several columns."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     cells: tuple[Cells | None, ...]  # None: the column says nothing
     groups: int
     leave_one_out: bool = True
@@ -232,29 +232,29 @@ class HistogramDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, cells in zip(self.parts, self.cells, strict=True) if cells is None)
+        return tuple(name for name, cells in zip(self.columns, self.cells, strict=True) if cells is None)
 
     @property
     def axes(self) -> dict[str, Axis]:
         """Its cells, and tails out to where nothing is left of them."""
-        return {name: cells.axis for name, cells in zip(self.parts, self.cells, strict=True) if cells is not None}
+        return {name: cells.axis for name, cells in zip(self.columns, self.cells, strict=True) if cells is not None}
 
-    def _columns(self, block: Block, own: bool = False) -> Iterator[tuple[int, Cells, Float]]:
-        if own and not self.leave_one_out:
+    def _columns(self, block: Block, left_out: bool = False) -> Iterator[tuple[int, Cells, Float]]:
+        if left_out and not self.leave_one_out:
             raise InputError(
                 'Histogram(bins="mdlp") cuts by the labels of all rows, so leaving one out is a refit; '
                 "use k-fold cross-validation, or another family"
             )
-        numbers, _ = block.numbers(self.parts)
+        numbers, _ = block.numbers(self.columns)
         for j, cells in enumerate(self.cells):
             if cells is not None:
                 yield j, cells, numbers.column(j)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        columns = list(self._columns(block, own))
-        if own:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        columns = list(self._columns(block, left_out))
+        if left_out:
             for _, cells, x in columns:
-                out += cells.inner(x, block, own)
+                out += cells.inner(x, block, left_out)
         elif columns:
             codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
             _core.lookup(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
@@ -269,36 +269,38 @@ class HistogramDensity:
         tables = [np.pad(cells.table, ((FRONT, 0), (0, 0))) for cells in self.cells if cells is not None]
         return np.cumsum([0, *map(len, tables)], dtype=np.int64)[:-1], np.ascontiguousarray(np.concatenate(tables))
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self.groups))
-        for j, cells, x in self._columns(block, own):
-            out[:, j] = cells.inner(x, block, own) - cells.distance(x)[:, None]
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        out = np.zeros((block.rows, len(self.columns), self.groups))
+        for j, cells, x in self._columns(block, left_out):
+            out[:, j] = cells.inner(x, block, left_out) - cells.distance(x)[:, None]
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.groups))
-        vast = np.zeros((block.rows, 1))
-        for _, cells, x in self._columns(block, own):
-            logs, inner = cells.logs(x), cells.inner(x, block, own)
-            far = logs > VAST
-            vast[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
+        overflow = np.zeros((block.rows, 1))
+        for _, cells, x in self._columns(block, left_out):
+            logs, inner = cells.logs(x), cells.inner(x, block, left_out)
+            far = logs > OVERFLOW
+            overflow[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
             zeros += np.isneginf(inner)
-            weight = np.log(np.maximum(cells.totals(block.rows, *_leaving(block, x, own)), 1e-300))
+            weight = np.log(np.maximum(cells.totals(block.rows, *_leaving(block, x, left_out)), 1e-300))
             vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
             rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
-        return Limit(zeros, vast + np.zeros_like(zeros), rest)
+        return TailLogDensity(zeros, overflow + np.zeros_like(zeros), rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
 
-def _leaving(block: Block, x: Float, own: bool) -> tuple[Int, Int, Float]:
+def _leaving(block: Block, x: Float, left_out: bool) -> tuple[Int, Int, Float]:
     """The rows whose values were counted, their classes and weights; nobody unless each row is to leave."""
-    row, group, mass = block.own() if own else (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    row, group, mass = (
+        block.counted_rows() if left_out else (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    )
     there = ~np.isnan(x[row])
     return row[there], group[there], mass[there]
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float
-from bayeskit.bandwidth import bandwidths
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.mixture import Around, Curves, Mixture
 from bayeskit.errors import InputError
-from bayeskit.foretold import Recipe
-from bayeskit.likelihood import VAST, Axis, Context, Limit
-from bayeskit.mixture import Around, Curves, Mixture
-from bayeskit.settings import keep, number
+from bayeskit.numerics.bandwidth import bandwidths
 from bayeskit.statistics.bins import BinnedColumn, Bins
+from bayeskit.validation import keep, number
 
 RULES = ("silverman", "scott", "isj")
 LOG_2 = float(np.log(2))
@@ -140,12 +140,12 @@ class Kernels:
         points = np.unique(np.concatenate([low - tail, self.centres[first], [high], high + tail]))
         return Axis(np.ldexp(points + self.base, -self.shift))
 
-    def terms(self, column: Columns, block: Block, own: bool) -> Float:
+    def terms(self, column: Columns, block: Block, left_out: bool) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
-        if own:
+        if left_out:
             counted = np.zeros(column.rows, dtype=bool)
-            counted[block.own()[0]] = True
+            counted[block.counted_rows()[0]] = True
             others = np.flatnonzero(~counted)
             if len(others):
                 out[others] = self.terms(column.at(others), block, False)
@@ -185,7 +185,7 @@ class Kernels:
 
     def _without(self, x: Float, terms: Float, block: Block) -> None:
         """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
         if not there.all():
             row, group, mass = row[there], group[there], mass[there]
@@ -221,7 +221,7 @@ class Kernels:
 class KernelDensity:
     """Kernel densities of several columns."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     kernels: tuple[Kernels | None, ...]  # None: the column says nothing
     groups: int
 
@@ -231,45 +231,45 @@ class KernelDensity:
     @property
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
-        return tuple(name for name, kernels in zip(self.parts, self.kernels, strict=True) if kernels is None)
+        return tuple(name for name, kernels in zip(self.columns, self.kernels, strict=True) if kernels is None)
 
     @property
     def axes(self) -> dict[str, Axis]:
         """Its centres, as close as the narrowest kernel tells apart, and the tails."""
-        return {name: k.axis for name, k in zip(self.parts, self.kernels, strict=True) if k is not None}
+        return {name: k.axis for name, k in zip(self.columns, self.kernels, strict=True) if k is not None}
 
     def _columns(self, block: Block) -> Iterator[tuple[int, Kernels, Columns]]:
-        numbers, _ = block.numbers(self.parts)
+        numbers, _ = block.numbers(self.columns)
         for j, kernels in enumerate(self.kernels):
             if kernels is not None:
                 yield j, kernels, numbers.take(np.array([j], dtype=np.int64))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for _, kernels, column in self._columns(block):
-            if own:
-                out += kernels.terms(column, block, own)
+            if left_out:
+                out += kernels.terms(column, block, left_out)
             else:
                 kernels.curves.add(column, out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        out = np.zeros((block.rows, len(self.parts), self.groups))
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        out = np.zeros((block.rows, len(self.columns), self.groups))
         for j, kernels, column in self._columns(block):
-            out[:, j] = kernels.terms(column, block, own)
+            out[:, j] = kernels.terms(column, block, left_out)
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         logs = (k.logs(column.column(0)).max(axis=1) for _, k, column in self._columns(block))
         farthest: Float = np.max([np.zeros(block.rows), *logs], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        vast, rest = np.zeros((2, block.rows, self.groups))
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        overflow, rest = np.zeros((2, block.rows, self.groups))
         for _, kernels, column in self._columns(block):
             logs = kernels.logs(column.column(0))
-            far = logs > VAST
-            vast -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
-            rest += np.where(far, 0.0, kernels.terms(column, block, own))
-        return Limit(np.zeros_like(rest), vast, rest)
+            far = logs > OVERFLOW
+            overflow -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
+            rest += np.where(far, 0.0, kernels.terms(column, block, left_out))
+        return TailLogDensity(np.zeros_like(rest), overflow, rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}

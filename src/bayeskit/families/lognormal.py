@@ -11,8 +11,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Columns
 from bayeskit.data.support import POSITIVE, Support
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2PI
+from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)

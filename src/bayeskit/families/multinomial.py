@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.counts import Counts, Left, alpha_of, grouped, scaled
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.likelihood import Context
+from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
+from bayeskit.densities.density import Context
 from bayeskit.statistics.totals import Totals
 
 
@@ -65,8 +65,8 @@ class MultinomialDensity(Counts):
         shares: Float = np.exp(self.table)
         return shares
 
-    def _own(self, left: Left, weights: Float) -> Float:
-        sums, m, a = self.totals.sums, len(self.parts), self.smoothing
+    def _left_out(self, left: Left, weights: Float) -> Float:
+        sums, m, a = self.totals.sums, len(self.columns), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]
         share = left.cells_of(sums, group)

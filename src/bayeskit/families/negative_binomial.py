@@ -9,9 +9,9 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import COUNTS, Support
-from bayeskit.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.numerics.special import LOG_2PI, deviance, stirling
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.special import LOG_2PI, deviance, stirling
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class NegativeBinomial(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]
         empty = of.weight <= 0
-        mean = np.where(empty, of.middle, of.mean)
-        deviation = np.where(empty, of.spread, of.deviation)
+        mean = np.where(empty, of.grand_mean, of.mean)
+        deviation = np.where(empty, of.total_deviation, of.deviation)
         known = np.maximum(mean, 1e-300)
         excess = np.where(mean > 0, np.maximum((deviation / known) ** 2 - 1 / known, 0.0), 0.0)
         return toward_pooled(of, self.smoothing), excess

@@ -10,11 +10,11 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
+from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context
 from bayeskit.smoothing import Cells, Smoothing, pseudo_rows
 from bayeskit.statistics.tables import Tables
-from bayeskit.tabular import TabularDensity
 
 
 @dataclass(frozen=True)

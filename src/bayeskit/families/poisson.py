@@ -9,9 +9,9 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import COUNTS, Support
-from bayeskit.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.numerics.special import LOG_2PI, deviance, stirling
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.special import LOG_2PI, deviance, stirling
 
 
 @dataclass(frozen=True)

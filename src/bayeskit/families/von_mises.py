@@ -10,9 +10,9 @@ from scipy.special import i0e, i1e
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import ANGLES, Support
-from bayeskit.parametric import Parametric, Views
-from bayeskit.special import LOG_2PI
-from bayeskit.sums import FLOOR
+from bayeskit.densities.moment_summary import FLOOR
+from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class VonMises(Parametric):
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         cos, sin = sums["cos x"], sums["sin x"]
-        total = _dispersion(cos.middle, sin.middle, cos.spread, sin.spread)
+        total = _dispersion(cos.grand_mean, sin.grand_mean, cos.total_deviation, sin.total_deviation)
         each = _dispersion(cos.mean, sin.mean, cos.deviation, sin.deviation)
-        weight = cos.weight / np.maximum(cos.whole, 1e-300)
+        weight = cos.weight / np.maximum(cos.total_weight, 1e-300)
         pooled = (weight * each).sum(axis=0)
         floor = np.maximum(pooled / (cos.weight + 1), FLOOR * total)
         empty = cos.weight <= 0
         spread = np.where(empty, total, np.where(each < FLOOR * total, floor, each))
-        centre = np.where(empty, cos.middle, cos.mean), np.where(empty, sin.middle, sin.mean)
+        centre = np.where(empty, cos.grand_mean, cos.mean), np.where(empty, sin.grand_mean, sin.mean)
         return *centre, concentration(spread)
 
     def log_density(self, x: Float, *parameters: Float) -> Float:

@@ -11,10 +11,10 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
 from bayeskit.families import families
-from bayeskit.foretold import Recipe
-from bayeskit.parametric import Parametric, Views
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -43,14 +43,14 @@ class ZeroInflated(Parametric):
     identifier: ClassVar[str] = "family/zero_inflated"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
     support: ClassVar[Support] = NONNEGATIVE
-    atom: ClassVar[bool] = True
+    point_mass: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         pseudo_rows(self)
         inner = families().get(self.family, self.family) if isinstance(self.family, str) else self.family
         inner = inner() if isinstance(inner, type) else inner
         within = getattr(inner, "support", None)
-        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.whole
+        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.integer
         if not fits or not hasattr(inner, "parameters") or isinstance(inner, ZeroInflated):
             raise InputError(
                 f"ZeroInflated({self.family!r}): give a continuous family of positive numbers, "
@@ -82,7 +82,7 @@ class ZeroInflated(Parametric):
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         zero, a = sums[ZERO], self.smoothing
         empty = (zero.weight <= 0) & (a == 0)
-        share, weight = np.where(empty, zero.middle, zero.mean), np.where(empty, 1.0, zero.weight)
+        share, weight = np.where(empty, zero.grand_mean, zero.mean), np.where(empty, 1.0, zero.weight)
         total = weight + 2 * a
         varies = np.any([sums[view].varying for view in self.family.views], axis=0)
         speaks = np.broadcast_to(varies, share.shape)

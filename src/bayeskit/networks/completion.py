@@ -1,4 +1,4 @@
-"""Completion: rows with holes, filled as a network holds likely, so that graphs are compared on the same rows."""
+"""Completion: missing values filled as a network holds likely, so that graphs are compared on the same rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Completion:
     """Rows of which some cells are missing: drawn from P(cells | what the row has), anew for each unit of weight.
 
     Scores of families counted where they happen to be complete compare different rows: of ten thousand rows a column
-    with 30 % of holes then gains or loses tens of nats by chance, more than an arc costs, and false arcs appear.
+    with 30 % of missing values then gains or loses tens of nats by chance, more than an arc costs, and false arcs
+    appear.
     """
 
     codes: Code  # (nodes, rows): distinct and sorted, -1 where missing
@@ -36,7 +37,7 @@ class Completion:
     def draws(self) -> Int:
         """How often each row is completed: once for every unit of weight.
 
-        Where weights are fractions, rows without a hole are taken once; rows of weight one are counted faster.
+        Where weights are fractions, rows without a missing value are taken once; rows of weight one are counted faster.
         """
         often = np.ceil(self.weights * min(1.0, MOST_DRAWN / float(self.weights.sum()))).astype(np.int64)
         whole = bool((often == self.weights).all())

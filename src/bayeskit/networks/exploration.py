@@ -88,10 +88,11 @@ class Exploration:
     def found_with_holes(
         self, rows: Completion, rule: Rule, limits: Limits, callback: Callable[[Step], object] | None = None
     ) -> tuple[Bool, list[Step], Scores]:
-        """The same for rows with holes, and the scores of the last round: structural EM with draws.
+        """The same for rows with missing values, and the scores of the last round: structural EM with draws.
 
-        Holes are filled from what the network of the round before holds likely, first the tree of the pairs that tell
-        most of each other; then arcs are searched as if the rows were complete, until they stay as they are, in
+        Missing values are filled from what the network of the round before holds likely, first the tree of the pairs
+        that tell most of each other; then arcs are searched as if the rows were complete, until they stay as they are,
+        in
         ``ROUNDS`` rounds at most.
         """
         rng = np.random.default_rng(self.random_state)

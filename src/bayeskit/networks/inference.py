@@ -140,7 +140,7 @@ class Inference:
         hidden: tuple[int, ...] = (),
         folded: bool = True,
     ) -> Iterator[tuple[Int | slice, Pattern]]:
-        """Rows that share a plan: one plan that takes every pattern of holes, or one for each pattern.
+        """Rows that share a plan: one plan that takes every pattern of missing values, or one for each pattern.
 
         A plan for one pattern is cheaper to run and must be compiled; which is better is estimated. ``hidden`` nodes
         stay in the plan even if nothing depends on them.

@@ -1,4 +1,4 @@
-"""Learning: probabilities of a known graph from counts, and from rows with holes by EM or by gradient."""
+"""Learning: probabilities of a known graph from counts, and from rows with missing values by EM or by gradient."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def probabilities(counts: Float) -> Float:
 
 @dataclass(frozen=True)
 class Learned:
-    """A network learned from rows with holes, and the way there."""
+    """A network learned from rows with missing values, and the way there."""
 
     network: Network
     path: tuple[float, ...]  # log-likelihood of the rows, plus the log prior of the tables, after each iteration
@@ -55,7 +55,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Learning:
-    """Rows with holes, and the pseudo-counts of a smoothing; both methods climb the same hill.
+    """Rows with missing values, and the pseudo-counts of a smoothing; both methods climb the same hill.
 
     L = sum over rows of weight * log P(row) + sum over cells of pseudo-count * log theta.
     """

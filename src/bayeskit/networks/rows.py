@@ -1,4 +1,4 @@
-"""DistinctRows: what EM and gradient learn from; rows with holes, each kept once with its weight."""
+"""DistinctRows: what EM and gradient learn from; rows with missing values, each kept once with its weight."""
 
 from __future__ import annotations
 

@@ -70,10 +70,10 @@ class BDeu:
 
 
 def loo(counts: Float, start: Int) -> Float:
-    """The log-likelihood of each row foretold by the others, less log(n) for every doubling of the parents' states.
+    """The log-likelihood of each row predicted by the others, less log(n) for every doubling of the parents' states.
 
-    p = (n - 1 + s b) / (N - 1 + s): s pseudo-rows, as many as foretell best, lean on the shares b of the node alone. So
-    are tables of classifiers made, and a table of many empty lines costs no more than it loses in foretelling.
+    p = (n - 1 + s b) / (N - 1 + s): s pseudo-rows, as many as predict best, shrink toward the shares b of the node
+    alone. So are tables of classifiers made, and a table of many empty lines costs no more than it loses in predicting.
     """
     lines, rows = _lines(counts, start), counts.sum(axis=1, keepdims=True)
     alone = np.add.reduceat(counts, start, axis=0) + 1.0
@@ -119,7 +119,7 @@ def score_rule(name: str, ess: float = 1.0) -> Rule:
 class Scores:
     """Scores of families from the codes of complete rows, each computed once."""
 
-    codes: Code  # (nodes, rows); only pairs and their information may be asked of rows with holes, -1
+    codes: Code  # (nodes, rows); only pairs and their information may be asked of rows with missing values, -1
     sizes: tuple[int, ...]  # states of each node
     rule: Rule
     weights: Float | None = None  # (rows,)

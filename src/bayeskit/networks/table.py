@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.data.frame import aligned, frame, html_table, shortened
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
-from bayeskit.frame import aligned, frame, html_table, shortened
 
 MOST_STATES = 10_000
 MOST_CELLS = 1 << 26

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import shortened
 from bayeskit.plots.heat import heat
 from bayeskit.plots.style import Display, labels_of, tidy
 

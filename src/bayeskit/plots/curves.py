@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.curve import Curve, curve
 from bayeskit.errors import InputError
+from bayeskit.numerics.proportion import effective, wilson
+from bayeskit.numerics.reliability import tallied, width_bins
+from bayeskit.numerics.roc import Curve, curve
 from bayeskit.plots.style import FAINT, INK, LEGEND, PALETTE, Display, codes_of, colour, labels_of, legend, line, tidy
-from bayeskit.proportion import effective, wilson
-from bayeskit.reliability import tallied, width_bins
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class RocDisplay(Display):
         ax.set_aspect("equal")
         ax.set_xlim(-0.01, 1.01)
         ax.set_ylim(-0.01, 1.01)
-        tidy(ax, "ROC, each class against the rest", "share of the others taken for it", "share of the class found")
+        tidy(ax, "ROC, each class against the rest", "share of the others predicted as it", "share of the class found")
         legend(ax, list(self.curves), loc="lower right")
 
 

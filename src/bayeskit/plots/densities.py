@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import shortened
 from bayeskit.plots.grid import column_of, names_of
 from bayeskit.plots.style import LEGEND, Display, codes_of, colour, labels_of, legend, line, tidy
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
+from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.errors import InputError
-from bayeskit.frame import kind_of, turned
 from bayeskit.plots.style import colour, marker
 
 
@@ -121,7 +121,7 @@ def _rows(X: Any, names: list[Any], given: dict[Any, Float], at: dict[Any, Any])
         return matrix
     columns = [given[n] if n in given else [at[n]] * count if n in at else pa.nulls(count) for n in names]
     table = pa.table([pa.array(c) for c in columns], names=[str(n) for n in names])
-    frame = turned(table, kind_of(X))
+    frame = convert_frame(table, kind_of(X))
     if kind_of(X) == "pandas":
         frame.columns = X.columns
     return frame

@@ -1,4 +1,4 @@
-"""Heat maps: who was taken for whom, and how models of one population do on another."""
+"""Heat maps: true classes against predicted ones, and how models of one population do on another."""
 
 from __future__ import annotations
 

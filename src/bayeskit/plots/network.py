@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import shortened
 from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.layout import Layout
 from bayeskit.plots.style import INK, PALETTE, Display

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.frame import shortened
+from bayeskit.data.frame import shortened
 from bayeskit.plots.style import INK, PALETTE, Display
 
 CHANCES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)

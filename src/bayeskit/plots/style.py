@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayeskit.data.frame import frame, shortened
 from bayeskit.errors import InputError
-from bayeskit.frame import frame, shortened
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; the order puts the strongest contrasts first
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#555555")

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Float
-from bayeskit.likelihood import Axis
-from bayeskit.model import Model
+from bayeskit.densities.density import Axis
+from bayeskit.model.model import Model
 from bayeskit.reports.cubics import Cubics, refined
 from bayeskit.reports.curve import Curve, Formula, Pieces, Whole
 from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
-from bayeskit.reports.question import Question
+from bayeskit.reports.input_field import InputField
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table
@@ -30,13 +30,13 @@ class Additive:
     """Terms at chosen values of every column at once: in such a model none depends on the others."""
 
     model: Model  # without weights of its columns
-    questions: Sequence[Question]
+    questions: Sequence[InputField]
     weight: Float  # (columns,) how much each counts
 
     @classmethod
-    def of(cls, model: Model, questions: Sequence[Question]) -> Additive:
-        weight = np.ones(len(questions)) if model.tuning is None else model.tuning.weight
-        return cls(replace(model, tuning=None), questions, weight)
+    def of(cls, model: Model, questions: Sequence[InputField]) -> Additive:
+        weight = np.ones(len(questions)) if model.weighting is None else model.weighting.weight
+        return cls(replace(model, weighting=None), questions, weight)
 
     def factors(self) -> Factors:
         questions, weight = self.questions, self.weight.tolist()
@@ -48,7 +48,7 @@ class Additive:
             if j in levels:
                 factors.append(Table((j,), (1,), levels[j], weight[j]))
             elif j in curves:
-                zero = self._at_zero[j] if self._axis(questions[j].name).atom else None
+                zero = self._at_zero[j] if self._axis(questions[j].name).point_mass else None
                 factors.append(Shape((j,), curves[j], self._missing[j], zero, weight[j]))
         pieced = sum(isinstance(curve, Cubics) for curve in curves.values())
         note = "" if error < SMALL else f"{pieced} of the columns by cubics, whose terms are off by up to {error:.1g}"
@@ -90,13 +90,13 @@ class Additive:
     def _axes(self) -> dict[str, Axis]:
         return self.model.density.axes
 
-    def _levels(self, questions: Mapping[int, Question]) -> dict[int, Float]:
+    def _levels(self, questions: Mapping[int, InputField]) -> dict[int, Float]:
         asked = {j: q.levels or () for j, q in questions.items()}
         terms = self._terms(asked) if any(asked.values()) else np.empty((0, len(self._missing), 0))
         front = {j: np.tile(self._missing[j], (FRONT, 1)) for j in questions}
         return {j: np.concatenate([front[j], terms[: len(asked[j]), j]]) if asked[j] else front[j] for j in questions}
 
-    def _curves(self, questions: Mapping[int, Question]) -> tuple[dict[int, Curve], float]:
+    def _curves(self, questions: Mapping[int, InputField]) -> tuple[dict[int, Curve], float]:
         """A curve for each column of numbers that has any, and the largest error of a grid."""
         left = {j: q for j, q in questions.items() if q.start is not None}
         found: dict[int, Curve] = {}
@@ -109,44 +109,46 @@ class Additive:
         cubics = self._cubics(left)
         return found | cubics, self._error(left, cubics)
 
-    def _formulas(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
-        atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
+    def _formulas(self, questions: Mapping[int, InputField]) -> dict[int, Curve]:
+        point_masses = {j for j, q in questions.items() if self._axis(q.name).point_mass}
         values = {j: _spread(q, POINTS) for j, q in questions.items()}
-        values = {j: x[x != 0] if j in atoms else x for j, x in values.items()}
+        values = {j: x[x != 0] if j in point_masses else x for j, x in values.items()}
         terms = self._terms({j: x.tolist() for j, x in values.items()})
         tried = {j: Formula.through(x, terms[: len(x), j]) for j, x in values.items() if self._finite(terms, j, x)}
         return {j: curve for j, curve in tried.items() if curve is not None}
 
-    def _wholes(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
+    def _wholes(self, questions: Mapping[int, InputField]) -> dict[int, Curve]:
         whole = {
             j: np.arange(q.low, q.high + 1)
             for j, q in questions.items()
-            if (q.whole or self._axis(q.name).whole) and q.high - q.low < WHOLE
+            if (q.whole or self._axis(q.name).integer) and q.high - q.low < WHOLE
         }
         if not whole:
             return {}
         terms = self._terms({j: x.tolist() for j, x in whole.items()})
         return {j: Whole(int(x[0]), terms[: len(x), j]) for j, x in whole.items() if self._finite(terms, j, x)}
 
-    def _pieces(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
+    def _pieces(self, questions: Mapping[int, InputField]) -> dict[int, Curve]:
         probes = {j: Pieces.probes(self._axis(q.name).points, q.low, q.high) for j, q in questions.items()}
         terms = self._terms({j: x.tolist() for j, (_, x) in probes.items()})
         tried = {j: Pieces.through(b, terms[: len(x), j]) for j, (b, x) in probes.items() if self._finite(terms, j, x)}
         return {j: curve for j, curve in tried.items() if curve is not None}
 
-    def _cubics(self, questions: Mapping[int, Question]) -> dict[int, Curve]:
+    def _cubics(self, questions: Mapping[int, InputField]) -> dict[int, Curve]:
         room = ROOM // (4 * self._missing.shape[1])
         first = room // (2 * len(questions))
         start = {j: _laid(self._axis(q.name).points, q, first) for j, q in questions.items()}
-        atoms = {j for j, q in questions.items() if self._axis(q.name).atom}
+        point_masses = {j for j, q in questions.items() if self._axis(q.name).point_mass}
 
         def ask(values: Mapping[int, Float]) -> Float:
-            beside = {j: np.where(x == 0, 1e-12 * questions[j].high, x) if j in atoms else x for j, x in values.items()}
+            beside = {
+                j: np.where(x == 0, 1e-12 * questions[j].high, x) if j in point_masses else x for j, x in values.items()
+            }
             return self._terms({j: x.tolist() for j, x in beside.items()})
 
         return dict(refined(ask, start, room))
 
-    def _error(self, questions: Mapping[int, Question], curves: Mapping[int, Curve]) -> float:
+    def _error(self, questions: Mapping[int, InputField], curves: Mapping[int, Curve]) -> float:
         """Half of the places anywhere, half of them where the values lie."""
         rng = np.random.default_rng(0)
         values = {}
@@ -164,7 +166,7 @@ class Additive:
         return len(x) > 0 and bool(np.isfinite(terms[: len(x), j]).all())
 
 
-def _laid(points: Float, question: Question, most: int) -> Float:
+def _laid(points: Float, question: InputField, most: int) -> Float:
     """Pieces between the points of an axis, a few of them where it has many: (m, 2)."""
     inside = points[(points > question.low) & (points < question.high)]
     some = inside[:: -(-len(inside) // max(most, 1)) or 1]
@@ -172,7 +174,7 @@ def _laid(points: Float, question: Question, most: int) -> Float:
     return np.column_stack([breaks[:-1], breaks[1:]])
 
 
-def _spread(question: Question, points: int) -> Float:
+def _spread(question: InputField, points: int) -> Float:
     """Values from the lowest to the highest; whole ones where only these occur."""
     values = np.linspace(question.low, question.high, points)
     return np.unique(np.rint(values)) if question.whole else values

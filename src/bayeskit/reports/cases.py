@@ -1,4 +1,4 @@
-"""Cases: which columns tell most, and the rows the model found hardest, explained."""
+"""Cases: which columns are most informative, and the rows the model found hardest, explained."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def informative(seen: Explanation, told: Float) -> Section:
             f'<p class="fine">The members of the pool are kept from being certain: what they say is backed off to the '
             f"prior, which moved the odds by {told[seen.parts.index(BACK_OFF)]:.2f} bits on average.</p>"
         )
-    return Section("columns", "What tells most", body)
+    return Section("columns", "Most informative columns", body)
 
 
 def hardest(table: Table) -> Int:
@@ -59,7 +59,9 @@ def cases(table: Table, rows: Int, classes: Array, explained: Explanation | None
         _case(int(row), i, int(table.truth[row]), table.proba[row], classes, explained)
         for i, row in enumerate(rows.tolist())
     ]
-    lead = "<p>The rows whose true class was foretold with the least probability by a model that had not learned them. "
+    lead = (
+        "<p>The rows whose true class was predicted with the least probability by a model that had not learned them. "
+    )
     if explained is not None:
         lead += (
             "The steps are those of the model of all rows: what each column said for (right) or against (left) the "

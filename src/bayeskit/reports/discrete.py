@@ -11,10 +11,10 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, PRESENT, key
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
+from bayeskit.reports.input_field import InputField
 from bayeskit.reports.packed import Store
-from bayeskit.reports.question import Question
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.conditional import strides
@@ -62,11 +62,11 @@ class Discrete:
     """Trees, k-dependence and averaged one-dependence: numbers are read as the interval they lie in."""
 
     model: Model
-    questions: Sequence[Question]  # of all columns
+    questions: Sequence[InputField]  # of all columns
 
     def factors(self, density: FactorDensity | AveragedDensity | NetworkedDensity) -> Factors | Summed:
         place = {q.name: j for j, q in enumerate(self.questions)}
-        of = [place[name] for name in density.parts]
+        of = [place[name] for name in density.columns]
         codings = tuple(sliced(self.model, q, density.slices) for q in self.questions)
         if isinstance(density, AveragedDensity):
             return _averaged(codings, of, density)
@@ -80,7 +80,7 @@ class Discrete:
         return Factors(codings, tuple(factors))
 
 
-def coding(model: Model, question: Question) -> Coding:
+def coding(model: Model, question: InputField) -> Coding:
     """How a model codes the answers to a question; of numbers whether they are there."""
     levels = model.counted.domain.levels.get(question.name)
     if levels is None:
@@ -92,12 +92,12 @@ def coding(model: Model, question: Question) -> Coding:
     return Coding(cuts=(BELOW,) * levels.index.get(PRESENT, 0), hole=hole)
 
 
-def sliced(model: Model, question: Question, slices: Slices) -> Coding:
+def sliced(model: Model, question: InputField, slices: Slices) -> Coding:
     """The same where numbers are cut into intervals."""
     if question.name not in slices.cuts:
         return coding(model, question)
     cuts = slices.cuts[question.name]
-    return Coding(cuts=cuts, hole=len(cuts) + 1 if question.name in slices.holes else -1)
+    return Coding(cuts=cuts, hole=len(cuts) + 1 if question.name in slices.missing else -1)
 
 
 def _averaged(codings: tuple[Coding, ...], of: Sequence[int], density: AveragedDensity) -> Factors:

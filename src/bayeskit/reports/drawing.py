@@ -60,7 +60,7 @@ def _y(share: float) -> float:
 
 
 def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
-    """Who was taken for whom: counts, shaded by their share of the true class."""
+    """True classes against predicted ones: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
     head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in actions)
     rows = []

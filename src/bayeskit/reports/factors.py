@@ -35,7 +35,7 @@ class Coding:
 
 @dataclass(frozen=True)
 class Table:
-    """A factor of one or more columns, looked up by their codes; the last column is the one foretold."""
+    """A factor of one or more columns, looked up by their codes; the last column is the one predicted."""
 
     of: tuple[int, ...]  # questions
     steps: tuple[int, ...]

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.numerics.neighbor_search import TIE
 from bayeskit.reports.factors import Coding
-from bayeskit.reports.lens import Lens
+from bayeskit.reports.input_map import InputMap
 from bayeskit.reports.packed import Store
-from bayeskit.search import TIE
 from bayeskit.structures.neighbours import NeighbourDensity
 
 
 @dataclass(frozen=True)
-class Near:
+class NeighborTerms:
     """log K_c / n_c: of the rows within reach of the k-th nearest, those of the class."""
 
-    lens: Lens  # the numbers compared
+    lens: InputMap  # the numbers compared
     scale: Float  # (d,) what they are multiplied with
     of: tuple[int, ...]  # questions of the levels compared
     codings: tuple[Coding, ...]
@@ -38,7 +38,9 @@ class Near:
     note: str = ""
 
     @classmethod
-    def of_density(cls, density: NeighbourDensity, lens: Lens, of: Sequence[int], codings: Sequence[Coding]) -> Near:
+    def of_density(
+        cls, density: NeighbourDensity, lens: InputMap, of: Sequence[int], codings: Sequence[Coding]
+    ) -> NeighborTerms:
         """With facets and questions for all columns of the density, those that do not count included."""
         rows, metric, likelihood = density.statistic.rows, density.metric, density.likelihood
         points = metric.read(rows.numbers, rows.codes)
@@ -46,7 +48,7 @@ class Near:
         some, others = np.flatnonzero(metric.used[:d]), np.flatnonzero(metric.used[d:])
         ranks = np.append(np.ones(d - np.count_nonzero(metric.ordinal)), metric.ordinal[metric.ordinal > 0])
         return cls(
-            Lens(tuple(lens.facets[j] for j in some.tolist())),
+            InputMap(tuple(lens.facets[j] for j in some.tolist())),
             (np.ldexp(metric.scale, -metric.exponent) / ranks)[some],
             tuple(of[j] for j in others.tolist()),
             tuple(codings[j] for j in others.tolist()),

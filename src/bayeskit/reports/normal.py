@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import Float, Int
 from bayeskit.reports.factors import FRONT, Coding
-from bayeskit.reports.lens import Lens
+from bayeskit.reports.input_map import InputMap
 from bayeskit.reports.packed import Store
 from bayeskit.structures.full import FullDensity
 from bayeskit.structures.joint import Joint
@@ -85,7 +85,7 @@ class Cells:
 class Normal:
     """log N(z; mean, covariance) of the numbers that are there, z = (x - origin) * scale."""
 
-    lens: Lens
+    lens: InputMap
     origin: Float  # (d,)
     scale: Float  # (d,)
     mean: Float  # (K, d)
@@ -94,7 +94,7 @@ class Normal:
     note: str = ""
 
     @classmethod
-    def of(cls, density: FullDensity, lens: Lens, cells: Cells | None = None) -> Normal:
+    def of(cls, density: FullDensity, lens: InputMap, cells: Cells | None = None) -> Normal:
         """With a lens that has a facet for each of its columns of numbers."""
         numbers, matrix = density.normals.numbers, density.normals.covariance.dense
         shared = len(matrix) > 1 and bool((matrix == matrix[0]).all())

@@ -14,7 +14,7 @@ from bayeskit.reports import pool
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, text
 from bayeskit.reports.profile import Profile
 
-MANY = 0.2  # share of holes that is worth a word
+MANY = 0.2  # share of missing values that is worth a word
 
 
 def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | None) -> Section:
@@ -41,8 +41,8 @@ def _described(model: Any) -> dict[str, dict[str, Any]]:
     """Each column with its kind, and its family if one decides alone."""
     if hasattr(model, "schema_"):
         return {c["name"]: c for c in model.schema_.rows()}
-    if hasattr(model, "encoder_"):  # its members have families of their own
-        plain = _described(model.encoder_)
+    if hasattr(model, "reader_"):  # its members have families of their own
+        plain = _described(model.reader_)
         return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
     return _described(model.estimator_) if hasattr(model, "estimator_") else {}
 
@@ -132,8 +132,8 @@ def _learned(record: Any) -> list[str]:
         said.append("<h3>Columns that depend on others</h3>" + folded(listed, ("column", "given the class and"), 2))
     elif arcs:
         said.append("<p>No column depends on another once the class is known.</p>")
-    if record.tuning is not None:
-        weight = record.tuning.weight
-        rows = [(n, f"{w:.3f}") for n, w in zip(record.density.pieces, weight.tolist(), strict=True)]
+    if record.weighting is not None:
+        weight = record.weighting.weight
+        rows = [(n, f"{w:.3f}") for n, w in zip(record.density.factor_names, weight.tolist(), strict=True)]
         said.append("<h3>How much each piece counts</h3>" + folded(rows, ("columns", "weight")))
     return said

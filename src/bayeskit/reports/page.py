@@ -20,7 +20,7 @@ from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
-from bayeskit.reports import cases, network, overview, panel, performance, portrait
+from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
 from bayeskit.reports.markup import Section, table, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.whatif import WhatIf
@@ -105,7 +105,7 @@ def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
     if whatif.program is not None and told is not None and seen is not None:
-        found.append(portrait.portraits(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
+        found.append(effect_plot.effect_plots(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
     hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
     if rows is not None and len(hard):
         found.append(cases.cases(rows, hard, evaluation.classes, _explained(model, rows, hard)))
@@ -133,7 +133,7 @@ def _reproduce(evaluation: Evaluation) -> Section:
     """What to run, and with what, to have the same figures."""
     model = evaluation.model
     settings = " ".join(repr(model).split())
-    costs = ", costs=costs" if evaluation.stakes is not None and evaluation.stakes.given else ""
+    costs = ", costs=costs" if evaluation.decision_costs is not None and evaluation.decision_costs.given else ""
     call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
     code = f"{_imports(call)}\n\nreport({call})"
     record = getattr(model, "model_", None)

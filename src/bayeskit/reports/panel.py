@@ -10,10 +10,10 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.reports.input_field import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.program import Program
-from bayeskit.reports.question import ABSENT
 from bayeskit.reports.whatif import AGREES, WhatIf
 
 TITLE = "What if?"
@@ -78,8 +78,10 @@ def _examples(program: Program, hard: Int, values: Sequence[Sequence[Any]]) -> l
 
 def _costs(evaluation: Evaluation) -> dict[str, Any]:
     """Costs as given, else one for every mistake."""
-    stakes, labels = evaluation.stakes, [str(label) for label in evaluation.classes.tolist()]
-    if stakes is None:
+    decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
+    if decision_costs is None:
         return {"actions": labels, "costs": (1 - np.eye(len(labels))).tolist(), "reject": None}
-    actions = [str(a) for a in stakes.actions] or [f"action {a + 1}" for a in range(stakes.table.shape[1])]
-    return {"actions": actions, "costs": stakes.table.tolist(), "reject": stakes.reject}
+    actions = [str(a) for a in decision_costs.actions] or [
+        f"action {a + 1}" for a in range(decision_costs.table.shape[1])
+    ]
+    return {"actions": actions, "costs": decision_costs.table.tolist(), "reject": decision_costs.reject}

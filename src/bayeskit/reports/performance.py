@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.proportion import wilson
+from bayeskit.numerics.proportion import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 
@@ -21,7 +21,7 @@ CARDS = {
     "brier": ("Brier score", "mean squared distance from the truth; less is better"),
     "ece": ("Calibration error", "how far confidence is from being right; less is better"),
 }
-MOST = 12  # classes in a table of who was taken for whom
+MOST = 12  # classes in a table of true classes against predicted ones
 RATES = ("sensitivity", "specificity", "precision")
 SHOWN = 400  # points of a curve
 
@@ -70,7 +70,7 @@ def _rate(row: dict[str, Any], rate: str) -> Safe:
 
 
 def confusion(evaluation: Evaluation) -> Section:
-    """Who was taken for whom."""
+    """True classes against predicted ones."""
     found = evaluation.confusion
     labels = evaluation.classes.tolist()
     actions = [*labels, *found.others]
@@ -79,12 +79,12 @@ def confusion(evaluation: Evaluation) -> Section:
     order = np.argsort(-wrong, axis=None, kind="stable")[:10]
     pairs = [np.unravel_index(o, wrong.shape) for o in order if wrong.flat[o] > 0]
     rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
-    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "taken for", "rows"), rows, 2) if rows else ""
+    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "predicted as", "rows"), rows, 2) if rows else ""
     if len(labels) <= MOST:
         body = drawing.heat(found.matrix, labels, actions) + (worst if len(actions) > 2 else "")
     else:
         body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
-    return Section("confusion", "Who was taken for whom", body)
+    return Section("confusion", "True classes against predicted ones", body)
 
 
 def calibration(evaluation: Evaluation) -> Section:
@@ -112,7 +112,9 @@ def _roc(evaluation: Evaluation) -> str:
         return ""  # one of the classes was not tested
     some = np.unique(np.linspace(0, len(curve.false_positive) - 1, SHOWN).astype(np.int64))
     line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
-    plot = drawing.square(line, "share of the others taken for it", f"share of {label} found", f"ROC curve of {label}")
+    plot = drawing.square(
+        line, "share of the others predicted as it", f"share of {label} found", f"ROC curve of {label}"
+    )
     area = evaluation.auc_by_class[label]
     return (
         f"<figure>{plot}<figcaption>ROC curve of {text(label)}: area {number(area)}. The diagonal is chance."
@@ -122,21 +124,25 @@ def _roc(evaluation: Evaluation) -> str:
 
 def costs(evaluation: Evaluation) -> Section | None:
     """What decisions cost, where costs were given."""
-    stakes = evaluation.stakes
-    if stakes is None or not stakes.priced:
+    decision_costs = evaluation.decision_costs
+    if decision_costs is None or not decision_costs.priced:
         return None
-    actions = stakes.actions or tuple(f"action {a + 1}" for a in range(stakes.table.shape[1]))
+    actions = decision_costs.actions or tuple(f"action {a + 1}" for a in range(decision_costs.table.shape[1]))
     labels = evaluation.classes.tolist()
     given = table(
         ("true class", *actions),
-        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, stakes.table.tolist(), strict=True)],
+        [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, decision_costs.table.tolist(), strict=True)],
     )
     names = [n for n in evaluation.measures.names if "cost" in n or "cover" in n]
     found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
-    rejected = "" if stakes.reject is None else f"<p>A row may be left undecided at a cost of {stakes.reject:g}.</p>"
+    rejected = (
+        ""
+        if decision_costs.reject is None
+        else f"<p>A row may be left undecided at a cost of {decision_costs.reject:g}.</p>"
+    )
     fixed = _blind(evaluation, actions)
     who = "Each row was given the action of least expected cost."
-    who = who if stakes.own is None else "These are the decisions the model takes itself."
+    who = who if decision_costs.own is None else "These are the decisions the model takes itself."
     body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "95 % from", "to"), found)
     return Section(
         "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
@@ -150,9 +156,9 @@ def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:
 
 def _blind(evaluation: Evaluation, actions: tuple[Any, ...]) -> str:
     """What one action for all rows would have cost."""
-    assert evaluation.stakes is not None
+    assert evaluation.decision_costs is not None
     weight = evaluation.confusion.matrix.sum(axis=1)
-    mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.stakes.table
+    mean = (weight / max(float(weight.sum()), 1e-300)) @ evaluation.decision_costs.table
     best = int(np.argmin(mean))
     return (
         f"<p>The best single action for all rows, {text(actions[best])}, would have cost {number(mean[best], 4)}.</p>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayeskit.estimators.roll import Roll
+from bayeskit.estimators.leaderboard import Leaderboard
 from bayeskit.reports.markup import Safe, folded, number, table
 
 WORDS = {  # by how the name of a candidate begins
@@ -19,9 +19,9 @@ NEAREST = "nearest: the classes of the most similar rows"
 FEW = 8  # members shown at first
 
 
-def members(roll: Roll) -> str:
+def members(leaderboard: Leaderboard) -> str:
     """Those that were kept by weight, and below what became of the others."""
-    kept = [line for line in roll.lines if line[2] > 0]
+    kept = [line for line in leaderboard.lines if line[2] > 0]
     most = max((weight for _, _, weight, *_ in kept), default=1.0)
     rows = [
         (name, _bar(weight / most), number(weight), number(loss, 4), _signed(gain))
@@ -29,12 +29,12 @@ def members(roll: Roll) -> str:
     ]
     head = ("member", "", "weight", "log loss alone", "adds")
     said = (
-        f"<h3>What it is made of</h3><p>{len(roll.lines)} candidates were tried or considered, and judged on "
-        f"{roll.rows:,} foretellings of rows they had not learned. {len(kept)} are kept; the evidence of each counts "
-        f"as much as its weight. What a member adds is how much the log loss of all would rise without it.</p>"
+        f"<h3>What it is made of</h3><p>{len(leaderboard.lines)} candidates were tried or considered, and judged on "
+        f"{leaderboard.rows:,} predictions of rows they had not learned. {len(kept)} are kept; the evidence of each "
+        f"counts as much as its weight. What a member adds is how much the log loss of all would rise without it.</p>"
         f"{folded(rows, head, 2, FEW)}"
     )
-    others = [(name, why, number(loss, 4)) for name, loss, weight, _, why in roll.lines if not weight > 0]
+    others = [(name, why, number(loss, 4)) for name, loss, weight, _, why in leaderboard.lines if not weight > 0]
     if others:
         left = table(("candidate", "why it was left out", "log loss alone"), others, 2)
         said += f"<details><summary>{len(others)} candidates left out</summary>{left}</details>"

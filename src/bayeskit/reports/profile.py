@@ -15,9 +15,9 @@ import pyarrow.types as pt
 from bayeskit.arrays import Float, Int
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
-from bayeskit.estimators.intake import Intake
-from bayeskit.estimators.sample import Sample, taken, values_of
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
+from bayeskit.model.open_table import OpenTable
 
 COMMON = 200  # levels of a column that are told apart
 
@@ -76,9 +76,9 @@ def _tops(known: pa.ChunkedArray) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """The evaluated rows, their true classes and what was foretold of them."""
+    """The evaluated rows, their true classes and what was predicted of them."""
 
-    sample: Sample
+    sample: LabelledTable
     proba: Float  # (n, K) NaN where a row was not tested
 
     @classmethod
@@ -86,7 +86,7 @@ class Table:
         """None where rows were streamed, so that none was kept."""
         if evaluation.proba is None or evaluation.X is None:
             return None
-        return cls(Sample.of(evaluation.X, evaluation.y), evaluation.proba)
+        return cls(LabelledTable.of(evaluation.X, evaluation.y), evaluation.proba)
 
     def __len__(self) -> int:
         return len(self.sample.rows)
@@ -104,7 +104,7 @@ class Table:
 
     def take(self, rows: Int) -> Any:
         """The features of some rows, in the kind of table they came in."""
-        return taken(self.sample.features, rows)
+        return take_rows(self.sample.features, rows)
 
     def some(self, most: int) -> Int:
         """Rows spread over the table, all of them if they are few."""
@@ -125,7 +125,7 @@ class Table:
         if (values := values_of(self.sample.features)) is not None:
             yield "value", pa.chunked_array([pa.array(list(values))])
             return
-        given = Intake.of(self.sample.features, None, None, None)
+        given = OpenTable.of(self.sample.features, None, None, None)
         rows = given.source.rows
         if isinstance(rows, Matrix):
             if not isinstance(rows.x, Sparse):

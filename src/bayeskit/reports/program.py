@@ -13,16 +13,16 @@ from scipy.special import log_softmax
 from bayeskit.arrays import Float
 from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
-from bayeskit.reports.near import Near
+from bayeskit.reports.input_field import ABSENT, InputField
+from bayeskit.reports.near import NeighborTerms
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
-from bayeskit.reports.question import ABSENT, Question
 
-Says = Factors | Normal | Near | Summed
+Says = Factors | Normal | NeighborTerms | Summed
 
 
 @dataclass(frozen=True)
-class Voice:
+class MemberProgram:
     """A classifier: what it begins with, and what the values add."""
 
     name: str
@@ -50,15 +50,17 @@ class Program:
     """
 
     classes: tuple[str, ...]
-    questions: tuple[Question, ...]
-    voices: tuple[Voice, ...]
+    questions: tuple[InputField, ...]
+    voices: tuple[MemberProgram, ...]
     base: Float  # (K,)
     own: Float  # (K,) log of what voices are backed off to
     back_off: float  # e
     prior: Float  # (K,) the model's own, as probabilities
 
     @classmethod
-    def alone(cls, classes: tuple[str, ...], questions: tuple[Question, ...], voice: Voice, prior: Float) -> Program:
+    def alone(
+        cls, classes: tuple[str, ...], questions: tuple[InputField, ...], voice: MemberProgram, prior: Float
+    ) -> Program:
         """Of a single classifier."""
         nothing = np.zeros(len(classes))
         return cls(classes, questions, (voice,), nothing, nothing, 0.0, prior)
@@ -95,7 +97,7 @@ class Program:
     @property
     def rows(self) -> int:
         """How many learned rows it holds."""
-        return max((len(v.says.heavy) for v in self.voices if isinstance(v.says, Near)), default=0)
+        return max((len(v.says.heavy) for v in self.voices if isinstance(v.says, NeighborTerms)), default=0)
 
     def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> tuple[float, int]:
         """The largest difference from posteriors found otherwise, and in how many rows it was looked for."""

@@ -14,16 +14,16 @@ from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.model import Model
+from bayeskit.model.model import Model
 from bayeskit.reports.additive import Additive
 from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.lens import Lens, Plain
-from bayeskit.reports.near import Near
+from bayeskit.reports.input_field import InputField, questions
+from bayeskit.reports.input_map import InputMap, Plain
+from bayeskit.reports.near import NeighborTerms
 from bayeskit.reports.normal import Cells, Normal
 from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import Program, Says, Voice
-from bayeskit.reports.question import Question, questions
+from bayeskit.reports.program import MemberProgram, Program, Says
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.full import FullDensity
@@ -75,7 +75,7 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
         return _program(estimator.estimator_, profiles)
     if isinstance(estimator, AutoBayes):
         if not estimator.members_:
-            raise Unwritten("nothing foretells the class better than its prior, whatever the values")
+            raise Unwritten("nothing predicts the class better than its prior, whatever the values")
         return _pooled(estimator, profiles)
     if isinstance(estimator, Calibrated):
         times, more = _calibrated(estimator)
@@ -84,7 +84,7 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
         raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
     model, name = estimator.model_, type(estimator).__name__
     asked = _asked(model, profiles)
-    voice = Voice(name, 1.0, model.log_base(), _says(model, asked, name))
+    voice = MemberProgram(name, 1.0, model.log_base(), _says(model, asked, name))
     return Program.alone(tuple(map(str, model.classes.tolist())), asked, voice, np.exp(model.log_prior()))
 
 
@@ -98,7 +98,7 @@ def _calibrated(estimator: Calibrated) -> tuple[float, Float]:
     raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
 
 
-def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[Question, ...]:
+def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[InputField, ...]:
     names = model.schema.names
     if len(names) > COLUMNS or not set(names) <= set(profiles):
         raise Unwritten(f"its {len(names):,} columns are too many for a page")
@@ -107,13 +107,13 @@ def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[Question, ...
 
 def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
     """Every member as a voice."""
-    asked = _asked(pool.encoder_.model_, profiles)
+    asked = _asked(pool.reader_.model_, profiles)
     voices = []
     for member, weight in zip(pool.members_, pool.pool_.weight.tolist(), strict=True):
-        lens = None if member.view is None else Lens.of(member.view, asked)
+        lens = None if member.view is None else InputMap.of(member.view, asked)
         model = member.classifier.model_
-        voices.append(Voice(member.name, weight, model.log_base(), _says(model, asked, member.name, lens)))
-    rows = float(pool.encoder_.model_.weights.sum())
+        voices.append(MemberProgram(member.name, weight, model.log_base(), _says(model, asked, member.name, lens)))
+    rows = float(pool.reader_.model_.weights.sum())
     return Program(
         tuple(map(str, pool.classes_.tolist())),
         asked,
@@ -125,7 +125,7 @@ def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
     )
 
 
-def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None = None) -> Says:
+def _says(model: Model, asked: Sequence[InputField], name: str, lens: InputMap | None = None) -> Says:
     """What the density of a model says, its columns being questions, or facets of a lens."""
     density = model.density
     first = density.densities[0] if len(density.densities) == 1 else None
@@ -139,27 +139,29 @@ def _says(model: Model, asked: Sequence[Question], name: str, lens: Lens | None 
         _check_numbers(name, first.classes * len(columns) ** 2 + sum(c.offset.size for c in first.normals.cells))
         codings = [coding(model, asked[place[n]]) for n in coded]
         cells = Cells.of_joint(first.joint, first, [place[n] for n in coded], codings) if coded else None
-        return Normal.of(first, Lens(tuple(facets)), cells)
+        return Normal.of(first, InputMap(tuple(facets)), cells)
     if isinstance(first, NeighbourDensity):
         if first.metric.covariance is not None:
             raise Unwritten(f"the distances of {name} depend on which columns are known, which no table holds")
         _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
         return _near(model, first, asked, lens)
-    if density.additive and density.parts == model.schema.names:
+    if density.additive and density.columns == model.schema.names:
         return Additive.of(model, asked).factors()
     raise Unwritten(f"{name} cannot be written down term by term")
 
 
-def _near(model: Model, density: NeighbourDensity, asked: Sequence[Question], lens: Lens | None) -> Near:
+def _near(model: Model, density: NeighbourDensity, asked: Sequence[InputField], lens: InputMap | None) -> NeighborTerms:
     schema, place = density.statistic.schema, {q.name: j for j, q in enumerate(asked)}
     if lens is not None:
         facets = tuple(lens.facets[model.schema.names.index(n)] for n in schema.numeric)
-        return Near.of_density(density, Lens(facets), (), ())
+        return NeighborTerms.of_density(density, InputMap(facets), (), ())
     codings = {n: coding(model, asked[place[n]]) for n in schema.coded}
     ranked = [n for n, most in zip(schema.coded, density.metric.ordinal, strict=True) if most > 0]
     plain = [n for n in schema.coded if n not in ranked]
     numbers = [Plain(place[n]) for n in schema.numeric] + [Plain(place[n], codings[n].codes) for n in ranked]
-    return Near.of_density(density, Lens(tuple(numbers)), [place[n] for n in plain], [codings[n] for n in plain])
+    return NeighborTerms.of_density(
+        density, InputMap(tuple(numbers)), [place[n] for n in plain], [codings[n] for n in plain]
+    )
 
 
 def _check_numbers(name: str, numbers: int) -> None:

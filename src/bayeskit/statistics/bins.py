@@ -133,7 +133,7 @@ class Bins(Weighed):
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return replace(self, cells=self.cells.placed(groups, n_groups))._occupied_only()
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         place = {name: j for j, name in enumerate(self.columns)}
         index = np.array([place.get(name, -1) for name in like.columns], dtype=np.int64)
         sizes = np.where(index < 0, 0, np.append(np.diff(self.offset), 0)[index])

@@ -15,7 +15,7 @@ import pyarrow as pa
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.data.domain import Domain
-from bayeskit.data.encode import EXACT_INTEGERS, Roles, Tally, encode
+from bayeskit.data.encode import EXACT_INTEGERS, IngestReport, Roles, encode
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -37,7 +37,7 @@ class Counted:
     ranges: Ranges  # of the numeric columns
     roles: Roles = Roles()
     folds: int = 1
-    tally: Tally = Tally()
+    tally: IngestReport = IngestReport()
 
     @classmethod
     def empty(
@@ -65,7 +65,7 @@ class Counted:
         """The same classes and levels, with nothing counted."""
         nowhere = np.full(self.statistic.groups, -1, dtype=np.int64)
         bare = self.statistic.place(nowhere, self.statistic.groups, {})
-        return replace(self, statistic=bare, ranges=Ranges.empty(len(self.schema.numeric)), tally=Tally())
+        return replace(self, statistic=bare, ranges=Ranges.empty(len(self.schema.numeric)), tally=IngestReport())
 
     def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
@@ -106,8 +106,8 @@ class Counted:
             self,
             schema=schema,
             domain=Domain(self.domain.classes, levels),
-            statistic=self.statistic.spread(like),
-            ranges=self.ranges.spread(self.schema.numeric, schema.numeric),
+            statistic=self.statistic.over_columns(like),
+            ranges=self.ranges.over_columns(self.schema.numeric, schema.numeric),
         )
         known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))
@@ -224,7 +224,7 @@ class Counted:
         ranges = Ranges(arrays.pop(LOW), arrays.pop(HIGH))
         domain = Domain(_levels(classes), {name: _levels(keys) for name, keys in levels})
         there = self._on(domain)
-        return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, tally=Tally(*tally))
+        return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, tally=IngestReport(*tally))
 
     @property
     def rows(self) -> int:

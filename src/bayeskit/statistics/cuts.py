@@ -49,7 +49,7 @@ class Cuts:
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return replace(self, cells=self.cells.placed(groups, n_groups))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
         return replace(self, columns=like.columns, cells=self.cells.placed(index, len(target), axis=1))

@@ -1,4 +1,4 @@
-"""Keyed: a statistic by group and by what a row holds, a cell of levels or a pattern of holes."""
+"""Keyed: a statistic by group and by what a row holds, a cell of levels or a pattern of missing values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PATTERNS = 4096
 class Keyed:
     """One state of another statistic for each key that occurs, never for all that could.
 
-    A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a hole. Rows with
-    holes only are not counted.
+    A key is the group and, column by column, the level (or 0 for a number that is there), -1 for a missing value. Rows
+    with holes only are not counted.
     """
 
     span: Mapping[str, int]  # codes of each column: its levels, or one for a number that is there
@@ -80,7 +80,7 @@ class Keyed:
             return self
         if self.patterns and len(keys) > PATTERNS and (many := len(distinct(keys[:, 1:])[0])) > PATTERNS:
             raise InputError(
-                f"the rows have {many} different patterns of holes, more than {PATTERNS}; pass missing='available' "
+                f"the rows have {many} patterns of missing values, more than {PATTERNS}; pass missing='available' "
                 f"to take every two columns from the rows that hold both, or drop columns with many holes"
             )
         inner = self.inner.place(_positions(self.keys, keys), len(keys), {})
@@ -99,12 +99,12 @@ class Keyed:
         index[kept] = each
         return replace(self, span=sizes, groups=n_groups, keys=found, inner=self.inner.place(index, len(found), {}))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         sizes = {name: self.span.get(name, size) for name, size in like.span.items()}
         keys = np.full((len(self.keys), 1 + len(sizes)), -1, dtype=np.int64)
         keys[:, [0, *(1 + like.columns.index(name) for name in self.columns)]] = self.keys
         order = np.lexsort(keys.T[::-1])
-        inner = self.inner.spread(like.inner).place(np.argsort(order), len(order), {})
+        inner = self.inner.over_columns(like.inner).place(np.argsort(order), len(order), {})
         return replace(self, span=sizes, keys=keys[order], inner=inner)
 
     def merge(self, other: Self, /) -> Self:

@@ -68,7 +68,7 @@ class Moments:
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return self._of(s.placed(groups, n_groups) for s in self._sums)
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = np.array([target[name] for name in self.columns], dtype=np.int64)
         wide = self._of(s.placed(index, len(target), axis=1) for s in self._sums)

@@ -39,12 +39,12 @@ class Product:
         placed = self._each(lambda _, part: part.place(groups, n_groups, levels))
         return replace(placed, groups=n_groups)
 
-    def spread(self, like: Product, /) -> Product:
+    def over_columns(self, like: Product, /) -> Product:
         none = np.full(self.groups, -1, dtype=np.int64)
         parts: dict[Any, Any] = {}
         for name, wide in like.parts.items():
             if name in self.parts:
-                parts[name] = self.parts[name].spread(wide)
+                parts[name] = self.parts[name].over_columns(wide)
             else:
                 parts[name] = wide.place(none[: wide.groups], self.groups, {})
         return Product(parts, self.groups)

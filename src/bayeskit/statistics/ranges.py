@@ -62,7 +62,7 @@ class Ranges:
         low = np.where(nothing | (other.low > self.low), self.low, np.nan)
         return Ranges(low, np.where(nothing | (other.high < self.high), self.high, np.nan))
 
-    def spread(self, mine: Sequence[str], names: Sequence[str]) -> Ranges:
+    def over_columns(self, mine: Sequence[str], names: Sequence[str]) -> Ranges:
         """Over other columns, of which those that are not among ``mine`` had no value so far."""
         wide, place = Ranges.empty(len(names)), {name: j for j, name in enumerate(names)}
         there = [place[name] for name in mine]

@@ -74,7 +74,7 @@ class Rows:
     def update(self, block: Block, /) -> Self:
         if block.groups is None or not block.rows:
             return self
-        row, group, mass = block.own()
+        row, group, mass = block.counted_rows()
         numbers, codes = self.read(block)
         ones = ExactSum(np.ones((len(row), 1), dtype=np.int64), 0)
         weight = ones if block.weights is None else ExactSum.of(mass)
@@ -114,7 +114,7 @@ class Rows:
 
     def find(self, block: Block) -> Int:
         """Where each row that was counted stands among the rows, -1 where it is not: (n,)."""
-        row, group, _ = block.own()
+        row, group, _ = block.counted_rows()
         numbers, codes = self.read(block)
         asked = replace(self._nothing, numbers=numbers[row], codes=np.maximum(codes[row], -1), group=group)
         place = np.searchsorted(self.rows.fingerprint, asked.fingerprint)
@@ -142,7 +142,7 @@ class Rows:
         sizes = {name: levels[name][1] if name in levels else size for name, size in self.sizes.items()}
         return replace(self._capped, groups=n_groups, sizes=sizes, parts=(moved.at(moved.group >= 0),))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         rows, schema = self.rows, like.schema
         numbers = np.full((len(rows), len(schema.numeric)), np.nan)
         codes = np.full((len(rows), len(schema.coded)), -1, dtype=np.int32)

@@ -23,7 +23,7 @@ _ONE = np.ones(1)
 
 @dataclass(frozen=True)
 class Scatter:
-    """Exact sums of w a_i a_j over i <= j, where a = (1, x_1, ..., x_d) and a hole counts as zero.
+    """Exact sums of w a_i a_j over i <= j, where a = (1, x_1, ..., x_d) and a missing value counts as zero.
 
     With ``available``, a = (1, x, whether each x is there): then every two columns have the weight and the sums of the
     rows that hold both.
@@ -138,7 +138,7 @@ class Scatter:
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         return replace(self, sums=self.sums.placed(groups, n_groups))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         target = {name: j for j, name in enumerate(like.columns)}
         index = 1 + np.array([target[name] for name in self.columns], dtype=np.int64)
         factor = np.concatenate([[0], index, *([index + len(target)] if self.available else [])])

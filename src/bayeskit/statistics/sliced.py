@@ -25,12 +25,12 @@ LEVELS = "levels"  # the name of tables of every column by itself, where there a
 class Slices:
     """Columns as levels: those that have levels as they are, numbers by the right-closed interval they lie in.
 
-    Where a hole is a level of its own, it is one more interval of a column of numbers.
+    Where a missing value is a level of its own, it is one more interval of a column of numbers.
     """
 
     columns: tuple[str, ...]
     cuts: Mapping[str, tuple[float, ...]]  # of the columns that are numbers, ascending
-    holes: frozenset[str] = frozenset()  # the columns of numbers whose holes are a level
+    missing: frozenset[str] = frozenset()  # the columns of numbers whose missing values are a level
 
     def __deepcopy__(self, memo: object) -> Slices:
         return self  # a value; its columns may be many
@@ -52,7 +52,7 @@ class Slices:
     @property
     def sizes(self) -> dict[str, int]:
         """Levels of the columns of numbers."""
-        return {name: len(cuts) + 1 + (name in self.holes) for name, cuts in self.cuts.items()}
+        return {name: len(cuts) + 1 + (name in self.missing) for name, cuts in self.cuts.items()}
 
     @cached_property
     def schema(self) -> Schema:
@@ -67,7 +67,7 @@ class Slices:
             if name in self.cuts:
                 cuts = self.cuts[name]
                 cell = cell_of(block.numeric.column(block.schema.numeric_index[name]), np.array(cuts))
-                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if name in self.holes else cell
+                out[j] = np.where(cell < 0, len(cuts) + 1, cell) if name in self.missing else cell
             else:
                 out[j] = block.codes[block.schema.coded_index[name]]
         return out
@@ -83,13 +83,13 @@ class Sliced:
 
     slices: Slices
     parts: Product  # of Tables, in the codes of the slices
-    holes: Tables  # in the codes of the domain: which columns of numbers have holes and values
+    missing: Tables  # in the codes of the domain: which columns of numbers have holes and values
 
     @classmethod
     def empty(cls, slices: Slices, tables: Mapping[str, Sequence[Sequence[str]]], n_groups: int) -> Sliced:
         sizes = {name: (np.empty(0, dtype=np.int64), size) for name, size in slices.sizes.items()}
         parts = Product({name: Tables.empty(some, n_groups) for name, some in tables.items()}, n_groups)
-        holes = Tables.empty([(name,) for name in slices.columns if name in slices.holes], n_groups)
+        holes = Tables.empty([(name,) for name in slices.columns if name in slices.missing], n_groups)
         return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, holes)
 
     def __getitem__(self, name: str) -> Tables:
@@ -103,41 +103,41 @@ class Sliced:
     def sizes(self) -> dict[str, int]:
         """Levels of the columns that have some in the domain."""
         every = {n: size for part in self.parts.parts.values() for n, size in part.sizes.items()}  # type: ignore[attr-defined]
-        return {n: size for n, size in every.items() if n not in self.slices.cuts} | dict(self.holes.sizes)
+        return {n: size for n, size in every.items() if n not in self.slices.cuts} | dict(self.missing.sizes)
 
     def update(self, block: Block, /) -> Self:
         parts = self.parts.update(self.slices.block(block))
-        return replace(self, parts=parts, holes=self.holes.update(block) if self.holes.tables else self.holes)
+        return replace(self, parts=parts, missing=self.missing.update(block) if self.missing.tables else self.missing)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         own = {name: moves for name, moves in levels.items() if name not in self.slices.cuts}
-        parts, holes = self.parts.place(groups, n_groups, own), self.holes.place(groups, n_groups, levels)
-        return replace(self, parts=parts, holes=holes)
+        parts, holes = self.parts.place(groups, n_groups, own), self.missing.place(groups, n_groups, levels)
+        return replace(self, parts=parts, missing=holes)
 
-    def spread(self, like: Self, /) -> Self:
-        return replace(like, parts=self.parts.spread(like.parts), holes=self.holes.spread(like.holes))
+    def over_columns(self, like: Self, /) -> Self:
+        return replace(like, parts=self.parts.over_columns(like.parts), missing=self.missing.over_columns(like.missing))
 
     def merge(self, other: Self, /) -> Self:
-        return replace(self, parts=self.parts.merge(other.parts), holes=self.holes.merge(other.holes))
+        return replace(self, parts=self.parts.merge(other.parts), missing=self.missing.merge(other.missing))
 
     def subtract(self, other: Self, /) -> Self:
-        return replace(self, parts=self.parts.subtract(other.parts), holes=self.holes.subtract(other.holes))
+        return replace(self, parts=self.parts.subtract(other.parts), missing=self.missing.subtract(other.missing))
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         # a cell of several columns has weight only where each of them has
         alone = self.parts.parts.get(LEVELS)
         groups, levels = self.parts.occupied() if alone is None else alone.occupied()
-        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.holes.occupied()[1]
+        return groups, {n: used for n, used in levels.items() if n not in self.slices.cuts} | self.missing.occupied()[1]
 
     def column_weights(self) -> Iterable[tuple[str, ExactSum]]:
         return self.parts.column_weights()
 
     def arrays(self) -> dict[str, Array]:
-        return {**self.parts.arrays(), **{f"holes/{name}": array for name, array in self.holes.arrays().items()}}
+        return {**self.parts.arrays(), **{f"holes/{name}": array for name, array in self.missing.arrays().items()}}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
         holes = {name.removeprefix("holes/"): array for name, array in arrays.items() if name.startswith("holes/")}
-        back = replace(self, parts=self.parts.with_arrays(arrays), holes=self.holes.with_arrays(holes))
+        back = replace(self, parts=self.parts.with_arrays(arrays), missing=self.missing.with_arrays(holes))
         for part in back.parts.parts.values():
             for name, size in self.slices.sizes.items():
                 if part.sizes.get(name, size) != size:  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ class Statistic(Protocol):
         ``groups[g]`` is the new code of group g; ``levels[name]`` is (new codes, new number) of a column's levels.
         """
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         """The same counts over the columns of ``like``, with no weight on those it adds."""
 
     def merge(self, other: Self, /) -> Self:

@@ -187,7 +187,7 @@ class Tables:
             step *= new[of]
         return np.where(gone, -1, cell)
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         sizes = {name: self.sizes.get(name, 0) for name in like.sizes}
         wide = Layout(like.layout.members, sizes)
         where = dict(zip(wide.tables, wide.offset.tolist(), strict=False))

@@ -29,7 +29,7 @@ class Totals:
     presence: bool
     rows: Tables  # weight of the rows of each group
     sums: Scattered  # (G, d)
-    holes: ExactSum  # (G, d) weight of the missing values; (G, 0) where there is none
+    missing: ExactSum  # (G, d) weight of the missing values; (G, 0) where there is none
 
     @classmethod
     def empty(cls, columns: Sequence[str], n_groups: int, presence: bool = False) -> Totals:
@@ -123,18 +123,18 @@ class Totals:
     @property
     def _wide(self) -> ExactSum:
         """The holes with an axis of columns, be there any or not."""
-        return self.holes if self.holes.shape[1] else ExactSum.zeros(self.sums.shape)
+        return self.missing if self.missing.shape[1] else ExactSum.zeros(self.sums.shape)
 
     def _of(self, rows: Tables, sums: Scattered, holes: ExactSum) -> Self:
-        """With an axis of holes only if there is one."""
+        """With an axis of missing values only if there is one."""
         short = holes if holes.nonzero().any() else ExactSum.zeros((sums.shape[0], 0))
-        return replace(self, rows=rows, sums=sums, holes=short)
+        return replace(self, rows=rows, sums=sums, missing=short)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
         rows = self.rows.place(groups, n_groups, {})
-        return self._of(rows, self.sums.placed(groups, n_groups), self.holes.placed(groups, n_groups))
+        return self._of(rows, self.sums.placed(groups, n_groups), self.missing.placed(groups, n_groups))
 
-    def spread(self, like: Self, /) -> Self:
+    def over_columns(self, like: Self, /) -> Self:
         if like.columns == self.columns:
             return self
         target = {name: j for j, name in enumerate(like.columns)}
@@ -144,11 +144,11 @@ class Totals:
         return replace(self._of(self.rows, sums, holes), columns=like.columns)
 
     def merge(self, other: Self, /) -> Self:
-        holes = self.holes if not other.holes.shape[1] else self._wide + other._wide
+        holes = self.missing if not other.missing.shape[1] else self._wide + other._wide
         return self._of(self.rows.merge(other.rows), self.sums + other.sums, holes)
 
     def subtract(self, other: Self, /) -> Self:
-        holes = self.holes if not other.holes.shape[1] else self._wide - other._wide
+        holes = self.missing if not other.missing.shape[1] else self._wide - other._wide
         result = self._of(self.rows.subtract(other.rows), self.sums - other.sums, holes)
         if (j := result._unsound()) is not None:
             raise ForgetError(
@@ -162,22 +162,22 @@ class Totals:
         bare = ~self.weights.nonzero()
         bad = self.sums.cells.negative() | bare[self.sums.owner]  # by cell
         if self.presence:
-            seen = self.seen().limbs[self.sums.owner, self.sums.columns if self.holes.shape[1] else 0]
+            seen = self.seen().limbs[self.sums.owner, self.sums.columns if self.missing.shape[1] else 0]
             bad |= (ExactSum(seen, self.seen().low) - self.sums.cells).negative()
         if bad.any():
             return int(self.sums.columns[bad].min())
-        if not self.holes.shape[1]:
+        if not self.missing.shape[1]:
             return None
-        bad = self.holes.negative() | self.seen().negative()
+        bad = self.missing.negative() | self.seen().negative()
         found = np.flatnonzero(bad.any(axis=0))
         return int(found[0]) if len(found) else None
 
     def seen(self) -> ExactSum:
         """Weight of the values that are there: (G, d), or (G, 1) where no value is missing."""
         rows = ExactSum(self.weights.limbs[:, None], self.weights.low)
-        if not self.holes.shape[1]:
+        if not self.missing.shape[1]:
             return rows
-        return ExactSum(np.repeat(rows.limbs, len(self.columns), axis=1), rows.low) - self.holes
+        return ExactSum(np.repeat(rows.limbs, len(self.columns), axis=1), rows.low) - self.missing
 
     def occupied(self) -> tuple[Bool, dict[str, Bool]]:
         return self.weights.nonzero(), {}
@@ -188,7 +188,7 @@ class Totals:
             yield self.columns[0], self.weights
 
     def arrays(self) -> dict[str, Array]:
-        return {**self.weights.arrays("rows"), **self.sums.arrays("sums"), **self.holes.arrays("holes")}
+        return {**self.weights.arrays("rows"), **self.sums.arrays("sums"), **self.missing.arrays("holes")}
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
         groups, d = self.sums.shape
@@ -198,9 +198,9 @@ class Totals:
             self,
             rows=replace(self.rows, cells=ExactSum(rows.limbs[:, None], rows.low)),
             sums=Scattered.from_arrays(arrays, "sums", (groups, d)),
-            holes=ExactSum.from_arrays(arrays, "holes", (groups, d if held else 0)),
+            missing=ExactSum.from_arrays(arrays, "holes", (groups, d if held else 0)),
         )
-        if held and not back.holes.nonzero().any():
+        if held and not back.missing.nonzero().any():
             raise ValueError("holes of no weight are kept")
         if rows.negative().any() or back._unsound() is not None:
             raise ValueError("a total of a column is negative, or has no rows")

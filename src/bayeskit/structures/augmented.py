@@ -9,9 +9,8 @@ from typing import ClassVar, Self
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context
-from bayeskit.settings import saved_as
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
@@ -28,8 +27,8 @@ class Augmented(Smoothed):
     """p(x | c) = product over columns of P(x_j | parents of j, c).
 
     ``arcs`` is "tree" (Chow and Liu's tree on I(a; b | c)) or "order" (columns ranked by I(a; c), each with the ``k``
-    before it that tell most of it). An arc is kept only where the column is foretold better with it than by the class
-    alone, by ``toll`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
+    before it that tell most of it). An arc is kept only where the column is predicted better with it than by the class
+    alone, by ``penalty`` times log n in leave-one-out (see ``Conditional``, also for ``strength`` and ``backoff``).
 
     One parent can be read from the tables of all pairs, so the arcs are found anew after learning and forgetting.
     More parents take a further pass over the rows, which counts what the arcs found call for; the arcs are then part of
@@ -38,7 +37,7 @@ class Augmented(Smoothed):
 
     arcs: str = "tree"
     k: int = 1
-    toll: float | None = field(default=2.0, metadata=saved_as("penalty"))
+    penalty: float | None = 2.0
     strength: float | None = None
     backoff: str = BOTH
     parents: tuple[tuple[str, tuple[str, ...]], ...] | None = field(default=None, repr=False)  # once found, where k > 1
@@ -56,8 +55,8 @@ class Augmented(Smoothed):
         if self.strength is not None:
             object.__setattr__(self, "strength", positive("strength", self.strength))
 
-    def first(self) -> Self:
-        return replace(super().first(), parents=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), parents=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -70,7 +69,7 @@ class Augmented(Smoothed):
         found = dict(self.parents)
         return {"levels": levels, "families": [(*found.get(name, ()), name) for name in columns]}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
@@ -91,7 +90,7 @@ class Augmented(Smoothed):
         levels = statistic["levels"]
         every = Margin.each(levels, self.smoothing, context)
         asked = list(self._counts(statistic))
-        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.toll)
+        chosen = Conditional.each([counts for _, counts in asked], every, self.strength, self.backoff, self.penalty)
         arcs = [parents[: found.parents] for (parents, _), found in zip(asked, chosen, strict=True)]
         logs = Conditional.logs(chosen, every)
         members = [(*parents, j) for j, parents in enumerate(arcs)]

@@ -15,9 +15,9 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Bounded, Context, revealed
 from bayeskit.errors import InputError
-from bayeskit.information import best_first
-from bayeskit.likelihood import Bounded, Context, revealed
+from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
@@ -56,7 +56,7 @@ class Averaged(Smoothed):
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         return {"levels": [(name,) for name in columns], "pairs": list(combinations(columns, 2))}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
@@ -77,7 +77,7 @@ class Averaged(Smoothed):
         for p in chosen:
             for j in range(len(names)):
                 if j == p:
-                    tables.append(_own(every[p]))
+                    tables.append(_left_out(every[p]))
                 else:
                     counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
                     tables.append(given_parents(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
@@ -85,7 +85,7 @@ class Averaged(Smoothed):
         return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known)
 
 
-def _own(parent: Margin) -> Float:
+def _left_out(parent: Margin) -> Float:
     """log P(x_p | c): (m + 2, K)."""
     return np.log(parent.fronted.T)
 
@@ -116,12 +116,12 @@ class AveragedDensity(Bounded):
     additive: ClassVar[bool] = False
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.slices.columns
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, m in zip(self.parts, self.margins, strict=True) if m.counts.shape[1] < 2)
+        return tuple(name for name, m in zip(self.columns, self.margins, strict=True) if m.counts.shape[1] < 2)
 
     @property
     def numbers(self) -> int:
@@ -131,7 +131,7 @@ class AveragedDensity(Bounded):
     @cached_property
     def _naive(self) -> tuple[Int, Float]:
         """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
-        return joined([_own(margin) for margin in self.margins])
+        return joined([_left_out(margin) for margin in self.margins])
 
     @cached_property
     def _given(self) -> list[tuple[Int, Float]]:
@@ -140,8 +140,8 @@ class AveragedDensity(Bounded):
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
         return [joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse_own(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse_left_out(left_out)
         self.average(self.slices.codes(block), out)
 
     def average(self, codes: Code, out: Float) -> None:
@@ -162,9 +162,9 @@ class AveragedDensity(Bounded):
             cells[p] = codes[p]
             yield there, cells, offset, table
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, len(self.margins[0].counts), own)[:, [place[name] for name in self.parts]]
+        return revealed(self, block, len(self.margins[0].counts), left_out)[:, [place[name] for name in self.columns]]
 
 
 def mean_of(members: Iterable[Member], out: Float) -> Int:
@@ -190,7 +190,7 @@ def joined(tables: Sequence[Float]) -> tuple[Int, Float]:
     return offset, np.ascontiguousarray(np.concatenate(tables))
 
 
-def refuse_own(own: bool) -> None:
+def refuse_left_out(left_out: bool) -> None:
     """Leave-one-out is no algebra here."""
-    if own:
+    if left_out:
         raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")

@@ -1,4 +1,4 @@
-"""Backed-off densities: a class of few rows leans on all rows together."""
+"""Backed-off densities: a class of few rows shrinks toward all rows together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity, held_by, shown
+from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, describe_family, held_by
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Wrapped:
     density: LogDensity
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        return self.density.parts
+    def columns(self) -> tuple[str, ...]:
+        return self.density.columns
 
     @property
     def normalised(self) -> bool:
@@ -41,21 +41,21 @@ class Wrapped:
     def axes(self) -> dict[str, Axis]:
         return getattr(self.density, "axes", {})
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        terms = self.terms(block, own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        terms = self.terms(block, left_out)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         raise NotImplementedError
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        return self.density.reach(block, own)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        return self.density.log2_magnitude(block, left_out)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        return self.density.limit(block, unit, own)
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        return self.density.tail(block, unit, left_out)
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return self.density.outside(block)
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return self.density.out_of_support(block)
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class BackedOff(Wrapped):
     rows: float = 1.0
     inclusion: float = 1.0
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        terms = self._plain(block, own)
-        if own:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        terms = self._plain(block, left_out)
+        if left_out:
             weights = np.repeat(self.weights[None], block.rows, axis=0)
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
             return self._backed(terms, weights)
         mine = self._mine(self.weights)
@@ -84,12 +84,12 @@ class BackedOff(Wrapped):
             out[odd] = self._backed(terms[odd], self.weights[None])
         return out
 
-    def _plain(self, block: Block, own: bool) -> Float:
+    def _plain(self, block: Block, left_out: bool) -> Float:
         """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
-        if len(self.parts) != 1:
-            return np.ascontiguousarray(self.density.terms(block, own))
+        if len(self.columns) != 1:
+            return np.ascontiguousarray(self.density.terms(block, left_out))
         sums = np.zeros((block.rows, self.weights.shape[1]))
-        self.density.add(block, sums, own)
+        self.density.add(block, sums, left_out)
         return sums[:, None]
 
     def _mine(self, weights: Float) -> Float:
@@ -106,27 +106,29 @@ class BackedOff(Wrapped):
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        if len(self.parts) == 1:
-            return self._limit(self.density.limit(block, unit, own), self.weights[0])
-        each = ([name == part for name in block.schema.names] for part in self.parts)
-        alone = (self.density.limit(block.reveal(np.array(seen)), unit, own) for seen in each)
-        first, *others = (self._limit(limit, weights) for limit, weights in zip(alone, self.weights, strict=True))
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        if len(self.columns) == 1:
+            return self._tail(self.density.tail(block, unit, left_out), self.weights[0])
+        each = ([name == part for name in block.schema.names] for part in self.columns)
+        alone = (self.density.tail(block.reveal(np.array(seen)), unit, left_out) for seen in each)
+        first, *others = (self._tail(tail, weights) for tail, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
 
-    def _limit(self, limit: Limit, weights: Float) -> Limit:
+    def _tail(self, tail: TailLogDensity, weights: Float) -> TailLogDensity:
         """The same for one column where the classes' own densities vanish: that of all together does as the largest."""
-        zeros, vast, rest = np.broadcast_arrays(limit.zeros, limit.vast, limit.rest, np.empty((1, len(weights))))[:3]
+        zeros, overflow, rest = np.broadcast_arrays(tail.zeros, tail.overflow, tail.rest, np.empty((1, len(weights))))[
+            :3
+        ]
         mine = self._mine(weights)
         with np.errstate(divide="ignore"):
             known, share, others = np.log(mine), np.log(_shares(weights)), np.log1p(-mine)
         fewest = np.where(weights > 0, zeros, np.inf).min(axis=1, keepdims=True)
         there = (zeros == fewest) & (weights > 0)
-        largest = np.where(there, vast, -np.inf).max(axis=1, keepdims=True)
-        there &= vast == largest
+        largest = np.where(there, overflow, -np.inf).max(axis=1, keepdims=True)
+        there &= overflow == largest
         pooled = np.logaddexp.reduce(np.where(there, rest + share, -np.inf), axis=1, keepdims=True)
         backed = np.logaddexp(np.where(there, rest + known, -np.inf), pooled + others)
-        return Limit(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
+        return TailLogDensity(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
 
 
 def _shares(weights: Float) -> Float:
@@ -136,7 +138,7 @@ def _shares(weights: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class Backed:
+class Backoff:
     """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
 
     family: Any
@@ -146,7 +148,7 @@ class Backed:
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
 
     def __str__(self) -> str:
-        return f"{shown(self.family)}, backed off by {self.rows:g} rows"
+        return f"{describe_family(self.family)}, backed off by {self.rows:g} rows"
 
     @property
     def leave_one_out(self) -> bool:
@@ -160,9 +162,9 @@ class Backed:
         present: dict[str, Float] = {}
         for name, weight in statistic.column_weights():  # in one of its views, a column may leave some values out
             present[name] = np.maximum(weight.rounded(), present.get(name, np.zeros(1)))
-        return BackedOff(density, np.array([present[name] for name in density.parts]), self.rows)
+        return BackedOff(density, np.array([present[name] for name in density.columns]), self.rows)
 
 
 def title(family: Any) -> str:
     """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
-    return str(family) if isinstance(family, Backed) else shown(family)
+    return str(family) if isinstance(family, Backoff) else describe_family(family)

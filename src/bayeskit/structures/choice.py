@@ -1,4 +1,4 @@
-"""Choice: of several families, for each column the one that foretells its rows best."""
+"""Choice: of several families, for each column the one that predicts its rows best."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.foretold import Foretold
-from bayeskit.likelihood import Axis, Context, Limit, LogDensity
+from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity
+from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
+from bayeskit.structures.family_fit import Levels, Numbers
+from bayeskit.structures.family_trial import Chosen, FamilyTrial
 from bayeskit.structures.inclusion import Inclusion
-from bayeskit.structures.sample import Levels, Numbers
-from bayeskit.structures.trial import Chosen, Trial
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Choice:
         return Bins.empty([c.name for c in columns], n_groups)
 
     def fit(self, statistic: Bins, context: Context) -> ChoiceDensity:
-        told = Foretold.of(statistic, self.candidates).told(statistic.steps)
+        told = LooFamilyScores.of(statistic, self.candidates).by_column(statistic.steps)
         return ChoiceDensity.of(
-            Trial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
+            FamilyTrial(name, Numbers(statistic, j, context.weights), self.candidates, known).checked()
             for j, (name, known) in enumerate(zip(statistic.columns, told, strict=True))
         )
 
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """The same for categories: how strongly the levels of a class lean on those of all classes."""
+    """The same for categories: how strongly the levels of a class shrink toward those of all classes."""
 
     candidates: tuple[Any, ...]
 
@@ -70,19 +70,19 @@ class LevelChoice:
     def fit(self, statistic: Tables, context: Context) -> ChoiceDensity:
         return ChoiceDensity.of(self._trial(column, context) for column in statistic.apart())
 
-    def _trial(self, column: Tables, context: Context) -> Trial:
-        return Trial(column.tables[0][0], Levels(column, context), self.candidates).checked()
+    def _trial(self, column: Tables, context: Context) -> FamilyTrial:
+        return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).checked()
 
 
 @dataclass(frozen=True)
 class ChoiceDensity:
     """Columns with the density that won for each, as far as each depends on the class."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[FamilyTrial, ...]
     inclusion: Inclusion  # of these columns and of all others whose family the data choose
 
     @classmethod
-    def of(cls, trials: Iterable[Trial]) -> ChoiceDensity:
+    def of(cls, trials: Iterable[FamilyTrial]) -> ChoiceDensity:
         every = tuple(trials)
         return cls(every, Inclusion(every))
 
@@ -99,7 +99,7 @@ class ChoiceDensity:
         return {trial.name: trial.chosen(weights[trial.name]) for trial in self.trials}
 
     @cached_property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return tuple(trial.name for trial in self.trials)
 
     @property
@@ -117,23 +117,23 @@ class ChoiceDensity:
             found |= getattr(density, "axes", {})
         return found
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for density in self.densities:
-            density.add(block, out, own)
+            density.add(block, out, left_out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        return np.concatenate([density.terms(block, own) for density in self.densities], axis=1)
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        return np.concatenate([density.terms(block, left_out) for density in self.densities], axis=1)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max([density.reach(block, own) for density in self.densities], axis=0)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max([density.log2_magnitude(block, left_out) for density in self.densities], axis=0)
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
-        first, *others = (density.limit(block, unit, own) for density in self.densities)
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        first, *others = (density.tail(block, unit, left_out) for density in self.densities)
         return sum(others, first)
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return {name: count for density in self.densities for name, count in density.outside(block).items()}
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
 
 
 def weighed_together(densities: Sequence[LogDensity]) -> tuple[LogDensity, ...]:

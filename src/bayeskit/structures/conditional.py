@@ -1,4 +1,4 @@
-"""Conditional: probabilities of a column's levels given the class and its parents, leaning on simpler ones."""
+"""Conditional: probabilities of a column's levels given the class and its parents, shrunk toward simpler ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.likelihood import Context
+from bayeskit.densities.density import Context
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.leaning import Filled, strengths_of
+from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 FRONT = 2  # places in front of the levels on each axis: never seen, missing
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
-SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table leans on
+SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table shrinks toward
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Conditional:
 
     The base is P(x | c) with ``backoff="class"``, a mixture of P(x | c) and P(x | parents) with "both", and the same
     for all levels with "even", where s is Laplace's. What is not given is chosen by the sum of log p_-i(x_i |
-    parents_i, c_i), each row foretold by the others: s, the mixture, and how many of the parents are used, in their
-    order. Each parent must gain ``toll`` times log n; None uses all.
+    parents_i, c_i), each row predicted by the others: s, the mixture, and how many of the parents are used, in their
+    order. Each parent must gain ``penalty`` times log n; None uses all.
     """
 
     share: Float  # (K, parents used..., m)
@@ -80,10 +80,10 @@ class Conditional:
 
     @classmethod
     def of(
-        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, toll: float | None = 2.0
+        cls, counts: Float, child: Margin, strength: float | None, backoff: str = BOTH, penalty: float | None = 2.0
     ) -> Conditional:
         """From the counts (K, parents..., m) of the rows in which all are present."""
-        (found,) = cls.each([counts], [child], strength, backoff, toll)
+        (found,) = cls.each([counts], [child], strength, backoff, penalty)
         return found
 
     @classmethod
@@ -93,12 +93,12 @@ class Conditional:
         children: Sequence[Margin],
         strength: float | None,
         backoff: str = BOTH,
-        toll: float | None = 2.0,
+        penalty: float | None = 2.0,
     ) -> list[Conditional]:
         """Of several columns: what is chosen for each does not depend on the others, but is worked out together."""
-        alone = Filled.of([_last(counts, 0) for counts in tables])
+        alone = OccupiedCells.of([_last(counts, 0) for counts in tables])
         rows = np.bincount(alone.table, alone.weight, minlength=len(tables))
-        price = ((toll or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
+        price = ((penalty or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
         top = _foretold(alone, children, backoff)
         best = [
             cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, score)
@@ -106,10 +106,10 @@ class Conditional:
         ]
         most = [counts.ndim - 2 for counts in tables]
         for used in range(1, max(most, default=0) + 1):
-            some = [t for t, m in enumerate(most) if m == used or (m > used and toll is not None)]
+            some = [t for t, m in enumerate(most) if m == used or (m > used and penalty is not None)]
             first = [_last(tables[t], used) for t in some]
             for t, found in zip(some, cls._leaning(first, [children[t] for t in some], strength, backoff), strict=True):
-                if toll is None or found.score - used * price[t] > top[t]:
+                if penalty is None or found.score - used * price[t] > top[t]:
                     best[t], top[t] = found, found.score - used * price[t]
         return best
 
@@ -118,7 +118,7 @@ class Conditional:
         cls, tables: Sequence[Float], children: Sequence[Margin], strength: float | None, backoff: str
     ) -> list[Conditional]:
         """With all parents of each table."""
-        cells, strengths = Filled.of(tables), strengths_of(strength, len(tables))
+        cells, strengths = OccupiedCells.of(tables), strengths_of(strength, len(tables))
         others = _flat(child.others for child in children)[cells.margin]
         bases = [child.share for child in children]
         known, shared = [(1.0, others)], np.zeros(len(tables))
@@ -135,7 +135,7 @@ class Conditional:
             counts = np.stack([tables[t] for t in some])
             s, part, pseudo = (_down(of[some], counts.ndim) for of in (lean.strength, lean.part, shared))
             base = _across(np.stack([bases[t] for t in some]), counts.ndim)
-            if backoff == BOTH:  # P(x | parents) of all classes, leaning on P(x)
+            if backoff == BOTH:  # P(x | parents) of all classes, shrunk toward P(x)
                 whole = counts.sum(axis=1, keepdims=True)
                 pooled = _down(np.stack([children[t].pooled for t in some]), counts.ndim)
                 of_all = (whole + pseudo * pooled) / (whole.sum(axis=-1, keepdims=True) + pseudo)
@@ -175,7 +175,7 @@ class Conditional:
                 shape = list(table.shape)
                 shape[axis] = FRONT
                 table = np.concatenate([np.broadcast_to(alone, shape), table], axis=axis)
-            table[..., 1] = 1.0  # shares sum to one but for rounding, and a hole must say nothing at all
+            table[..., 1] = 1.0  # shares sum to one but for rounding, and a missing value must say nothing at all
             if not smooth[some[0]]:
                 table[..., 0] = 1.0
             logs = np.log(np.maximum(np.moveaxis(table, 1, -1), TINY))
@@ -201,10 +201,11 @@ def _last(counts: Float, used: int) -> Float:
     return counts.sum(axis=gone) if gone else counts
 
 
-def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[float]:
+def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) -> list[float]:
     """Sums of log p of the rows without any parent, each without itself; of tables (K, m).
 
-    Where tables with parents may lean on what all classes have in common, so may this: an arc is not kept for that.
+    Where tables with parents may shrink toward what all classes have in common, so may this: an arc is not kept for
+    that.
     """
     of_class, of_all = _flat(c.others for c in children)[cells.margin], _flat(c.pooled for c in children)[cells.shared]
     tried = cells.scored(np.array([part * of_class + (1 - part) * of_all for part in SHARES[backoff]]))
@@ -212,9 +213,9 @@ def _foretold(cells: Filled, children: Sequence[Margin], backoff: str) -> list[f
     return found
 
 
-def _shared(cells: Filled, children: Sequence[Margin]) -> tuple[Float, Float]:
-    """Of P(x | parents) of all classes together the pseudo-rows by which it leans on P(x), (tables,), and its value in
-    each of the cells as it is without one of its rows."""
+def _shared(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
+    """Of P(x | parents) of all classes together the pseudo-rows by which it shrinks toward P(x), (tables,), and its
+    value in each of the cells as it is without one of its rows."""
     pooled, alone = cells.pooled(), _flat(child.pooled for child in children)
     known = alone[pooled.margin]
     strength = pooled.best([(1.0, known)], strengths_of(None, len(children))).strength

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayeskit.arrays import Array, Float
+from bayeskit.densities.moment_summary import FLOOR
 from bayeskit.errors import InputError
-from bayeskit.sums import FLOOR
 
 SHAPES = ("full", "tied", "diagonal", "spherical")
 FLAT = ("diagonal", "spherical")  # variances alone: (K, d) instead of (K, d, d)

@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
-from bayeskit.borders import Borders, ascending, few
 from bayeskit.data.schema import Column
 from bayeskit.errors import InputError
-from bayeskit.settings import number
+from bayeskit.numerics.cut_points import CutPoints, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.validation import number
 
 MDLP, FREQUENCY = "mdlp", "frequency"
 Grid = tuple[tuple[str, tuple[float, ...]], ...]
@@ -40,7 +40,7 @@ class Discrete:
             made = ((name, ascending(cuts, f"column {name!r}") if cuts else ()) for name, cuts in self.grid)
             object.__setattr__(self, "grid", tuple(made))
 
-    def first(self) -> Self:
+    def unfitted(self) -> Self:
         """The same before any row was read."""
         return replace(self, grid=None)
 
@@ -64,7 +64,10 @@ class Discrete:
         """The same with cuts made of the bins of a first pass."""
         columns = [bins.column(j) for j in range(len(bins.columns))]
         made = [
-            (c.name, Borders(c).mdlp() if self.cuts == MDLP else Borders(c).equal_frequency(few(float(c.pooled.sum()))))
+            (
+                c.name,
+                CutPoints(c).mdlp() if self.cuts == MDLP else CutPoints(c).equal_frequency(few(float(c.pooled.sum()))),
+            )
             for c in columns
         ]
         return replace(self, grid=tuple((name, tuple(np.unique(cuts).tolist())) for name, cuts in made))

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.errors import InputError
 from bayeskit.structures.covariance import class_scale, oas
 from bayeskit.structures.factor import LOG_2, LOG_2PI
-from bayeskit.structures.joint import Own
+from bayeskit.structures.joint import LeftOutRows
 from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Points
-from bayeskit.sums import Sums
 
 
-def left_out(normals: Normals, points: Points, own: Own) -> tuple[Float, Float]:
+def left_out(normals: Normals, points: Points, own: LeftOutRows) -> tuple[Float, Float]:
     """As ``Normals.squares`` without each row's own mass, of numbers alone: (n, K) both."""
     shape, slow = normals.covariance.shape, np.arange(len(own.row))
     if shape == "diagonal" and not normals.covariance.share.any() and normals.covariance.shrinkage != "pooled":
         return _apart(normals, points, own)
     squares, constant = normals.squares(points, None)
-    if shape in ("full", "tied") and not normals.numbers.holes:
+    if shape in ("full", "tied") and not normals.numbers.missing:
         classes = np.unique(own.group).tolist()
         left = [_downdated(normals, points, own, k, squares, constant) for k in classes]
         slow = np.concatenate([slow[:0], *left])
@@ -32,13 +32,13 @@ def left_out(normals: Normals, points: Points, own: Own) -> tuple[Float, Float]:
     return squares, constant
 
 
-def _apart(normals: Normals, points: Points, own: Own) -> tuple[Float, Float]:
+def _apart(normals: Normals, points: Points, own: LeftOutRows) -> tuple[Float, Float]:
     """Column by column, from exact sums where differences cancel, as in naive Bayes."""
     squares, constant = normals.squares(points, None)
     squares[own.row] = constant[own.row] = 0.0
     moments = normals.numbers.moments
     assert moments is not None
-    sums = Sums.of(moments)
+    sums = MomentSummary.of(moments)
     for j in range(len(normals.numbers.columns)):
         x = np.ascontiguousarray(own.points.columns.column(j)[own.row])
         here = np.flatnonzero(~np.isnan(x) & ~np.isnan(points.z[own.row, j]))
@@ -119,7 +119,7 @@ class Downdate:
         constant[np.ix_(rows, classes)] = (units - 0.5 * (np.log(spread).sum(axis=1) + np.log(left)))[:, None]
 
 
-def _downdated(normals: Normals, points: Points, own: Own, k: int, squares: Float, constant: Float) -> Int:
+def _downdated(normals: Normals, points: Points, own: LeftOutRows, k: int, squares: Float, constant: Float) -> Int:
     """Write what the rows of class k are without themselves; gives those of ``own`` that have to go another way."""
     mine = np.flatnonzero(own.group == k)
     last = own.mass[mine] >= (1 - 1e-12) * normals.numbers.weight[k]

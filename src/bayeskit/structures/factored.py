@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.densities.density import Bounded
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Bounded
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.conditional import FRONT, strides
 
@@ -27,7 +27,7 @@ class FactorDensity(Bounded):
     sizes: tuple[int, ...]  # levels of each column
     offset: Int  # (tables + 1,)
     table: Float  # (cells, K)
-    strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it leans on nothing
+    strengths: tuple[float, ...]  # pseudo-rows of each table, inf where it shrinks toward nothing
     scale: float = 1.0  # how much every table counts while it has no weight of its own
 
     normalised: ClassVar[bool] = False  # sets of columns overlap
@@ -51,13 +51,13 @@ class FactorDensity(Bounded):
         return cls(slices, tuple(members), tuple(sizes), offset, whole, tuple(strengths))
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.slices.columns
 
     @property
-    def pieces(self) -> tuple[str, ...]:
+    def factor_names(self) -> tuple[str, ...]:
         """What weights belong to."""
-        return tuple(" x ".join(self.parts[j] for j in m) for m in self.members)
+        return tuple(" x ".join(self.columns[j] for j in m) for m in self.members)
 
     @property
     def numbers(self) -> int:
@@ -66,7 +66,7 @@ class FactorDensity(Bounded):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, size in zip(self.parts, self.sizes, strict=True) if size < 2)
+        return tuple(name for name, size in zip(self.columns, self.sizes, strict=True) if size < 2)
 
     @property
     def arcs(self) -> tuple[tuple[int, ...], ...]:
@@ -95,8 +95,8 @@ class FactorDensity(Bounded):
         _core.cells(codes, last, parents, steps, out)
         return out
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse(left_out)
         self.look_up(self.slices.codes(block), out)
 
     def look_up(self, codes: Code, out: Float) -> None:
@@ -126,11 +126,11 @@ class FactorDensity(Bounded):
         found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
         return found
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """What each column adds when revealed, in schema order, in all tables it is in."""
-        refuse(own)
+        refuse(left_out)
         codes = self.slices.codes(block)
-        out = np.zeros((block.rows, len(self.parts), self.table.shape[1]))
+        out = np.zeros((block.rows, len(self.columns), self.table.shape[1]))
         for t, members in enumerate(self.members):
             seen, before = np.full_like(codes, -1), np.zeros_like(out[:, 0])
             for i in sorted(members):
@@ -141,9 +141,9 @@ class FactorDensity(Bounded):
         return out
 
 
-def refuse(own: bool) -> None:
+def refuse(left_out: bool) -> None:
     """Leave-one-out is no algebra here."""
-    if own:
+    if left_out:
         raise InputError(
             "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
         )

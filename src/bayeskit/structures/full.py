@@ -12,8 +12,8 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
+from bayeskit.densities.density import Axis, Context, TailLogDensity
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Axis, Context, Limit
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -23,7 +23,7 @@ from bayeskit.structures.cells import Cells
 from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
 from bayeskit.structures.downdate import left_out
 from bayeskit.structures.factor import LOG_2, LOG_2PI, factor_of
-from bayeskit.structures.joint import Joint, Own
+from bayeskit.structures.joint import Joint, LeftOutRows
 from bayeskit.structures.mixed import mixed
 from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Numbers, Points, moments_of
@@ -115,7 +115,7 @@ def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...
 class FullDensity:
     """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     joint: Joint
     normals: Normals
     single: tuple[str, ...]  # categorical columns of one level
@@ -166,9 +166,9 @@ class FullDensity:
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         points, codes = self._read(block)
-        out += self._log(points, codes, self._own(block, points, codes) if own else None)
+        out += self._log(points, codes, self._left_out(block, points, codes) if left_out else None)
 
     def distances(self, block: Block) -> Float:
         """Mahalanobis distance of the numbers to the mean of every class, or of the row's cell in it: (n, K)."""
@@ -181,35 +181,35 @@ class FullDensity:
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    def _own(self, block: Block, points: Points, codes: Int) -> Own:
+    def _left_out(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
         if not self.removable:
             raise InputError(
                 "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
             )
-        return Own(*block.own(), codes, points)
+        return LeftOutRows(*block.counted_rows(), codes, points)
 
-    def _log(self, points: Points, codes: Int, own: Own | None) -> Float:
+    def _log(self, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
         if not self.normals.numbers.columns:
             return self.joint.log(codes, own)
         if not self.joint.columns:
             return self._numbers(points, None, own)
         return mixed(self.joint, self.normals, points, codes, own)
 
-    def _numbers(self, points: Points, cell: Int | None, own: Own | None) -> Float:
+    def _numbers(self, points: Points, cell: Int | None, own: LeftOutRows | None) -> Float:
         squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)
         return constant - 0.5 * squares
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
         points, codes = self._read(block)
-        z, mine = points.z, self._own(block, points, codes) if own else None
+        z, mine = points.z, self._left_out(block, points, codes) if left_out else None
         if mine is None and not self.joint.columns:
             return self._chained(points, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
         coded = {name: j for j, name in enumerate(self.joint.columns)}
         seen_z, seen_codes = np.full_like(z, np.nan), np.full_like(codes, -1)
-        out = np.zeros((block.rows, len(self.parts), self.classes))
-        place = {name: j for j, name in enumerate(self.parts)}
+        out = np.zeros((block.rows, len(self.columns), self.classes))
+        place = {name: j for j, name in enumerate(self.columns)}
         before = np.zeros((block.rows, self.classes))
         for name in block.schema.names:
             if name not in numeric and name not in coded:
@@ -231,8 +231,8 @@ class FullDensity:
         """
         columns = self.normals.numbers.columns
         order = np.array([columns.index(name) for name in names if name in columns], dtype=np.int64)
-        place = [self.parts.index(columns[j]) for j in order.tolist()]
-        out = np.zeros((len(points), len(self.parts), self.classes))
+        place = [self.columns.index(columns[j]) for j in order.tolist()]
+        out = np.zeros((len(points), len(self.columns), self.classes))
         for there, chosen in points.patterns():
             rows = np.arange(len(points)) if chosen is None else chosen
             some = order[there[order]]
@@ -245,18 +245,18 @@ class FullDensity:
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)  # distances are bounded
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
         out = np.zeros((block.rows, self.classes))
-        self.add(block, out, own)
+        self.add(block, out, left_out)
         zero = np.isneginf(out)
         tiny = replace(self, joint=replace(self.joint, alpha=TINY))
         rest = np.full_like(out, -np.log(TINY))
-        tiny.add(block, rest, own)
-        return Limit(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
+        tiny.add(block, rest, left_out)
+        return TailLogDensity(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}

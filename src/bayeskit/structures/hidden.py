@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.likelihood import Bounded
+from bayeskit.densities.density import Bounded
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity, refuse
 
@@ -50,7 +50,7 @@ class NetworkedDensity(Bounded):
         return self.tables.slices
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         return self.slices.columns
 
     @property
@@ -59,7 +59,7 @@ class NetworkedDensity(Bounded):
 
     @property
     def strengths(self) -> tuple[float, ...]:
-        """Pseudo-rows of each table, inf where it leans on nothing."""
+        """Pseudo-rows of each table, inf where it shrinks toward nothing."""
         return self.tables.strengths
 
     @property
@@ -69,7 +69,7 @@ class NetworkedDensity(Bounded):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return tuple(name for name, size in zip(self.parts, self.tables.sizes, strict=False) if size < 2)
+        return tuple(name for name, size in zip(self.columns, self.tables.sizes, strict=False) if size < 2)
 
     @property
     def classes(self) -> int:
@@ -78,16 +78,16 @@ class NetworkedDensity(Bounded):
     @property
     def class_parents(self) -> tuple[int, ...]:
         """Columns that are parents of the class."""
-        return self.tables.arcs[-1] if len(self.tables.arcs) > len(self.parts) else ()
+        return self.tables.arcs[-1] if len(self.tables.arcs) > len(self.columns) else ()
 
     def named(self) -> Iterator[tuple[str | None, tuple[str | None, ...]]]:
         """Each node and its parents; None is the class."""
-        yield None, tuple(self.parts[p] for p in self.class_parents)
-        for name, parents, of_class in zip(self.parts, self.tables.arcs, self.of_class, strict=False):
-            yield name, (*((None,) if of_class else ()), *(self.parts[p] for p in parents))
+        yield None, tuple(self.columns[p] for p in self.class_parents)
+        for name, parents, of_class in zip(self.columns, self.tables.arcs, self.of_class, strict=False):
+            yield name, (*((None,) if of_class else ()), *(self.columns[p] for p in parents))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse(left_out)
         self._add(self._codes(block), out)
 
     def of_codes(self, codes: Code) -> Float:
@@ -177,7 +177,7 @@ class NetworkedDensity(Bounded):
     @cached_property
     def rank(self) -> Code:
         """The place of each table among the names of their columns."""
-        names = sorted(range(len(self.parts)), key=self.parts.__getitem__)
+        names = sorted(range(len(self.columns)), key=self.columns.__getitem__)
         rank = np.full(len(self.tables.sizes), len(names), dtype=np.int32)
         rank[names] = np.arange(len(names))
         return rank
@@ -245,14 +245,14 @@ class NetworkedDensity(Bounded):
                 out[rows, j] = self._marginal(np.ascontiguousarray(seen[:, rows]))[0] - self._marginal(before)[0]
         return out
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         """What each column adds when revealed, in schema order: (n, columns, K)."""
-        refuse(own)
+        refuse(left_out)
         codes = self._codes(block)
         seen = np.full_like(codes, -1)
-        seen[len(self.parts) :] = codes[len(self.parts) :]
-        before, out = np.zeros((block.rows, self.classes)), np.empty((block.rows, len(self.parts), self.classes))
-        for j in range(len(self.parts)):
+        seen[len(self.columns) :] = codes[len(self.columns) :]
+        before, out = np.zeros((block.rows, self.classes)), np.empty((block.rows, len(self.columns), self.classes))
+        for j in range(len(self.columns)):
             seen[j] = codes[j]
             after = np.zeros_like(before)
             self._add(seen, after)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayeskit.arrays import Float
-from bayeskit.structures.trial import Trial
+from bayeskit.structures.family_trial import FamilyTrial
 
 HALVINGS = 64  # of an interval of logits: to the last digit
 
@@ -38,7 +38,7 @@ def inclusion(gain: Float) -> tuple[Float, float]:
 class Inclusion:
     """The weights of all columns whose family the data choose; what they share is the prior pi."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[FamilyTrial, ...]
 
     @cached_property
     def weights(self) -> Mapping[str, float]:

@@ -13,16 +13,16 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.information import best_first
-from bayeskit.likelihood import Context
+from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT
 from bayeskit.structures.discrete import MDLP, Discrete
 from bayeskit.structures.factored import FactorDensity
-from bayeskit.structures.leaning import Filled, strengths_of
+from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of
 CELLS = 1 << 15  # of one set and all classes: a quarter of a megabyte
@@ -36,8 +36,8 @@ class Joined(Discrete):
     """log p(x | c) = sum over sets S of columns of log P(c | x_S)/P(c), divided by how many sets a column is in.
 
     Sets are every column alone, and of the sets of 2 to ``n`` columns the ``most`` that tell more of the class than any
-    smaller set within them, by the score of rows that are each foretold by the others. They are made of the 12 columns
-    that tell most by themselves. P(c | x_S) leans on P(c) with the pseudo-rows that leave-one-out finds best: a
+    smaller set within them, by the score of rows that are each predicted by the others. They are made of the 12 columns
+    that tell most by themselves. P(c | x_S) shrinks toward P(c) with the pseudo-rows that leave-one-out finds best: a
     combination never seen says nothing. Without one of its values, a set is the smaller set of the others.
 
     The rows are read once for the cuts, once for the columns, once for all sets tried and once for those kept, which
@@ -60,8 +60,8 @@ class Joined(Discrete):
             if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
 
-    def first(self) -> Self:
-        return replace(super().first(), tried=None, sets=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), tried=None, sets=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Joined(Discrete):
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
         return {"levels": [(name,) for name in columns], "sets": joined}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
@@ -124,15 +124,17 @@ def _within(some: Set) -> Sequence[Set]:
 
 
 def _gains(tables: Tables) -> list[float]:
-    """Nats by which each set foretells the classes of the rows better than their shares do, each row by the others."""
+    """Nats by which each set predicts the classes of the rows better than their shares do, each row by the others."""
     _, gains = _leaning(list(tables.counts(range(len(tables.tables)))))
     found: list[float] = gains.tolist()
     return found
 
 
 def _leaning(counts: Sequence[Float]) -> tuple[Float, Float]:
-    """From counts (K, ...): by how many pseudo-rows P(c | x_S) leans on P(c), and what it gains over P(c): (sets,)."""
-    cells = Filled.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
+    """From counts (K, ...): by how many pseudo-rows P(c | x_S) shrinks toward P(c), and what it gains over P(c):
+    (sets,).
+    """
+    cells = OccupiedCells.of([table.reshape(1, len(table), -1).swapaxes(1, 2) for table in counts])
     shares = np.concatenate([np.empty(0), *(_share(table) for table in counts)])[cells.margin]
     lean = cells.best([(1.0, shares)], strengths_of(None, len(counts)))
     return lean.strength, lean.score - cells.scored(shares[None])[0]

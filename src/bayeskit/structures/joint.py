@@ -17,7 +17,7 @@ MANY = 10_000  # cells above which, also with more rows than that, a pseudo-coun
 
 
 @dataclass(frozen=True)
-class Own:
+class LeftOutRows:
     """The rows that were learned, to be taken out again: positions, classes, weights and what they held."""
 
     row: Int  # (r,)
@@ -113,7 +113,7 @@ class Joint:
         for one, mine in zip(some, np.split(order, np.cumsum(np.bincount(each))[:-1]), strict=True):
             yield rows[mine], ((self.cells == one) | (one == -1)).all(axis=1)
 
-    def log(self, codes: Int, own: Own | None = None) -> Float:
+    def log(self, codes: Int, own: LeftOutRows | None = None) -> Float:
         """log p of what is known of each row's cell, in every class: (n, K)."""
         cell, counts = self.find(codes), self.rounded
         mass = (
@@ -128,7 +128,7 @@ class Joint:
             mass, whole = self._without(mass, whole.copy(), cell, own)
         return self.probability(mass, whole, self.spare(codes, whole, own), codes)
 
-    def _without(self, mass: Float, whole: Float, cell: Int, own: Own) -> tuple[Float, Float]:
+    def _without(self, mass: Float, whole: Float, cell: Int, own: LeftOutRows) -> tuple[Float, Float]:
         """Masses and weights without each row's own, where it was complete."""
         theirs = self.find(own.codes)[own.row]
         kept = theirs >= 0
@@ -140,7 +140,7 @@ class Joint:
         mass[row[~here], group[~here]] -= weight[~here]  # one of several cells: never the last of them
         return np.maximum(mass, 0.0), whole
 
-    def spare(self, codes: Int, whole: Float, own: Own | None = None) -> Float:
+    def spare(self, codes: Int, whole: Float, own: LeftOutRows | None = None) -> Float:
         """log of the mass that smoothing puts on what is known of each row's cell: (n, K), -inf for none.
 
         ``whole`` is the weight of the complete rows: (n, K), or (K,).
@@ -202,5 +202,5 @@ class Joint:
 
 def _table(weight: ExactSum, code: Int, groups: Int, size: int, n: int) -> ExactSum:
     """Weights of keys gathered by code and group: (size, n); -1 drops."""
-    gathered = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
-    return ExactSum(gathered.limbs.reshape(size, n, gathered.limbs.shape[-1]), gathered.low)
+    read_rows = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
+    return ExactSum(read_rows.limbs.reshape(size, n, read_rows.limbs.shape[-1]), read_rows.low)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.structures.joint import Joint, Own
+from bayeskit.structures.joint import Joint, LeftOutRows
 from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Points
 
 
-def mixed(joint: Joint, normals: Normals, points: Points, codes: Int, own: Own | None) -> Float:
+def mixed(joint: Joint, normals: Normals, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
     """log of the sum over cells of p(cell | c) N(numbers | c, cell), over the cells a row may be in: (n, K)."""
     if own is not None:
         out = mixed(joint, normals, points, codes, None)

@@ -13,12 +13,12 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
+from bayeskit.densities.density import Approximates, Axis, Context, LogDensity, TailLogDensity, held_by
 from bayeskit.errors import MergeError
-from bayeskit.likelihood import Approximates, Axis, Context, Limit, LogDensity, held_by
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, weighed_together
-from bayeskit.structures.kept import Kept
-from bayeskit.structures.trial import Chosen
+from bayeskit.structures.family_trial import Chosen
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.weighted import weighted
 
 
@@ -30,7 +30,7 @@ class Naive:
     """
 
     columns: tuple[str, ...]
-    parts: tuple[tuple[Any, tuple[str, ...]], ...]  # family and the columns it owns, in schema order
+    components: tuple[tuple[Any, tuple[str, ...]], ...]  # family and the columns it owns, in schema order
 
     @classmethod
     def of(cls, family_of: Mapping[str, Sequence[Any]], schema: Schema) -> Naive:
@@ -49,46 +49,46 @@ class Naive:
     @property
     def sparse(self) -> bool:
         """Whether rows are read by what is not zero, whatever the number of columns."""
-        return all(getattr(family, "sparse", False) for family, _ in self.parts)
+        return all(getattr(family, "sparse", False) for family, _ in self.components)
 
     @property
     def chooses(self) -> bool:
         """Whether fitting chooses something by the labels that leave-one-out would hold: it is then a refit."""
-        return not all(getattr(family, "leave_one_out", True) for family, _ in self.parts)
+        return not all(getattr(family, "leave_one_out", True) for family, _ in self.components)
 
     @property
     def kept(self) -> bool:
         """Whether the rows are kept, and all that fitting chooses is found in them anew."""
-        return any(isinstance(family, Kept) for family, _ in self.parts)
+        return any(isinstance(family, FromRows) for family, _ in self.components)
 
     @property
-    def pieces(self) -> Sequence[Any]:
+    def factor_names(self) -> Sequence[Any]:
         """What weights belong to once it is fitted: the columns, or sets of them."""
-        by_set = [family.sets for family, _ in self.parts if getattr(family, "sets", None) is not None]
+        by_set = [family.sets for family, _ in self.components if getattr(family, "sets", None) is not None]
         return by_set[0] if by_set else self.columns
 
     @property
     def family_of(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
-        for family, names in self.parts:
+        for family, names in self.components:
             for name in names:
                 found.setdefault(name, []).append(family)
         return found
 
-    def further(self, statistic: Product, context: Context) -> Naive | None:
+    def next_stage(self, statistic: Product, context: Context) -> Naive | None:
         """The structure whose statistic is to be counted next, now that this has been counted; None if nothing is left.
 
-        Families that choose what to count (cuts, arcs) from what was counted before have ``further`` too.
+        Families that choose what to count (cuts, arcs) from what was counted before have ``next_stage`` too.
         """
-        later = {f: f.further(statistic[f], context) for f, _ in self.parts if hasattr(f, "further")}
+        later = {f: f.next_stage(statistic[f], context) for f, _ in self.components if hasattr(f, "next_stage")}
         if not any(later.values()):
             return None
-        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.parts))
+        return Naive(self.columns, tuple((later.get(f) or f, names) for f, names in self.components))
 
-    def resumed(self, fitted: Naive) -> Naive:
+    def with_choices_of(self, fitted: Naive) -> Naive:
         """The same with what a fitted structure has chosen in its passes, so that more rows are counted alike."""
-        known = {f.first(): f for f, _ in fitted.parts if hasattr(f, "further")}
-        parts = ((known.get(f.first(), f) if hasattr(f, "further") else f, names) for f, names in self.parts)
+        known = {f.unfitted(): f for f, _ in fitted.components if hasattr(f, "next_stage")}
+        parts = ((known.get(f.unfitted(), f) if hasattr(f, "next_stage") else f, names) for f, names in self.components)
         return Naive(self.columns, tuple(parts))
 
     def union(self, other: Naive, schema: Schema) -> Naive:
@@ -114,24 +114,26 @@ class Naive:
 
     def renamed(self, statistic: Product, counted: Naive) -> Product:
         """What another structure of the same columns has counted, as that of this one, which counts the same."""
-        pairs = zip(self.parts, counted.parts, strict=True)
+        pairs = zip(self.components, counted.components, strict=True)
         return Product({mine: statistic[theirs] for (mine, _), (theirs, _) in pairs}, statistic.groups)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         every, by_name = names_of(columns), {}
-        if any(names is not every and names != every for _, names in self.parts):
+        if any(names is not every and names != every for _, names in self.components):
             by_name = {c.name: c for c in columns}
         parts = {
             family: family.statistic(
                 columns if names is every or names == every else [by_name[n] for n in names], n_groups
             )
-            for family, names in self.parts
+            for family, names in self.components
         }
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.parts])
-        others = (d.parts for d in densities if d.parts is not self.columns)  # of 100,000 names sets cost most of a fit
+        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.components])
+        others = (
+            d.columns for d in densities if d.columns is not self.columns
+        )  # of 100,000 names sets cost most of a fit
         together = [parts for parts in others if not set(parts) <= set(self.columns)]
         return NaiveDensity(together[0] if together else self.columns, densities)
 
@@ -140,7 +142,7 @@ class Naive:
 class NaiveDensity:
     """The sum of its families' densities."""
 
-    parts: tuple[str, ...]
+    columns: tuple[str, ...]
     densities: tuple[LogDensity, ...]
 
     @property
@@ -168,9 +170,9 @@ class NaiveDensity:
         return {name: c for d in self.densities if isinstance(d, ChoiceDensity) for name, c in d.chosen.items()}
 
     @cached_property
-    def guards(self) -> frozenset[str]:
+    def checks_infinite(self) -> frozenset[str]:
         """The columns in which ``add`` itself refuses infinite numbers."""
-        return frozenset(name for d in self.densities for name in getattr(d, "guards", ()))
+        return frozenset(name for d in self.densities for name in getattr(d, "checks_infinite", ()))
 
     @cached_property
     def constant(self) -> tuple[str, ...]:
@@ -189,18 +191,18 @@ class NaiveDensity:
         """By class, the columns whose covariance had to be helped; of densities of several columns together."""
         return tuple(some for d in self.densities for some in getattr(d, "regularised", ()))
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for density in self.densities:
-            density.add(block, out, own)
+            density.add(block, out, left_out)
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        place = {name: j for j, name in enumerate(self.parts)}
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        place = {name: j for j, name in enumerate(self.columns)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
-            terms = density.terms(block, own)
+            terms = density.terms(block, left_out)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
-            whole[:, [place[name] for name in density.parts]] += terms
+            whole[:, [place[name] for name in density.columns]] += terms
         return whole
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
@@ -208,20 +210,20 @@ class NaiveDensity:
 
         Log densities count as -floor at least; every row has a class.
         """
-        for density, mine in self._mine(np.arange(len(self.parts))):
-            if hasattr(density, "odds") and density.parts == self.parts:
+        for density, mine in self._mine(np.arange(len(self.columns))):
+            if hasattr(density, "odds") and density.columns == self.columns:
                 density.odds(block, floor, out)
                 continue
-            terms = density.terms(block, own=True)
+            terms = density.terms(block, left_out=True)
             for place in np.flatnonzero(mine >= 0).tolist():
                 term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
                 _core.odds(np.array(term), block.classes, floor, out[place])
 
     @property
-    def pieces(self) -> tuple[str, ...]:
+    def factor_names(self) -> tuple[str, ...]:
         """What weights belong to: the columns, or sets of them."""
         (own,) = self._by_set or (self,)
-        return own.parts if own is self else own.pieces
+        return own.columns if own is self else own.factor_names
 
     @property
     def _by_set(self) -> tuple[Any, ...]:
@@ -240,37 +242,37 @@ class NaiveDensity:
         whole: Float | None = None
         for density in self.densities:
             pieces = density.factors(block) if hasattr(density, "factors") else density.terms(block)
-            whole = np.zeros((block.rows, len(self.parts), pieces.shape[2])) if whole is None else whole
-            place = {name: j for j, name in enumerate(self.parts)}
-            whole[:, [place[name] for name in density.parts]] += pieces
-        return np.zeros((block.rows, len(self.parts), 1)) if whole is None else whole
+            whole = np.zeros((block.rows, len(self.columns), pieces.shape[2])) if whole is None else whole
+            place = {name: j for j, name in enumerate(self.columns)}
+            whole[:, [place[name] for name in density.columns]] += pieces
+        return np.zeros((block.rows, len(self.columns), 1)) if whole is None else whole
 
     def weighted(self, weight: Float) -> NaiveDensity:
         """The same with each piece multiplied: (pieces,)."""
         if self._by_set:
             return replace(self, densities=tuple(own.weighted(weight) for own in self._by_set))
-        place = {name: j for j, name in enumerate(self.parts)}
-        made = (weighted(d, weight[[place[name] for name in d.parts]]) for d in self.densities)
+        place = {name: j for j, name in enumerate(self.columns)}
+        made = (weighted(d, weight[[place[name] for name in d.columns]]) for d in self.densities)
         return replace(self, densities=tuple(made))
 
-    def some(self, block: Block, which: Int) -> Float:
+    def terms_of(self, block: Block, which: Int) -> Float:
         """The terms of some parts, by position: (n, which, K)."""
         found: Float | None = None
         for density, mine in self._mine(which):
-            if hasattr(density, "some"):
-                terms = density.some(block, mine[mine >= 0])
+            if hasattr(density, "terms_of"):
+                terms = density.terms_of(block, mine[mine >= 0])
             else:
                 terms = density.terms(block)[:, mine[mine >= 0]]
             found = np.zeros((block.rows, len(which), terms.shape[2])) if found is None else found
             found[:, mine >= 0] += terms
         return np.zeros((block.rows, len(which), 1)) if found is None else found
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
-        whole = np.zeros(len(self.parts))
-        for density, mine in self._mine(np.arange(len(self.parts))):
-            if hasattr(density, "spread"):
-                apart = density.spread(block)
+        whole = np.zeros(len(self.columns))
+        for density, mine in self._mine(np.arange(len(self.columns))):
+            if hasattr(density, "class_range"):
+                apart = density.class_range(block)
             else:
                 terms = density.terms(block)
                 apart = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
@@ -280,22 +282,27 @@ class NaiveDensity:
     def _mine(self, which: Int) -> Iterator[tuple[LogDensity, Int]]:
         """Each density with the positions of these parts among its own, -1 where it has no such part."""
         for density in self.densities:
-            if density.parts == self.parts:
+            if density.columns == self.columns:
                 yield density, which
             else:
-                place = {name: j for j, name in enumerate(density.parts)}
-                yield density, np.array([place.get(self.parts[j], -1) for j in which.tolist()], dtype=np.int64)
+                place = {name: j for j, name in enumerate(density.columns)}
+                yield density, np.array([place.get(self.columns[j], -1) for j in which.tolist()], dtype=np.int64)
 
-    def reach(self, block: Block, own: bool = False) -> Float:
-        farthest: Float = np.max([np.zeros(block.rows), *(d.reach(block, own) for d in self.densities)], axis=0)
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        farthest: Float = np.max(
+            [np.zeros(block.rows), *(d.log2_magnitude(block, left_out) for d in self.densities)], axis=0
+        )
         return farthest
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         nothing = np.zeros((block.rows, 1))
-        return sum((density.limit(block, unit, own) for density in self.densities), Limit(nothing, nothing, nothing))
+        return sum(
+            (density.tail(block, unit, left_out) for density in self.densities),
+            TailLogDensity(nothing, nothing, nothing),
+        )
 
-    def outside(self, block: Block) -> dict[str, int]:
-        return {name: count for density in self.densities for name, count in density.outside(block).items()}
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
 
     def approximated(self, block: Block) -> dict[str, int]:
         """In how many rows something was approximated, by what was done."""

@@ -12,14 +12,14 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Context, TailLogDensity
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context, Limit
-from bayeskit.metric import METRICS, SCALES, Metric
-from bayeskit.search import Asked, Near, Search, near
-from bayeskit.settings import keep, number, whole
+from bayeskit.numerics.distances import METRICS, SCALES, Metric
+from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
+from bayeskit.validation import keep, number, whole
 
 WEIGHTINGS = ("uniform", "epanechnikov")
 PART = "neighbours"
@@ -93,7 +93,7 @@ class NeighbourDensity:
     unseen: str
     _spaces: dict[bytes, Space] = field(default_factory=dict, compare=False, repr=False)
 
-    parts: ClassVar[tuple[str, ...]] = (PART,)
+    columns: ClassVar[tuple[str, ...]] = (PART,)
     additive: ClassVar[bool] = False
 
     @property
@@ -114,7 +114,7 @@ class NeighbourDensity:
         return tuple(n for n, s in zip(self.statistic.schema.numeric, self.metric.scale, strict=False) if not s)
 
     @cached_property
-    def _points(self) -> Asked:
+    def _points(self) -> Queries:
         return self.metric.read(self.statistic.rows.numbers, self.statistic.rows.codes)
 
     @cached_property
@@ -137,7 +137,7 @@ class NeighbourDensity:
             self._spaces[pattern.tobytes()] = space
         return space
 
-    def _groups(self, block: Block) -> Iterator[tuple[Int, Asked, Space]]:
+    def _groups(self, block: Block) -> Iterator[tuple[Int, Queries, Space]]:
         """Rows that have the same columns, as the search wants them; without those that have none."""
         numbers, codes = self.statistic.read(block)
         if self.unseen != "smooth":
@@ -151,18 +151,18 @@ class NeighbourDensity:
                 continue
             space, mine = self._space(pattern), asked.at(rows)
             numbers = mine.numbers[:, pattern[:d]]
-            yield rows, Asked(numbers if space.root is None else numbers @ space.root, mine.codes), space
+            yield rows, Queries(numbers if space.root is None else numbers @ space.root, mine.codes), space
 
-    def _near(self, block: Block, own: bool) -> Iterator[tuple[Int, Space, Near, Float]]:
+    def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, NearestPoints, Float]]:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
-        itself = self.statistic.find(block) if own else np.full(block.rows, -1, dtype=np.int64)
-        if own:
+        itself = self.statistic.find(block) if left_out else np.full(block.rows, -1, dtype=np.int64)
+        if left_out:
             if not self.likelihood.leave_one_out:
                 raise InputError(
                     'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
                     "one out is a refit; use k-fold cross-validation, or another metric"
                 )
-            row, group, mass = block.own()
+            row, group, mass = block.counted_rows()
             if self.likelihood.most is None and (itself[row] < 0).any():
                 raise InputError("leave-one-out asks for rows that were learned; one of these was not")
         for rows, asked, space in self._groups(block):
@@ -170,7 +170,7 @@ class NeighbourDensity:
             place[space.rows] = np.arange(len(space.rows))
             mine, left = place[itself[rows]], np.zeros(len(rows))
             totals = np.tile(space.totals.rounded(), (len(rows), 1))
-            if own:
+            if left_out:
                 at = np.full(block.rows, -1, dtype=np.int64)
                 at[row] = np.arange(len(row))
                 known = np.flatnonzero(mine >= 0)
@@ -180,7 +180,7 @@ class NeighbourDensity:
             around = near(space.search, asked, self.likelihood.k, self._weights[space.rows], mine, left)
             yield rows, space, around, totals
 
-    def _counts(self, space: Space, around: Near) -> Float:
+    def _counts(self, space: Space, around: NearestPoints) -> Float:
         """Weight of each class around each row: (n, K)."""
         mass = around.weight
         if self.likelihood.weights == "epanechnikov":
@@ -194,14 +194,14 @@ class NeighbourDensity:
         counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)
         return counts.reshape(around.rows, classes)
 
-    def _shares(self, block: Block, own: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
+    def _shares(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
-        for rows, space, around, totals in self._near(block, own):
+        for rows, space, around, totals in self._near(block, left_out):
             share, some = self._share(space, around, totals)
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
 
-    def _share(self, space: Space, around: Near, totals: Float) -> tuple[Float, Bool]:
+    def _share(self, space: Space, around: NearestPoints, totals: Float) -> tuple[Float, Bool]:
         """K_c / n_c, (n, K), and which rows have a neighbour, (n,)."""
         counts = self._counts(space, around)
         whole = totals.sum(axis=1, keepdims=True)
@@ -221,7 +221,7 @@ class NeighbourDensity:
                     out[rows[some], i] = np.log(share[some])
         return out
 
-    def _log_volume(self, space: Space, around: Near) -> Float:
+    def _log_volume(self, space: Space, around: NearestPoints) -> Float:
         """Of the balls; one of no radius takes the next distance, so that it has a volume: (n,)."""
         if not self.normalised:
             return np.zeros(around.rows)
@@ -230,39 +230,39 @@ class NeighbourDensity:
         size = self.metric.log_volume(np.where(known, radius, 1.0), space.numeric, space.root)
         return np.where(known, size, 0.0)
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        for rows, share, _, volume in self._shares(block, own):
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for rows, share, _, volume in self._shares(block, left_out):
             with np.errstate(divide="ignore"):
                 score = out[rows] + np.log(share)
             best = score.max(axis=1, keepdims=True)
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))
-        self.add(block, out, own)
+        self.add(block, out, left_out)
         return out[:, None, :]
 
-    def spread(self, block: Block) -> Float:
+    def class_range(self, block: Block) -> Float:
         """How far apart the classes are, summed over the rows: (1,)."""
         terms = self.terms(block)
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
         return apart
 
-    def reach(self, block: Block, own: bool = False) -> Float:
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def limit(self, block: Block, unit: Float, own: bool = False) -> Limit:
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
-        for rows, share, totals, volume in self._shares(block, own):
+        for rows, share, totals, volume in self._shares(block, left_out):
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
-        return Limit(zeros, np.zeros_like(zeros), rest)
+        return TailLogDensity(zeros, np.zeros_like(zeros), rest)
 
-    def outside(self, block: Block) -> dict[str, int]:
+    def out_of_support(self, block: Block) -> dict[str, int]:
         return {}
 
-    def neighbours(self, block: Block) -> Near:
+    def neighbours(self, block: Block) -> NearestPoints:
         """The rows around each row, by their place among all rows; distances in units of the table."""
         unit = self.metric.unit
         found, radius, beyond = [], np.full(block.rows, np.nan), np.full(block.rows, np.inf)
@@ -272,4 +272,4 @@ class NeighbourDensity:
         none = (np.empty(0, dtype=np.int64),) * 2 + (np.empty(0),) * 2
         row, index, distance, weight = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
         order = np.lexsort((index, distance, row))
-        return Near(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)
+        return NearestPoints(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)

@@ -12,8 +12,8 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.densities.density import Context
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Context
 from bayeskit.networks.exploration import Exploration, whole_number
 from bayeskit.networks.score import CELLS, Scores, score_rule
 from bayeskit.networks.search import Limits
@@ -35,10 +35,10 @@ class Networked(Smoothed):
     """p(x | c) = P(c | its parents) / P(c) times the product over columns of P(x_j | parents of j), c maybe among them.
 
     ``given`` arcs are used as they are. Otherwise a pass over the rows keeps up to 100,000 different ones, and arcs are
-    searched by their score, from the class to every column on if ``augmented``. A hole is a level there: scored on
-    complete rows alone, families with many holes would be preferred for having little to explain. Then what the arcs
-    call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with all their
-    parents.
+    searched by their score, from the class to every column on if ``augmented``. A missing value is a level there:
+    scored on complete rows alone, families with many holes would be preferred for having little to explain. Then what
+    the arcs call for is counted, and the arcs are held for rows learned later. Tables lean as in ``Conditional``, with
+    all their parents.
     """
 
     given: Families | None = None
@@ -72,8 +72,8 @@ class Networked(Smoothed):
     def _exploration(self) -> Exploration:
         return Exploration(self.search, self.restarts, self.random_state)
 
-    def first(self) -> Self:
-        return replace(super().first(), found=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), found=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Networked(Smoothed):
             return Rows.empty(columns, n_groups, SEARCHED)
         return super().statistic(columns, n_groups)
 
-    def further(self, statistic: Bins | Rows | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Rows | Sliced, context: Context) -> Self | None:
         """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
@@ -192,7 +192,7 @@ class Networked(Smoothed):
         return NetworkedDensity(direct, tuple(None in self._parents.get(name, ()) for name in names), smooth)
 
     def _conditional(self, counts: Float, child: Margin, with_class: bool) -> Conditional:
-        """Without the class among the parents there is nothing else to lean on than the column itself."""
+        """Without the class among the parents there is nothing else to shrink toward than the column itself."""
         backoff = CLASS if self.backoff == BOTH and not with_class else self.backoff
         return Conditional.of(counts, child, self.strength, backoff, None)
 

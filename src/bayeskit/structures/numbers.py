@@ -9,12 +9,12 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
+from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
-from bayeskit.structures.holes import Pattern, likeliest
-from bayeskit.sums import Sums
+from bayeskit.structures.missing import Pattern, likeliest
 
 FARTHEST = 1e140  # deviations: what is farther counts as that far, so that squares stay doubles
 
@@ -28,8 +28,8 @@ class Numbers:
     shift: Int  # (d,)
     origin: Float  # (d,)
     total: Float  # (d,) variance over all rows
-    whole: Float  # (d,) weight of the values
-    middle: Float  # (d,) what the rounding of the origin left of the mean over all rows
+    total_weight: Float  # (d,) weight of the values
+    grand_mean: Float  # (d,) what the rounding of the origin left of the mean over all rows
     weight: Float  # (K,) of the rows; where variances stand alone, the most values of a column
     values: Float  # (K, d) weight of the values
     mean: Float  # (K, d)
@@ -39,9 +39,9 @@ class Numbers:
 
     @classmethod
     def of(cls, statistic: Keyed | Scatter | Moments, one_unit: bool) -> Numbers:
-        """From patterns of holes, from what is available of every two columns, or from single columns."""
+        """From patterns of missing values, from what is available of every two columns, or from single columns."""
         moments = moments_of(statistic)
-        sums = Sums.of(moments) if moments.columns else None
+        sums = MomentSummary.of(moments) if moments.columns else None
         varying = np.zeros(0, dtype=bool) if sums is None else sums.varying
         names = np.array(moments.columns, dtype=object)
         live = np.flatnonzero(varying)
@@ -53,18 +53,18 @@ class Numbers:
             bare = (flat.astype(np.int64), flat, flat, flat, flat, weight, nothing, nothing, still)
             return cls(columns, constant, *bare, [])
         spread = sums.at(live)
-        shift = spread.shift - np.frexp(spread.spread)[1]
+        shift = spread.shift - np.frexp(spread.total_deviation)[1]
         if one_unit:
             shift = np.full_like(shift, shift.min())
-        total = np.ldexp(spread.spread, shift - spread.shift) ** 2
+        total = np.ldexp(spread.total_deviation, shift - spread.shift) ** 2
         every = np.zeros(len(varying), dtype=np.int64)
         every[live] = shift
-        origin = np.ldexp(sums.middle, -sums.shift)
+        origin = np.ldexp(sums.grand_mean, -sums.shift)
         held = moments.present.nonzero()[:, live]
-        whole, middle = spread.whole, moments.total().means(origin, every)[0, live]
-        mean = np.where(held, moments.means(origin, every)[:, live], middle)
+        total_weight, grand_mean = spread.total_weight, moments.total().means(origin, every)[0, live]
+        mean = np.where(held, moments.means(origin, every)[:, live], grand_mean)
         deviation = np.where(held, moments.finish(every)[1][:, live], np.sqrt(total))
-        known = (columns, constant, shift, origin[live], total, whole, middle, weight, spread.weight, mean)
+        known = (columns, constant, shift, origin[live], total, total_weight, grand_mean, weight, spread.weight, mean)
         if isinstance(statistic, Moments):
             return cls(*known, deviation**2, [], _columns_of(moments, columns))
         if isinstance(statistic, Scatter):
@@ -79,30 +79,30 @@ class Numbers:
         return cls(*known, covariance, patterns)
 
     @property
-    def holes(self) -> bool:
-        """Whether rows with holes were learned."""
+    def missing(self) -> bool:
+        """Whether rows with missing values were learned."""
         return any(not p.there.all() for some in self.patterns for p in some)
 
     def without(self, k: int, z: Float, mass: float) -> Numbers:
         """The same without one row of class k."""
         there = ~np.isnan(z)
-        rest = np.maximum(self.whole - mass, 1e-300)
-        middle = np.where(there, self.middle - (z - self.middle) * (mass / rest), self.middle)
+        rest = np.maximum(self.total_weight - mass, 1e-300)
+        grand_mean = np.where(there, self.grand_mean - (z - self.grand_mean) * (mass / rest), self.grand_mean)
         if self.covariance.ndim == 2:
-            return self._apart(k, z, mass, rest, middle)
+            return self._apart(k, z, mass, rest, grand_mean)
         weight = self.weight[k] - (mass if there.any() else 0.0)
         left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]
         left = [p for p in left if p.weight > 0]
         if left:
             mean, covariance = likeliest(left, self.mean[k], self.covariance[k])
         else:
-            weight, mean, covariance = 0.0, middle, np.zeros_like(self.covariance[k])
+            weight, mean, covariance = 0.0, grand_mean, np.zeros_like(self.covariance[k])
         return self._with(k, weight, self.values[k] - mass * there, mean, covariance)
 
-    def _apart(self, k: int, z: Float, mass: float, rest: Float, middle: Float) -> Numbers:
+    def _apart(self, k: int, z: Float, mass: float, rest: Float, grand_mean: Float) -> Numbers:
         """Column by column; that of all rows too, which a class without values takes over."""
         there = ~np.isnan(z)
-        spread = np.maximum(self.total - mass / rest * (z - self.middle) ** 2, 0.0) * (self.whole / rest)
+        spread = np.maximum(self.total - mass / rest * (z - self.grand_mean) ** 2, 0.0) * (self.total_weight / rest)
         total = np.where(there, spread, self.total)
         left = self.values[k] - mass * there
         gone = left <= 1e-12 * self.values[k]
@@ -114,12 +114,14 @@ class Numbers:
             k,
             float(values.max(initial=0.0)),
             values,
-            np.where(gone, middle, self.mean[k] - step * away),
+            np.where(gone, grand_mean, self.mean[k] - step * away),
             np.where(gone, total, np.where(there, variance, self.covariance[k])),
         )
         empty = new.values <= 0
-        mean, covariance = np.where(empty, middle, new.mean), np.where(empty, total, new.covariance)
-        return replace(new, total=total, whole=np.where(there, rest, self.whole), mean=mean, covariance=covariance)
+        mean, covariance = np.where(empty, grand_mean, new.mean), np.where(empty, total, new.covariance)
+        return replace(
+            new, total=total, total_weight=np.where(there, rest, self.total_weight), mean=mean, covariance=covariance
+        )
 
     def _with(self, k: int, weight: float, values: Float, mean: Float, covariance: Float) -> Numbers:
         new = {"weight": weight, "values": values, "mean": mean, "covariance": covariance}
@@ -199,7 +201,7 @@ class Points:
 
     columns: Columns  # (n, d) x
     units: Float  # (3, d)
-    holes: bool
+    missing: bool
 
     @classmethod
     def of(cls, z: Float) -> Points:
@@ -224,7 +226,7 @@ class Points:
 
     def patterns(self) -> list[tuple[Bool, Int | None]]:
         """The rows by which columns they hold: the columns (d,) and the rows of each pattern, None for all."""
-        if not self.holes:
+        if not self.missing:
             return [(np.ones(len(self.columns), dtype=bool), None)]
         some, each = distinct(~np.isnan(self.z))
         order = np.argsort(each, kind="stable")

@@ -12,8 +12,8 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.densities.density import Bounded, Context, revealed
 from bayeskit.errors import InputError
-from bayeskit.likelihood import Bounded, Context, revealed
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
@@ -24,7 +24,7 @@ from bayeskit.structures.averaged import (
     given_parents,
     joined,
     mean_of,
-    refuse_own,
+    refuse_left_out,
 )
 from bayeskit.structures.conditional import FRONT
 
@@ -51,8 +51,8 @@ class Paired(Averaged):
         if self.chosen is not None and len(set(self.chosen)) < len(self.chosen):
             raise InputError(f"chosen={self.chosen!r}: name each column once")
 
-    def first(self) -> Self:
-        return replace(super().first(), chosen=None)
+    def unfitted(self) -> Self:
+        return replace(super().unfitted(), chosen=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -66,9 +66,9 @@ class Paired(Averaged):
         triples = [three for three in combinations(columns, 3) if len(some.intersection(three)) > 1]
         return {**super().tables(columns), "triples": triples}
 
-    def further(self, statistic: Bins | Sliced, context: Context) -> Self | None:
+    def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
         if isinstance(statistic, Bins) or self.chosen is not None:
-            return super().further(statistic, context)
+            return super().next_stage(statistic, context)
         names, levels = statistic.slices.columns, statistic["levels"]
         chosen = {names[j] for j in self.best(levels)}
         sizes = [(levels.sizes[name], name in chosen) for name in names]
@@ -109,8 +109,8 @@ class PairedDensity(Bounded):
     additive: ClassVar[bool] = False
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        return self.single.parts
+    def columns(self) -> tuple[str, ...]:
+        return self.single.columns
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class PairedDensity(Bounded):
     def _counts(self, tables: Tables, columns: tuple[int, ...]) -> Float:
         """The table of some columns, with its axes in their order: (K, ...)."""
         order = sorted(columns)
-        counts = tables.table(self._number[tuple(self.parts[j] for j in order)]).rounded()
+        counts = tables.table(self._number[tuple(self.columns[j] for j in order)]).rounded()
         out: Float = counts.transpose(0, *(1 + order.index(j) for j in columns))
         return out
 
@@ -172,8 +172,8 @@ class PairedDensity(Bounded):
             cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
             yield there, cells, offset, table
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        refuse_own(own)
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        refuse_left_out(left_out)
         codes = self.single.slices.codes(block)
         alone = mean_of(self._members(codes), out)
         if len(alone):
@@ -181,7 +181,7 @@ class PairedDensity(Bounded):
             self.single.average(np.ascontiguousarray(codes[:, alone]), some)
             out[alone] = some
 
-    def terms(self, block: Block, own: bool = False) -> Float:
+    def terms(self, block: Block, left_out: bool = False) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes, own)[:, [place[name] for name in self.parts]]
+        return revealed(self, block, classes, left_out)[:, [place[name] for name in self.columns]]

@@ -9,12 +9,12 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
-from bayeskit.likelihood import LogDensity
+from bayeskit.densities.density import LogDensity
 from bayeskit.structures.backoff import Wrapped
 
 
 @dataclass(frozen=True, eq=False)
-class Tuning:
+class FactorWeights:
     """How much each column counts, and what is added for each class, found by the rows' own labels.
 
     score_c = log P(c) + bias_c + sum over columns of weight_j log p(x_j | ..., c), weights of 0 or more.
@@ -40,15 +40,15 @@ class Weighted(Wrapped):
     def normalised(self) -> bool:
         return False
 
-    def add(self, block: Block, out: Float, own: bool = False) -> None:
-        out += np.einsum("j,njk->nk", self.weight, self._finite(block, own))
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        out += np.einsum("j,njk->nk", self.weight, self._finite(block, left_out))
 
-    def terms(self, block: Block, own: bool = False) -> Float:
-        out: Float = self._finite(block, own) * self.weight[:, None]
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        out: Float = self._finite(block, left_out) * self.weight[:, None]
         return out
 
-    def _finite(self, block: Block, own: bool) -> Float:
-        return np.maximum(self.density.terms(block, own), -1e300)
+    def _finite(self, block: Block, left_out: bool) -> Float:
+        return np.maximum(self.density.terms(block, left_out), -1e300)
 
 
 def weighted(density: LogDensity, weight: Float) -> LogDensity:

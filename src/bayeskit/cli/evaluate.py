@@ -1,0 +1,261 @@
+"""Commands that judge: evaluate, report, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bayeskit as bk
+from bayeskit.cli.commands import command
+from bayeskit.cli.destination import REPORT, Force, check_output
+from bayeskit.cli.options import (
+    OFFERED,
+    CostsFile,
+    LabelledTable,
+    ModelName,
+    ModelOption,
+    OtherTarget,
+    Settings,
+    Target,
+    Weight,
+    listed,
+)
+from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.sources import Rows, at_hand, brought, opened
+from bayeskit.errors import InputError, UsageError
+
+METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
+USUAL = ("naive", "full", "tan", "kdb", "aode")
+FEWER = 5  # folds of a pool, every fit of which is many
+POOLED, REFITTED = 50_000, 500_000  # rows at most, of models that keep them at hand
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How rows are divided, and what is at stake."""
+
+    method: Annotated[str, typer.Option(help="cv, holdout, loo (leave one out) or bootstrap.")] = "cv"
+    folds: Annotated[int | None, typer.Option(help="Of cross-validation; 10 unless given, 5 of auto.")] = None
+    test_size: Annotated[float | None, typer.Option(help="Share held out; 1/3 unless given.")] = None
+    groups: Annotated[str | None, typer.Option(help="A column, no feature, whose values keep rows together.")] = None
+    seed: Annotated[int, typer.Option(help="Of the random division.")] = 0
+    costs: CostsFile = None
+    weight: Weight = None
+    sample: LabelledTable = None
+
+    def way(self, pooled: bool) -> Any:
+        """How to divide the rows."""
+        if self.method not in METHODS:
+            raise UsageError(f"--method {self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.folds is not None and self.method != "cv":
+            raise UsageError("--folds belongs to --method cv")
+        if self.test_size is not None and self.method != "holdout":
+            raise UsageError("--test-size belongs to --method holdout")
+        folds = FEWER if pooled and self.method == "cv" and self.folds is None else self.folds
+        given = {n: v for n, v in (("folds", folds), ("test_size", self.test_size)) if v is not None}
+        return getattr(bk, METHODS[self.method])(**given)
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """The other arguments of evaluate and compare."""
+        costs = None if self.costs is None else bk.Costs(self.costs)
+        return {"costs": costs, "groups": self.groups, "sample_weight": self.weight, "random_state": self.seed}
+
+    @property
+    def divides(self) -> bool:
+        """Whether it was said how to divide rows."""
+        return self.method != "cv" or any(v is not None for v in (self.folds, self.test_size, self.groups))
+
+    def most(self, pooled: bool) -> int | None:
+        """Rows to take at most, of models that are refitted; none is all."""
+        usual = POOLED if pooled else REFITTED
+        return usual if self.sample is None else self.sample
+
+    def fits(self, rows: Any, way: Any) -> int:
+        """How often a model is fitted that has no statistics to divide, about."""
+        if self.method == "loo":
+            return int(getattr(rows, "num_rows", 1))
+        return int({"cv": getattr(way, "folds", 1), "bootstrap": getattr(way, "repeats", 1)}.get(self.method, 1))
+
+
+def register(app: typer.Typer) -> None:
+    command(
+        app,
+        evaluate,
+        "bayeskit evaluate people.csv --target income --method loo, or bayeskit evaluate people.bayes test.csv",
+    )
+    command(app, report, "bayeskit report people.csv --target income -o people.html")
+    command(app, compare, "bayeskit compare people.csv --target income --model naive,tan,aode --baselines")
+
+
+def evaluate(
+    *,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model file, to be judged as it is by rows that are new to it; without one a model is learned.",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    target: OtherTarget = None,
+    model: Annotated[str | None, ModelOption] = None,
+) -> None:
+    """Judge a model by rows it has not learned; large files are read in passes, with no row kept."""
+    if file is None or not file.endswith(".bayes"):
+        if file is not None and rows.place is not None:
+            raise UsageError(f"{file} is no model file (.bayes), and {rows.place} is not the only source; name one")
+        if target is None:
+            raise typer.BadParameter("name the column with the classes", param_hint="--target")
+        source = rows if file is None else replace(rows, place=file)
+        with notes(say) as told:
+            found = _evaluated(model or "naive", target, source, judging, settings, say)
+    else:
+        if model is not None or settings.given or judging.divides:
+            raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
+        with notes(say) as told, opened(rows, say, "reading") as source:
+            found = _examined(Path(file), source, target, judging)
+    say.answer(found, {**_measures(found), "notes": told})
+
+
+def report(
+    target: Target,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    model: ModelName = "auto",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
+        ),
+    ] = True,
+    force: Force = False,
+) -> None:
+    """Judge a model and write what was found as one HTML page, with the model to try out.
+
+    The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
+    there are more (--sample). Models with statistics, as --model naive, read files of any size.
+    """
+    check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
+
+    def written(found: Any) -> None:
+        bk.report(found, output, title, rows=embed)
+
+    with notes(say) as told:
+        found = _evaluated(model, target, rows, judging, settings, say, written)
+    say.answer(f"{found}\n\nwritten to {output}", {**_measures(found), "path": str(output), "notes": told})
+
+
+def compare(
+    target: Target,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help=f"Models to compare, of {', '.join(OFFERED)}.")
+    ] = None,
+    by: Annotated[str, typer.Option(help="The measure to rank by.")] = "log_loss",
+    baselines: Annotated[bool, typer.Option("--baselines", help="Add scikit-learn's usual models.")] = False,
+) -> None:
+    """Judge several models on the same folds, side by side."""
+    names = listed(model) or tuple(name for name in USUAL if name in OFFERED)
+    models, pooled = {name: settings.classifier(name) for name in names}, "auto" in names
+    way, others = judging.way(pooled), judging.others
+    with (
+        notes(say) as told,
+        _ready(rows, say, judging, models.values(), pooled, baselines) as table,
+        _shown(models.get("auto"), say, judging.fits(table, way)),
+    ):
+        found = bk.compare(models, table, target, way, by=by, baselines=baselines, **others)
+    each = {name: _measures(found[name]) for name in found.ranking}
+    say.answer(found, {"by": found.by, "models": found.frame("pyarrow").to_pylist(), "each": each, "notes": told})
+
+
+def _evaluated(
+    name: str,
+    target: str,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    then: Callable[[Any], object] | None = None,
+) -> Any:
+    """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
+    classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
+    way = judging.way(pooled)
+    with (
+        _ready(rows, say, judging, [classifier], pooled) as table,
+        _shown(classifier if pooled else None, say, judging.fits(table, way) + (then is not None)),
+    ):
+        found = bk.evaluate(classifier, table, target, way, **others)
+        if then is not None:
+            then(found)
+    return found
+
+
+@contextmanager
+def _shown(pool: Any, say: Saying, fits: int) -> Iterator[None]:
+    """What a pool tries is shown, if there is one."""
+    if pool is None:
+        yield
+        return
+    with trying(say, fits) as pool.callback:
+        yield
+
+
+@contextmanager
+def _ready(
+    rows: Rows, say: Saying, judging: Judging, models: Iterable[Any], pooled: bool, baselines: bool = False
+) -> Iterator[Any]:
+    """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
+    from bayeskit.estimators.algebra import by_algebra
+
+    with ExitStack() as reading:
+        source = reading.enter_context(opened(rows, say, "reading"))
+        refitted = baselines or not all(by_algebra(model) for model in models)
+        table = brought(source, judging.most(pooled), judging.seed) if refitted else at_hand(source)
+        if table is not source:
+            reading.close()
+        yield table
+
+
+def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> Any:
+    """A model file judged by rows that are new to it."""
+    from bayeskit.estimators.files import core
+
+    model = bk.load(file)
+    if isinstance(model, bk.Network):
+        raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
+    known = core(model).model_
+    target = target or known.schema.target
+    if target is None:
+        raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
+    rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
+    return bk.evaluate(model, rows, target, bk.AsFitted(), costs=judging.others["costs"], sample_weight=judging.weight)
+
+
+def _measures(found: Any) -> dict[str, Any]:
+    """An evaluation for machines."""
+    labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
+    confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}
+    return {
+        "model": found.name,
+        "computed": found.computed,
+        "held": list(found.held),
+        "measures": found.frame("pyarrow").to_pylist(),
+        "confusion": confusion,
+    }

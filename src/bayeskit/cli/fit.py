@@ -1,0 +1,161 @@
+"""Commands that learn: fit, update, forget, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.destination import MODEL, Force, check_output
+from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
+from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.sources import Cluster, Rows, brought, opened
+from bayeskit.errors import UsageError
+
+MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
+
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The model file; the source's name with .bayes unless given."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, fit, "bayeskit fit people.csv --target income --kinds zip=nominal -o people.bayes")
+    command(app, update, "bayeskit update people.bayes january.parquet")
+    command(app, forget, "bayeskit forget people.bayes erased.csv")
+    command(app, merge, "bayeskit merge north.bayes south.bayes -o both.bayes")
+
+
+def fit(
+    target: Target,
+    rows: Rows,
+    settings: Settings,
+    cluster: Cluster,
+    say: Saying,
+    output: Output = None,
+    model: ModelName = "naive",
+    weight: Weight = None,
+    sample: LabelledTable = None,
+    force: Force = False,
+) -> None:
+    """Learn a model from a table and save it."""
+    from bayeskit.engines.files import contents_of
+    from bayeskit.estimators.files import core, journaled, warn_of_journal
+    from bayeskit.model.journal import Origin
+
+    classifier, path = settings.classifier(model), output or _beside(rows.place)
+    check_output(path, MODEL, [rows.place], force, rows.sql)
+    pooled = model == "auto"  # which looks at rows again and again
+    if pooled and cluster.engine == "spark":
+        raise UsageError("--model auto keeps the rows at hand, so it is not learned on Spark; leave --engine out")
+    with notes(say) as told:
+        if pooled:
+            with opened(rows, say, "reading") as source:
+                origin = Origin(*contents_of(source))
+                table = brought(source, MOST if sample is None else sample)
+            with trying(say, 1) as classifier.callback:
+                classifier.fit(table, target, sample_weight=weight)
+        else:
+            with opened(rows, say, "learning", cluster) as source:
+                origin = Origin(*contents_of(source))
+                classifier.fit(source, target, sample_weight=weight)
+        warn_of_journal(path)
+        journaled(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
+    _tell(classifier, path, "learned", told, say)
+
+
+def update(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: OtherTarget = None,
+    weight: Weight = None,
+) -> None:
+    """Teach a model file more rows; new classes and levels are welcome."""
+    from bayeskit.estimators.files import update_file
+
+    _revise(update_file, "learned", file, rows, cluster, say, target, weight)
+
+
+def forget(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: OtherTarget = None,
+    weight: Weight = None,
+) -> None:
+    """Make a model file forget rows: its counts are then those of a model that never saw them; what is held is told."""
+    from bayeskit.estimators.files import forget_file
+
+    _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
+
+
+def merge(
+    files: Annotated[list[Path], typer.Argument(help="Model files of the same kind.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)],
+    say: Saying,
+    force: Force = False,
+) -> None:
+    """Write the model that has learned what all of these have."""
+    from bayeskit.estimators.files import merge_files
+
+    check_output(output, MODEL, files, force)
+    with notes(say) as told:
+        classifier = merge_files(files, output)
+    _tell(classifier, output, f"merged {len(files)} models", told, say)
+
+
+def _revise(
+    change: Callable[..., Any],
+    done: str,
+    file: Path,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: str | None,
+    weight: str | None,
+) -> None:
+    from bayeskit.estimators.files import core
+
+    with notes(say) as told, opened(rows, say, "reading", cluster) as source:
+        classifier = change(file, source, target, weight)
+    last = core(classifier).model_.journal[-1]
+    _tell(classifier, file, f"{done} {last.rows:,.10g} rows", told, say)
+
+
+def _beside(place: str | None) -> Path:
+    """The model file that goes with a source."""
+    plain = place and "://" not in place and not set("*?[") & set(place) and place != "-"
+    return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
+
+
+def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
+    """What the model is by now, and what was done to it."""
+    from bayeskit.estimators.files import core
+
+    counted = core(classifier).summary()
+    weight = sum(weight for _, weight, _ in counted.classes)
+    data = {
+        "model": str(path),
+        "rows": weight,
+        "classes": [{"label": c, "weight": w, "prior": p} for c, w, p in counted.classes],
+        "columns": [{n: c[n] for n in ("name", "kind", "family", "why")} for c in counted.columns],
+        **candidates(classifier),
+        "notes": told,
+    }
+    if "candidates" not in data:
+        data["digest"] = counted.digest
+    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data)
+
+
+def candidates(classifier: Any) -> dict[str, Any]:
+    """What became of the candidates of a pool, for machines; nothing of another model."""
+    names = ("candidate", "log_loss", "weight", "adds", "why_not")
+    lines = getattr(classifier.summary(), "lines", None)
+    return {} if lines is None else {"candidates": [dict(zip(names, line, strict=True)) for line in lines]}

@@ -1,0 +1,152 @@
+"""Commands that predict: predict, explain."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.destination import ANSWERS, Force, check_output
+from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
+from bayeskit.cli.output import Saying, notes, standard_output
+from bayeskit.cli.sources import Cluster, Rows, opened
+from bayeskit.errors import FileError, InputError, UsageError
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="A .parquet or .csv file, on Spark a folder; CSV (or JSON) on standard output unless given.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, predict, "bayeskit predict people.bayes new.parquet --keep id --reasons 3 -o answers.csv")
+    command(app, explain, "bayeskit explain people.bayes new.csv --row 7 --top 5")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The model of a file, read without scikit-learn, whose start would take longer than most answers."""
+
+    model: Any
+    kind: str
+    pool: Any = None
+
+    @classmethod
+    def of(cls, file: Path) -> Asker:
+        from bayeskit.storage import container, model_file, network_file
+
+        kind = container.peek(file).get("model")
+        if kind == network_file.KIND:
+            raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
+        if kind == model_file.ESTIMATORS["AutoBayes"]:
+            import bayeskit as bk
+
+            pool = bk.load(file)
+            return cls(pool.reader_.model_, "AutoBayes", pool)
+        model, kind, _ = model_file.load(file)
+        return cls(model, kind)
+
+    def about(self, source: Any, keep: Any = (), jobs: int | None = None) -> Any:
+        from bayeskit.model.batch_predictor import BatchPredictor
+
+        return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
+
+
+def predict(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    output: Output = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Columns to carry through: id, or all.")] = None,
+    prior: Prior = None,
+    costs: CostsFile = None,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Add log p(row): how usual a row is.")] = False,
+    reasons: Annotated[int, typer.Option(help="Add so many columns that speak most for the prediction.", min=0)] = 0,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="In CSV, put ' before texts that a spreadsheet would run: those that begin with = + - @ or a tab.",
+        ),
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads, -1 for all cores.")] = -1,
+    force: Force = False,
+) -> None:
+    """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
+    import bayeskit as bk
+    from bayeskit.engines.spark import saved
+    from bayeskit.estimators.frames import predicted_file, predicted_frame
+
+    if cluster.engine == "spark":
+        _check_folder(output)
+    elif output is not None:
+        check_output(output, ANSWERS, [file, rows.place, costs], force, rows.sql)
+    is_csv = say.json is False if output is None else output.lower().endswith(".csv")
+    if spreadsheet_safe and (cluster.engine == "spark" or not is_csv):
+        raise UsageError(
+            "--spreadsheet-safe is for CSV that is written here; leave it out, or name a .csv file (--output)"
+        )
+    asker = Asker.of(file)
+    given = prior_of(prior, asker.model.classes.tolist())
+    wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
+    kept = "all" if listed(keep) == ("all",) else listed(keep)
+    with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
+        asked = asker.about(source, kept, jobs)
+        if cluster.engine == "spark":
+            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+        else:
+            form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
+            done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)
+    if output is not None:
+        say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
+
+
+def _check_folder(output: str | None) -> None:
+    """Refuse what executors cannot write to, before they are called."""
+    if output is None:
+        raise UsageError("on Spark the executors write the answers: name a folder for them (--output)")
+    if "://" not in output and os.path.lexists(output):
+        raise FileError(f"{output}: it is there already, and Spark writes a folder; remove it, or choose another name")
+
+
+def explain(
+    file: ModelFile,
+    rows: Rows,
+    say: Saying,
+    row: Annotated[int, typer.Option(help="Which row, from 0.", min=0)] = 0,
+    count: Annotated[int, typer.Option(help="How many rows from there on.", min=1)] = 1,
+    top: Annotated[int | None, typer.Option(help="Only so many columns, those that matter most.", min=1)] = None,
+    prior: Prior = None,
+) -> None:
+    """Say what each column of a row tells for each class, in natural logarithms that add up."""
+    import bayeskit as bk
+    from bayeskit.estimators.frames import some_rows
+
+    asker = Asker.of(file)
+    labels = asker.model.classes.tolist()
+    with notes(say) as told, opened(rows, say, "reading") as source:
+        some = some_rows(asker.about(source), row, count)
+        found = bk.load(file).explain(some, top, prior_of(prior, labels))
+    data = [
+        {
+            "row": row + i,
+            "prior": dict(zip(labels, found.prior, strict=True)),
+            "parts": [
+                {"column": part, "value": value, "terms": dict(zip(labels, terms.tolist(), strict=True))}
+                for part, value, terms in zip(found.parts, found.values[i], found.terms[i], strict=True)
+            ],
+            "probability": dict(zip(labels, found.proba[i].tolist(), strict=True)),
+        }
+        for i in range(len(found))
+    ]
+    text = "\n\n".join(f"row {row + i}\n{found.row(i)}" for i in range(len(found)))
+    say.answer(text, {"rows": data, "notes": told})

@@ -1,0 +1,133 @@
+"""Where the rows come from: what a user typed as something bayeskit reads."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.options import listed
+from bayeskit.cli.output import Saying, progress
+from bayeskit.errors import InputError, UsageError
+
+MAGIC = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrows",
+    b"\x1f\x8b": ".csv.gz",
+    b"{": ".jsonl",
+}
+UNPACKED = 8  # times its bytes on disk a file may take in memory
+PANEL = "Reading"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows to read, and how."""
+
+    place: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file, pattern, folder or database: CSV, Parquet, JSON lines, Arrow, DuckDB, SQLite or "
+            "postgresql://..., or - for standard input.",
+            show_default=False,
+        ),
+    ] = None
+    sql: Annotated[
+        str | None, typer.Option(help="One SELECT over a database, or over files that it names.", rich_help_panel=PANEL)
+    ] = None
+    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave unread.", rich_help_panel=PANEL)] = None
+    null: Annotated[
+        list[str] | None,
+        typer.Option(help="Fields of CSV files that mean missing, besides empty ones \\[NA].", rich_help_panel=PANEL),
+    ] = None
+    decimal: Annotated[str, typer.Option(help="Decimal mark of CSV files: . or ,", rich_help_panel=PANEL)] = "."
+    encoding: Annotated[str, typer.Option(help="utf-8, utf-16 or latin-1.", rich_help_panel=PANEL)] = "utf-8"
+    bad_lines: Annotated[
+        str, typer.Option(help="Of CSV files: error, or skip (leave out and tell).", rich_help_panel=PANEL)
+    ] = "error"
+    memory: Annotated[str, typer.Option(help="About how much of it to use.", rich_help_panel=PANEL)] = "1GB"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where to work."""
+
+    engine: Annotated[str, typer.Option(help="auto, or spark for a cluster.", rich_help_panel=PANEL)] = "auto"
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master, as spark://host:7077.", rich_help_panel=PANEL)
+    ] = None
+
+
+@contextmanager
+def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Any]:
+    """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
+    if rows.place is None and rows.sql is None:
+        raise UsageError("nothing to read: name a file, or give --sql")
+    if cluster.engine not in ("auto", "spark"):
+        raise UsageError(f"--engine {cluster.engine!r}: choose auto or spark")
+    if cluster.engine == "spark":
+        with _on_spark(rows, cluster.master) as frame:
+            yield frame
+        return
+    with TemporaryDirectory(prefix="bayeskit-") as folder:
+        reading = _reading(rows, _kept(Path(folder)) if rows.place == "-" else rows.place or "")
+        with progress(doing, say, reading) as watch:
+            yield replace(reading, watch=watch)
+
+
+def _reading(rows: Rows, place: str) -> Any:
+    from bayeskit.engines.reading import Reading
+
+    nulls = ("", *(rows.null or ("NA",)))
+    how = (nulls, rows.decimal, rows.encoding, rows.bad_lines, listed(rows.ignore), rows.memory)
+    return Reading(place, rows.sql, *how)
+
+
+def _kept(folder: Path) -> str:
+    """Standard input as a file, named by what it holds: some formats cannot be read in passing."""
+    with open(folder / "input", "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with open(folder / "input", "rb") as file:
+        begin = file.read(8)
+    if not begin:
+        raise InputError("standard input is empty")
+    ending = next((ending for magic, ending in MAGIC.items() if begin.lstrip().startswith(magic)), ".csv")
+    return str((folder / "input").rename(folder / f"stdin{ending}"))
+
+
+@contextmanager
+def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
+    from bayeskit.engines.spark import frame_of
+
+    with frame_of(rows.place, rows.sql, master) as frame:
+        yield frame.drop(*listed(rows.ignore))
+
+
+def at_hand(source: Any, known: Any = None) -> Any:
+    """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
+    from bayeskit.engines.files import bytes_of
+    from bayeskit.model.read_rows import read_rows
+
+    return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
+
+
+def brought(source: Any, most: int | None, seed: int = 0) -> Any:
+    """All rows in memory, or a random sample of them if they are more than so many, which is told."""
+    from bayeskit.model.read_rows import read_rows
+
+    table, rows = read_rows(source, most=most, seed=seed)
+    if table.num_rows < rows:
+        warnings.warn(
+            f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",
+            stacklevel=2,
+        )
+    return table

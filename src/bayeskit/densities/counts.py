@@ -1,0 +1,191 @@
+"""Counts: densities over a group of columns by the values that are not zero, the words of a text for instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.sparse import Sparse
+from bayeskit.densities.density import OVERFLOW, TailLogDensity
+from bayeskit.errors import InputError
+from bayeskit.smoothing import pseudo_rows
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.scattered import Scattered
+from bayeskit.statistics.totals import Totals
+from bayeskit.validation import keep, whole
+
+
+@dataclass(frozen=True)
+class Counts:
+    """log p(x | c) = sum over the values x_j > 0 of x_j times a weight of column and class."""
+
+    columns: tuple[str, ...]
+    totals: Totals
+    smoothing: float
+    table: Float  # (columns, K)
+    unit: float  # what a count of one is in the totals and the smoothing
+
+    normalised: ClassVar[bool] = False
+
+    def probabilities(self) -> Float:
+        """P(word | class) of every column: (columns, K)."""
+        raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
+
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        cells = block.sparse(self.columns)
+        if left_out:
+            np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
+        else:
+            cells, presence = cells.ordered().floats(), self.totals.presence
+            _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
+
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        return self.terms_of(block, np.arange(len(self.columns)), left_out)
+
+    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
+        """The terms of some parts: (n, which, K)."""
+        cells = block.sparse(self.columns)
+        out = np.zeros((block.rows, len(which), self.table.shape[1]))
+        place = np.full(len(self.columns), -1, dtype=np.int64)
+        place[which] = np.arange(len(which))
+        kept = np.flatnonzero(place[cells.indices] >= 0)
+        terms = _times(self._values(cells), self._weights(block, cells, left_out))
+        out[cells.owner[kept], place[cells.indices[kept]]] = terms[kept]
+        return out
+
+    def class_range(self, block: Block) -> Float:
+        """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
+        cells = block.sparse(self.columns)
+        apart = np.ptp(np.where(np.isfinite(self.table), self.table, -1e300), axis=1)
+        with np.errstate(over="ignore"):
+            sizes = self._values(cells) * apart[cells.indices]
+            return np.bincount(cells.indices, sizes, minlength=len(self.columns)).astype(np.float64)
+
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        cells = block.sparse(self.columns)
+        farthest = np.zeros(block.rows)
+        sizes = _sizes(self._values(cells), self._weights(block, cells, left_out))
+        np.maximum.at(farthest, cells.owner, np.where(np.isposinf(sizes), 0.0, sizes).max(axis=1, initial=0.0))
+        return farthest
+
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        cells = block.sparse(self.columns)
+        x, weights = self._values(cells), self._weights(block, cells, left_out)
+        zero = np.isneginf(weights) & (x[:, None] > 0)
+        sizes = _sizes(x, weights)
+        overflow = (sizes > OVERFLOW) & ~zero
+        amount = np.where(overflow, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
+        vanishing = -np.log(np.maximum(self._wholes(block, cells, left_out), 1e-300))  # of a / S_c as a -> 0+
+        rest = np.where(overflow, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
+        parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
+        for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
+            np.add.at(out, cells.owner, some)
+        return TailLogDensity(*parts)
+
+    def _wholes(self, block: Block, cells: Sparse, left_out: bool) -> Float:
+        """What each class counts in all columns: (n, K)."""
+        across = self.totals.sums.across
+        whole = np.tile(across.rounded(), (block.rows, 1))
+        if left_out:
+            left = Left(block, cells, self.totals, self.unit)
+            mine = np.flatnonzero(left.group >= 0)
+            whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
+        return whole
+
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        cells = block.sparse(self.columns)
+        if not cells.bounds[4]:
+            return {}
+        found, times = np.unique(cells.indices[cells.values < 0], return_counts=True)
+        return {self.columns[j]: n for j, n in zip(found.tolist(), times.tolist(), strict=True)}
+
+    def _values(self, cells: Sparse) -> Float:
+        """What each stored value counts: (stored,)."""
+        with np.errstate(invalid="ignore"):
+            there = cells.values > 0
+        return there.astype(np.float64) if self.totals.presence else np.where(there, cells.values, 0.0)
+
+    def _weights(self, block: Block, cells: Sparse, left_out: bool) -> Float:
+        """The weight of each stored value by class: (stored, K)."""
+        weights: Float = self.table[cells.indices]
+        return self._left_out(Left(block, cells, self.totals, self.unit), weights) if left_out else weights
+
+    def _left_out(self, left: Left, weights: Float) -> Float:
+        raise NotImplementedError
+
+
+class Left:
+    """Sums without the mass of the row of each stored value, from the exact ones."""
+
+    def __init__(self, block: Block, cells: Sparse, totals: Totals, unit: float) -> None:
+        self.totals, self.cells = totals, cells
+        row, group, mass = block.counted_rows()
+        self.group = np.full(block.rows, -1, dtype=np.int64)
+        self.mass = np.zeros(block.rows)
+        self.group[row], self.mass[row] = group, mass * unit
+        self.window = totals.window(cells, self.mass)
+        self.stored = np.flatnonzero(self.group[cells.owner] >= 0)  # values of rows that were counted
+        self.row = cells.owner[self.stored]
+        self.column = cells.indices[self.stored].astype(np.int64)
+        self.values = np.ascontiguousarray(cells.values[self.stored])
+
+    def cells_of(self, sums: Scattered, groups: Int) -> Float:
+        """Of each stored value the sum of its column in a group, without its row: (stored,)."""
+        wide = sums.dense.widened(*self.window)
+        out: Float = _core.sparse_without(
+            np.arange(len(self.stored) + 1),
+            self.values,
+            self.mass[self.row],
+            groups * len(self.totals.columns) + self.column,
+            self.totals.presence,
+            wide.limbs.reshape(-1, wide.limbs.shape[-1]),
+            wide.low,
+        )
+        return out
+
+    def rows_of(self, sums: ExactSum, groups: Int) -> Float:
+        """Of each row the sum (G,) of a group, without the row's own values: (n,)."""
+        wide = sums.widened(*self.window)
+        values, presence = np.ascontiguousarray(self.cells.values), self.totals.presence
+        out: Float = _core.sparse_without(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
+        return out
+
+
+def grouped(family: Any, zero: bool) -> None:
+    """Check the settings of a family over a group of columns; without a smoothing it takes the classifier's."""
+    if family.smoothing is not None:
+        pseudo_rows(family, zero)
+    group = whole(family.group)
+    if group is None:
+        raise InputError(f"{type(family).__name__}(group={family.group!r}): give a whole number")
+    keep(family, group=group)
+
+
+def alpha_of(smoothing: float | None) -> float:
+    """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
+    return 1.0 if smoothing is None else smoothing
+
+
+def scaled(totals: Totals) -> tuple[Totals, float]:
+    """The totals in units in which all of them together are a double, and one in that unit: shares do not change."""
+    with np.errstate(over="ignore"):
+        if np.isfinite(totals.sums.across.rounded().sum()):
+            return totals, 1.0
+    return replace(totals, sums=totals.sums.times(-8)), 2.0**-256
+
+
+def _times(x: Float, weights: Float) -> Float:
+    """x times the weights, 0 where x is: (stored, K)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(x[:, None] > 0, x[:, None] * weights, 0.0)
+
+
+def _sizes(x: Float, weights: Float) -> Float:
+    """log2 of |x w|, which cannot overflow; -inf where it is 0, inf where w is -inf: (stored, K)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x[:, None] > 0, np.log2(x)[:, None] + np.log2(np.abs(weights)), -np.inf)

@@ -1,0 +1,188 @@
+"""MomentSummary: what a parametric family reads from the moments of a column, with or without each row's own mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.statistics.exact import DOUBT
+from bayeskit.statistics.moments import Moments
+
+FLOOR = 1e-9  # of the column's total variance: below it a class variance counts as zero
+NEAR_TIE = 1 + 2.0**-18
+FAR_OFF = 2.0**14  # deviations from zero beyond which the last bit of a mean shows
+TINY, HUGE = 2.0**-900, 2.0**900
+
+
+@dataclass(frozen=True)
+class MomentSummary:
+    """Weight, mean and deviation (ddof 0) by class and of the whole column.
+
+    Means and deviations are in units of 2^-shift, so that 1e300 and 5e-324 are ordinary numbers. The second axis
+    is that of the columns; for one column without each of its values in turn, that of the rows.
+    """
+
+    shift: Int  # (d,)
+    weight: Float  # (K, d)
+    mean: Float  # (K, d)
+    deviation: Float  # (K, d)
+    total_weight: Float  # (d,) weight of the whole column
+    grand_mean: Float  # (d,) mean of the whole column
+    total_deviation: Float  # (d,) deviation of the whole column
+
+    @classmethod
+    def of(cls, moments: Moments) -> MomentSummary:
+        """Of every column, each number rounded once."""
+        total = moments.total()
+        total_deviation, enlarged = (total.finish(np.full(len(moments.columns), s))[1][0] for s in (0, 1000))
+        grand_mean = np.abs(total.finish()[0][0])
+        tiny = ((total_deviation < TINY) & (enlarged > 0)) | (
+            (total_deviation == 0) & (grand_mean > 0) & (grand_mean < TINY)
+        )
+        shift = np.where(tiny, 1000, np.where(total_deviation > HUGE, -200, 0)).astype(np.int64)
+        mean, deviation, _ = moments.finish(shift)
+        grand_mean, total_deviation, _ = total.finish(shift)
+        weight, total_weight = moments.present.rounded(), total.present.rounded()[0]
+        return cls(shift, weight, mean, deviation, total_weight, grand_mean[0], total_deviation[0])
+
+    @property
+    def varying(self) -> Bool:  # (d,)
+        return self.total_deviation > 0
+
+    @property
+    def scale(self) -> Float:  # (d,) the spread, or 1 where there is none
+        return np.where(self.varying, self.total_deviation, 1.0)
+
+    @property
+    def variance_ratio(self) -> Float:
+        """Variance of each class as a share of the total variance: (K, d)."""
+        out: Float = (self.deviation / self.scale) ** 2
+        return out
+
+    @property
+    def within(self) -> Float:
+        """Pooled within-class variance as a share of the total variance: (d,)."""
+        weight = self.weight / np.maximum(self.weight.max(axis=0), 1e-300)
+        out: Float = (weight * self.variance_ratio).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+        return out
+
+    def normal(self) -> tuple[Float, Float]:
+        """Mean and deviation of a normal density in each class, (K, d) both: no variance is 0, no class is empty.
+
+        A class variance below 1e-9 of the total variance T becomes max(P/(W + 1), 1e-9 T), where P is the pooled
+        within-class variance and W the weight of the class; a class without values takes the whole column's.
+        """
+        floor = np.maximum(self.within / (self.weight + 1), FLOOR)
+        deviation = np.where(self.variance_ratio < FLOOR, self.scale * np.sqrt(floor), self.deviation)
+        empty = self.weight <= 0
+        return np.where(empty, self.grand_mean, self.mean), np.where(empty, self.scale, deviation)
+
+    def unscaled(self, tiny: bool = True) -> MomentSummary:
+        """The same in units of 1, rounded where a double does not reach; tiny columns only if asked."""
+        by = -self.shift if tiny else np.maximum(-self.shift, 0)
+        mean, deviation, grand_mean, total_deviation = (
+            np.ldexp(a, by) for a in (self.mean, self.deviation, self.grand_mean, self.total_deviation)
+        )
+        return MomentSummary(
+            self.shift + by, self.weight, mean, deviation, self.total_weight, grand_mean, total_deviation
+        )
+
+    def at(self, index: Int | Bool) -> MomentSummary:
+        """Some of the columns."""
+        return MomentSummary(*(getattr(self, f.name)[..., index] for f in fields(self)))
+
+    def repeated(self, column: int, n: int) -> MomentSummary:
+        """One column n times, to be written over."""
+        return MomentSummary(
+            *(np.repeat(getattr(self, f.name)[..., column : column + 1], n, axis=-1) for f in fields(self))
+        )
+
+    def put(self, index: Int, other: MomentSummary) -> None:
+        """Other numbers in place of some columns'."""
+        for f in fields(self):
+            getattr(self, f.name)[..., index] = getattr(other, f.name)
+
+    def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> MomentSummary:
+        """One column without each row's own value x[i], as far as it was counted: (K, n)."""
+        row, group, mass = block.counted_rows()
+        there = ~np.isnan(x[row])
+        if len(row) == len(x) and there.all():
+            return self.without(moments, column, x, group, mass)
+        each = self.repeated(column, len(x))
+        row = row[there]
+        if len(row):
+            each.put(row, self.without(moments, column, x[row], group[there], mass[there]))
+        return each
+
+    def without(self, moments: Moments, column: int, x: Float, groups: Int, weights: Float) -> MomentSummary:
+        """One column without each of its values in turn: value x[i], of weight weights[i], left class groups[i].
+
+        With d = x - mean, in a class and in the whole column alike: W' = W - w, mean' = mean - d w / W',
+        W' S' = W S - d^2 w W / W' (S the variance). Where a difference cancels, the exact sums decide.
+        """
+        n = len(x)
+        each = self.repeated(column, n)
+        lost = remainders(moments.column(column), self.shift[column : column + 1], self.mean[:, column : column + 1])
+        low = lost[:, 0]
+        low_grand_mean = remainders(
+            moments.column(column).total(), self.shift[column : column + 1], self.grand_mean[None, column : column + 1]
+        )[0]
+        rows, scale = np.arange(n), each.scale
+        value = np.ldexp(x, each.shift)
+        near = (groups, rows)
+        own = _Removal.of(each.weight[near], each.mean[near], low[groups], each.deviation[near], value, weights, scale)
+        all_ = _Removal.of(
+            each.total_weight, each.grand_mean, low_grand_mean, each.total_deviation, value, weights, scale
+        )
+        weight, mean, deviation = each.weight, each.mean, each.deviation
+        weight[near], mean[near], deviation[near] = own.weight, own.mean, own.deviation
+        left = replace(each, total_weight=all_.weight, grand_mean=all_.mean, total_deviation=all_.deviation)
+        doubt = np.flatnonzero(~(own.sure & all_.sure))
+        for part in np.array_split(doubt, len(doubt) // 4096 + 1):
+            if len(part):
+                left.put(part, MomentSummary.of(moments.without(column, x[part], groups[part], weights[part])))
+        return left
+
+
+@dataclass(frozen=True)
+class _Removal:
+    """Weight, mean and deviation after one value left, and whether all digits can be trusted: (n,) each."""
+
+    weight: Float
+    mean: Float
+    deviation: Float
+    sure: Bool
+
+    @classmethod
+    def of(
+        cls, weight: Float, mean: Float, low: Float, deviation: Float, x: Float, mass: Float, unit: Float
+    ) -> _Removal:
+        with np.errstate(all="ignore"):
+            left = weight - mass
+            away = (x - mean) - low
+            far, share = (away / unit) ** 2, (deviation / unit) ** 2
+            rest = share - mass / left * far
+            step = low - away * (mass / left)
+            new_mean = mean + step
+            # a refit rounds once: where the mean lies nearly halfway between two doubles, only exact sums know how
+            far_off = np.abs(mean) > FAR_OFF * np.where(deviation > 0, deviation, unit)
+            tie = far_off & (new_mean + (step - (new_mean - mean)) * NEAR_TIE != new_mean)
+            new_deviation = unit * np.sqrt(np.maximum(rest * (weight / left), 0.0))
+            still = (deviation == 0) & (away == 0)
+            plain = (share > 1e-250) & (rest > DOUBT * share)
+            sure = (left > DOUBT * weight) & np.isfinite(weight) & np.isfinite(away) & (still | plain) & ~tie
+        return cls(left, new_mean, new_deviation, sure)
+
+
+def remainders(moments: Moments, shift: Int, mean: Float) -> Float:
+    """What the rounding of the means lost: (G, d)."""
+    s0, s1 = moments.present, moments.first
+    out: Float = _core.remainders(
+        *(np.ascontiguousarray(s0.limbs), s0.low, np.ascontiguousarray(s1.limbs), s1.low),
+        *(np.ascontiguousarray(shift), np.ascontiguousarray(mean)),
+    )
+    return out

@@ -1,0 +1,254 @@
+"""Parametric: families that read a few parameters per class from sums, and their density, leave-one-out included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.schema import Column
+from bayeskit.data.support import Support
+from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
+from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.moment_summary import MomentSummary
+from bayeskit.numerics.special import LOG_2
+from bayeskit.statistics.moments import Moments
+from bayeskit.statistics.product import Product
+from bayeskit.statistics.view import View
+
+Views = Mapping[str, MomentSummary]
+FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
+
+
+class Parametric(Protocol):
+    """What such a family says: which views of the values it sums, and two formulas.
+
+    ``scales`` says that p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift.
+    ``atom`` says that p(0) is a probability, not a density; ``in_core`` that the core knows its formula too.
+    """
+
+    views: ClassVar[tuple[str, ...]] = ("x",)
+    point_mass: ClassVar[bool] = False
+    in_core: ClassVar[bool] = False
+
+    @property
+    def scales(self) -> bool:
+        return False
+
+    @property
+    def support(self) -> Support:
+        """The values it takes."""
+
+    def parameters(self, sums: Views) -> tuple[Float, ...]:
+        """Of every class and column, (K, d) each."""
+
+    def added(self, x: Float, out: Float, *parameters: Float) -> bool:
+        """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
+        return False
+
+    def log_density(self, x: Float, *parameters: Float) -> Float:
+        """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
+
+    def magnitude(self, log2: Float, *parameters: Float) -> Float | None:
+        """log2 of the term that may leave the range of a double, from log2 of the values: (K, n); None if none may."""
+        return None
+
+    def check(self, columns: Sequence[str], sums: Views) -> None:
+        """Refuse a column it cannot describe."""
+        return
+
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
+        names, owner = [c.name for c in columns], type(self).__name__
+        return Product({v: Moments.empty(names, n_groups, View(v, self.support, owner)) for v in self.views}, n_groups)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """As the core knows it, for the choice among families; None if it does not."""
+        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), integer=self.support.integer)
+        return known if self.in_core else None
+
+    def fit(self, statistic: Product, context: Context) -> ParametricDensity:
+        moments: dict[str, Any] = {view: statistic[view] for view in self.views}
+        density = ParametricDensity(self, moments, {v: MomentSummary.of(m) for v, m in moments.items()})
+        self.check(density.columns, density.sums)
+        return density
+
+
+@dataclass(frozen=True)
+class ParametricDensity:
+    """Columns of one parametric family; one without spread, or without a value, says nothing."""
+
+    family: Parametric
+    moments: Mapping[str, Moments]  # by view; for leave-one-out, what a row added is taken out of it
+    sums: Mapping[str, MomentSummary]  # by view, (K, d)
+
+    normalised: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.moments[self.family.views[0]].columns
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for name, varies in zip(self.columns, self._varying(self.sums), strict=True) if not varies)
+
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        for _, x, fitted in self._each(block, left_out):
+            if left_out or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+                out += fitted.terms(x)
+
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        out = np.zeros((block.rows, len(self.columns), self._classes))
+        for j, x, fitted in self._each(block, left_out):
+            out[:, j] = fitted.terms(x)
+        return out
+
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        out = np.zeros(block.rows)
+        for _, x, fitted in self._each(block, left_out):
+            out = np.maximum(out, fitted.magnitude(x).max(axis=1, initial=0.0))
+        return out
+
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        zeros, overflow, rest = np.zeros((3, block.rows, self._classes))
+        faint = [replace(self, family=family)._each(block, left_out) for _, family in self._faint]
+        for (_, x, fitted), *smoothed in zip(self._each(block, left_out), *faint, strict=True):
+            size, term = fitted.magnitude(x), fitted.terms(x)
+            beyond, zero = size > OVERFLOW, np.isneginf(term) & ~(size > OVERFLOW)
+            overflow -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
+            power, constant = self._vanishing(*(some.terms(x) for _, _, some in smoothed))
+            zeros += np.where(zero, power, 0.0)
+            rest += np.where(beyond, 0.0, np.where(zero, constant, term))
+        return TailLogDensity(zeros, overflow, rest)
+
+    @cached_property
+    def _faint(self) -> list[tuple[float, Parametric]]:
+        """Two vanishing smoothings, as logarithms, and the family with each; none where something is smoothed."""
+        plain: Any = self.family
+        if getattr(plain, "smoothing", 1.0) != 0:
+            return []
+        weights = np.concatenate([s.weight.ravel() for s in self.sums.values()])
+        least = max(float(weights[weights > 0].min(initial=1.0)), 2.0**-900)
+        return [(float(np.log(least * a)), replace(plain, smoothing=least * a)) for a in FAINT]
+
+    def _vanishing(self, *terms: Float) -> tuple[Any, Any]:
+        """k and c of log p = k log a + c as a smoothing a vanishes, from two of them: (n, K) each, or 1 and 0."""
+        if not terms:
+            return 1.0, 0.0
+        (one, _), (other, _) = self._faint
+        with np.errstate(invalid="ignore"):
+            power = np.round((terms[0] - terms[1]) / (one - other))
+        return power, terms[0] - power * one
+
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        support = self.family.support
+        if support.everything:
+            return {}
+        columns, _ = block.numbers(self.columns)
+        found = {name: int((~support.inside(columns.column(j))).sum()) for j, name in enumerate(self.columns)}
+        return {name: count for name, count in found.items() if count}
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where each column that says something has its values."""
+        support, live = self.family.support, np.flatnonzero(self._varying(self.sums)).tolist()
+        return {self.columns[j]: self._axis(support, j) for j in live}
+
+    def _axis(self, support: Support, j: int) -> Axis:
+        if "x" in self.sums:
+            mean, deviation = (np.ldexp(a[:, j], -self.sums["x"].shift[j]) for a in self.sums["x"].normal())
+        elif "log x" in self.sums:
+            points = np.exp(self._around("log x", j))
+            if "log(1 - x)" in self.sums:  # both ends, where the logarithms have longer tails than a normal density
+                low, high = (self._around(view, j, 48.0) for view in ("log x", "log(1 - x)"))
+                points = np.unique(np.concatenate([np.exp(low), -np.expm1(high)]))
+            return Axis(points[support.inside(points)], point_mass=self.family.point_mass)
+        else:
+            return Axis(np.linspace(-np.pi, np.pi, 65))  # directions: once round
+        if support.integer:
+            far = np.maximum(mean + 40 * deviation, 40.0)
+            return Axis(np.array([support.low, min(support.high, float(np.ceil(far.max())))]), integer=True)
+        if np.isfinite(support.low):
+            return replace(Axis.above(support.low, support.high, mean), point_mass=self.family.point_mass)
+        return Axis.around(mean, deviation)
+
+    def _around(self, view: str, j: int, far: float = 12.0) -> Float:
+        """Values of a view around the middle of each class."""
+        middle, spread = (a[:, j] for a in self.sums[view].normal())
+        with np.errstate(over="ignore"):
+            return Axis.around(middle, spread, far).points
+
+    @property
+    def _classes(self) -> int:
+        return len(self.sums[self.family.views[0]].weight)
+
+    def _varying(self, sums: Views) -> Bool:  # (d,)
+        varying: Bool = np.any([s.varying for s in sums.values()], axis=0)
+        return varying
+
+    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, _Fitted]]:
+        """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
+        columns, _ = block.numbers(self.columns)
+        varying = self._varying(self.sums)
+        for j in np.flatnonzero(varying).tolist():
+            x = self.family.support.masked(columns.column(j))
+            if left_out:
+                sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in self._views}
+                yield j, x, _Fitted.of(self.family, sums, self._varying(sums))
+            else:
+                yield j, x, self._plain.at(np.array([j]))
+
+    @property
+    def _views(self) -> Iterator[tuple[tuple[str, MomentSummary], Moments]]:
+        return zip(self.sums.items(), self.moments.values(), strict=True)
+
+    @cached_property
+    def _plain(self) -> _Fitted:
+        return _Fitted.of(self.family, self.sums, self._varying(self.sums))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Parameters of columns, or of one column by row."""
+
+    family: Parametric
+    shift: Int  # (d,)
+    varying: Bool  # (d,)
+    parameters: tuple[Float, ...]  # (K, d) each
+
+    @classmethod
+    def of(cls, family: Parametric, sums: Views, varying: Bool) -> _Fitted:
+        fair = {view: s.unscaled(tiny=not family.scales) for view, s in sums.items()}
+        with np.errstate(all="ignore"):  # columns that do not vary say nothing, whatever comes out
+            return cls(family, fair[family.views[0]].shift, varying, family.parameters(fair))
+
+    def at(self, index: Int) -> _Fitted:
+        chosen = tuple(p[:, index] for p in self.parameters)
+        return replace(self, shift=self.shift[index], varying=self.varying[index], parameters=chosen)
+
+    def terms(self, x: Float) -> Float:
+        """log p(x | class), (n, K)."""
+        with np.errstate(all="ignore"):
+            terms = self.family.log_density(np.ldexp(x, self.shift), *self.parameters)
+            terms = terms + np.where((x == 0) & self.family.point_mass, 0.0, self.shift * LOG_2)
+        return np.where(np.isnan(x) | ~self.varying, 0.0, terms).T
+
+    def magnitude(self, x: Float) -> Float:
+        """log2 of what may overflow in the term, -inf if nothing is: (n, K)."""
+        with np.errstate(all="ignore"):
+            size = self.family.magnitude(np.log2(x) + self.shift, *self.parameters)
+        if size is None:
+            return np.full((len(x), len(self.parameters[0])), -np.inf)
+        return np.where(np.isnan(x) | np.isnan(size) | ~self.varying, -np.inf, size).T
+
+
+def toward_pooled(sums: MomentSummary, alpha: float) -> Float:
+    """Means with alpha pseudo-rows at the pooled mean: (sum x + alpha m) / (W + alpha), (K, d)."""
+    share = np.where(sums.weight > 0, alpha / np.where(sums.weight > 0, sums.weight + alpha, 1.0), 1.0)
+    out: Float = sums.mean * (1 - share) + sums.grand_mean * share
+    return out

@@ -1,0 +1,177 @@
+"""Tabular: log probabilities of levels by class, looked up by code, leave-one-out included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bayeskit import _core
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.smoothing import Cells, Smoothing, beside
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.tables import Tables
+
+FRONT = 2  # cells in front of each column's levels: never seen, missing
+
+
+@dataclass(frozen=True)
+class TabularDensity:
+    """Log probabilities of the levels of every column, one table after the other."""
+
+    columns: tuple[str, ...]
+    offset: Int  # (columns + 1,)
+    table: Float  # (cells, K): per column never seen, missing, then its levels
+    normalised: bool
+    rule: Smoothing
+    tables: Tables  # for leave-one-out: what a row added is taken out of it
+    context: Context
+
+    @classmethod
+    def of(cls, statistic: Tables, rule: Smoothing, context: Context) -> TabularDensity:
+        """From tables of one column each."""
+        classes = context.weights
+        tables = []
+        for t in range(len(statistic.tables)):
+            counts = statistic.table(t).rounded()
+            front = np.zeros((len(counts), FRONT))
+            new = rule.unseen(counts, classes) if context.unseen == "smooth" and counts.shape[1] else None
+            with np.errstate(divide="ignore"):
+                if new is not None:
+                    front[:, 0] = np.log(new)
+                known = np.log(rule.probabilities(counts, classes)) if counts.shape[1] else counts
+            tables.append(np.hstack([front, known]))
+        sizes = [0, *(table.shape[1] for table in tables)]
+        whole = np.hstack(tables) if tables else np.zeros((len(classes), 0))
+        return cls(
+            tuple(t[0] for t in statistic.tables),
+            np.cumsum(sizes, dtype=np.int64),
+            np.ascontiguousarray(whole.T),
+            rule.normalised,
+            rule,
+            statistic,
+            context,
+        )
+
+    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+        if not left_out:
+            _core.lookup(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+            return
+        strata = LooStrata.of(block, out.shape[1])
+        if strata.few(len(self.table), len(self.columns), out.shape[1]):
+            sizes, table = self._left if strata.kept else self._tables_without(strata)
+            codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
+            offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
+            _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
+        else:
+            for _, terms, _ in self._left_out(block):
+                out += terms
+
+    @cached_property
+    def _left(self) -> tuple[Code, Float]:
+        """The tables without one row of weight 1."""
+        classes = len(self.context.weights)
+        nobody = np.empty(0, dtype=np.int32)
+        return self._tables_without(LooStrata(nobody, np.arange(classes), np.ones(classes), True))
+
+    def _tables_without(self, strata: LooStrata) -> tuple[Code, Float]:
+        """Lines of each column, and its table as it is, then without each pair of class and weight."""
+        sizes, tables = np.diff(self.offset), []
+        for j, size in enumerate(sizes.tolist()):
+            level, group, mass = strata.crossed(size - FRONT)
+            plain = self.table[self.offset[j] : self.offset[j + 1]]
+            every = np.tile(plain, (len(strata.group) + 1, 1, 1))
+            if size > FRONT:
+                classes = np.tile(self.context.weights[:, None], len(level))
+                row = np.arange(len(level))
+                classes[group, row] = self.context.without(group, mass)
+                cells = _without(self.tables.table(j), level, row, group, mass, classes, row)
+                with np.errstate(all="ignore"):  # a level a class never had cannot leave it
+                    every[1:, FRONT:] = np.log(self.rule.at(cells)).T.reshape(-1, size - FRONT, len(classes))
+            tables.append(every.reshape(-1, every.shape[2]))
+        whole = np.concatenate(tables) if tables else np.empty((0, len(self.context.weights)))
+        return sizes.astype(np.int32), np.ascontiguousarray(whole)
+
+    def terms(self, block: Block, left_out: bool = False) -> Float:
+        out = self._cells(block, self.table)
+        if left_out:
+            for j, terms, _ in self._left_out(block):
+                out[:, j] = terms
+        return out
+
+    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
+
+    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+        terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
+        if left_out:
+            for j, _, mine in self._left_out(block):
+                vanishing[:, j] = mine
+        zero = np.isneginf(terms)
+        zeros = zero.sum(axis=1).astype(np.float64)
+        return TailLogDensity(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
+
+    @cached_property
+    def _vanishing(self) -> Float:
+        """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
+        every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
+        cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
+        return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
+
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {}
+
+    def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
+        """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""
+        row, group, mass = block.counted_rows()
+        classes = np.tile(self.context.weights[:, None], block.rows)
+        classes[group, row] = self.context.without(group, mass)
+        for j, position in enumerate(block.coded(self.columns)):
+            codes = block.codes[position]
+            terms = self.table[self.offset[j] + FRONT + codes].copy()
+            vanishing = np.zeros_like(terms)
+            there = np.flatnonzero(codes >= 0)
+            if len(there):
+                mine = codes[row] >= 0
+                cells = _without(self.tables.table(j), codes, row[mine], group[mine], mass[mine], classes, there)
+                with np.errstate(divide="ignore"):
+                    terms[there] = np.log(self.rule.at(cells)).T
+                vanishing[there] = np.log(self.rule.vanishing(cells)).T
+            yield j, terms, vanishing
+
+    def _cells(self, block: Block, table: Float) -> Float:
+        """The entries of a table that the rows point at: (n, columns, K)."""
+        out = np.empty((block.rows, len(self.columns), table.shape[1]))
+        for j, position in enumerate(block.coded(self.columns)):
+            out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
+        return out
+
+    def probabilities(self, j: int) -> Float:
+        """Of the levels of column j in every class: (K, m)."""
+        return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
+
+
+def _without(
+    table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int
+) -> Cells:
+    """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
+    levels = table.shape[1]
+    total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
+    counts = table.rounded()
+    count = counts[:, codes]
+    count[group, row] = table.flat().without(group * levels + codes[row], mass)
+    in_class = np.tile(total.rounded(), len(codes))
+    in_class[group, row] = total.flat().without(group, mass)
+    level = pooled.rounded()[0, codes]
+    level[row] = pooled.flat().without(codes[row].astype(np.int64), mass)
+    everything = np.repeat(total.total().rounded()[0], len(codes))
+    everything[row] = total.total().flat().without(np.zeros(len(row), dtype=np.int64), mass)
+    # a row changes the count of its own level only, so of its neighbours' only where an end stands beside itself
+    below, above = (np.where(of[codes] == codes, count, counts[:, of[codes]]) for of in beside(levels))
+    cells = Cells(count, in_class, level, everything, classes, below, above, codes.astype(np.int64), levels)
+    return cells.at(there)

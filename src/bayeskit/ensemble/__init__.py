@@ -1,0 +1,1 @@
+"""What AutoBayes is made of."""

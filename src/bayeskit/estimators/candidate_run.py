@@ -1,0 +1,168 @@
+"""CandidateRun: what the candidates of AutoBayes predict for rows they have not learned."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, reduce
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.encode import Roles
+from bayeskit.ensemble.pool import evidence, smoothed_prior
+from bayeskit.errors import InputError
+from bayeskit.estimators.candidates import Candidate, Facts
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.cross_fit import CrossFit, Share
+from bayeskit.estimators.cross_fitter import CandidatePrediction, CrossFitter
+from bayeskit.estimators.leaderboard import LeaderboardEntry
+from bayeskit.estimators.views import PORTION, View, opened
+from bayeskit.model.distinct_rows import Distinct
+from bayeskit.model.labelled_table import LabelledTable, without
+from bayeskit.model.model import Model
+from bayeskit.structures.naive import Naive
+
+EVERY = -1  # in place of a part of the plan: all rows
+JUDGED = 14_000  # rows candidates are judged on; all rows are learned in the end
+SEVERAL = 60_000  # rows times classes up to which the folds are five, else two
+
+
+@dataclass(frozen=True)
+class CandidateRun:
+    """A table, the rows on which candidates are judged, and what candidates that see or count the same share."""
+
+    sample: LabelledTable  # of distinct rows
+    judged: LabelledTable  # those the plan is of
+    reader: BayesClassifier  # of all rows
+    plan: CrossFit
+    constant: frozenset[str] = frozenset()  # columns that say nothing
+    _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
+    _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(cls, sample: LabelledTable, reader: BayesClassifier, random_state: Any) -> CandidateRun:
+        key = int(np.random.default_rng(random_state).integers(1 << 62))
+        distinct = Distinct.of(_opened(sample), reader.model_, key)
+        judged = distinct.some(JUDGED)
+        whole = distinct.sample
+        some = whole if judged is distinct else judged.sample
+        few = int(judged.units.sum()) * len(reader.classes_) <= SEVERAL
+        inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
+        return cls(whole, some, reader, CrossFit.of(inner, 5 if few else 2), distinct.constant)
+
+    @property
+    def facts(self) -> Facts:
+        """What decides which candidates can help."""
+        model, schema = self.reader.model_, self.reader.model_.schema
+        weights = model.counted.statistic["features"].column_weights()
+        present = {name: float(w.total().rounded()[0]) for name, w in weights if name not in self.constant}
+        rows = float(model.weights.sum())
+        names, numeric, coded = (set(some) - self.constant for some in (schema.names, schema.numeric, schema.coded))
+        holes = 1 - sum(present.values()) / (max(rows, 1e-300) * max(len(present), 1))
+        holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
+        return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
+
+    def evaluated(
+        self,
+        wanted: list[Candidate],
+        budget: float | None,
+        callback: Callable[[int, int, str], Any] | None,
+    ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
+        """What each says of the rows of the plan, and why some say nothing."""
+        begin = time.monotonic()
+        found: list[CandidatePrediction] = []
+        skipped: list[LeaderboardEntry] = []
+        for done, candidate in enumerate(wanted):
+            if callback is not None:
+                callback(done, len(wanted), candidate.name)
+            if budget is not None and found and time.monotonic() - begin > budget:
+                skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
+                continue
+            try:
+                found += self._voices(candidate)
+            except Exception as error:  # whatever goes wrong inside one candidate, the others answer
+                skipped.append(LeaderboardEntry.skipped(candidate.name, f"failed: {error}"))
+        if not found:
+            raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
+        return found, skipped
+
+    def evidence(self, evaluated: list[CandidatePrediction]) -> tuple[Float, Float]:
+        """What each member adds to the prior of the rows it learned, (m, M, K), and that prior, (m, K)."""
+        plan = self.plan
+        rows = float(np.mean([train.mass.sum() for train in plan.trains]))
+        base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
+        return np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1), base
+
+    def line(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
+        """What became of it."""
+        given = member.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
+        loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))
+        return LeaderboardEntry(member.name, loss, float(weight), float(gain), "" if weight > 0 else "adds nothing")
+
+    def _prior(self, train: Share, rows: int) -> Float:
+        known = self.plan.known
+        weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
+        return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
+
+    def _voices(self, candidate: Candidate) -> list[CandidatePrediction]:
+        classes = tuple(self.sample.rows.classes.tolist())
+        known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
+        view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
+
+        fixed = None
+        if candidate.make()._holds:
+            first = candidate.make()._learned(*self.judged.take(np.arange(len(self.judged.rows))), classes)
+            fixed = first.structure
+
+        @cache
+        def every() -> BayesClassifier:
+            made = candidate.make()
+            if EVERY in known:
+                made._adopt(made._reuse_counts(known[EVERY]))
+                return made
+            made._adopt(self._whole(made, view, fixed))
+            known[EVERY] = made.model_
+            return made
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitter = CrossFitter(candidate, seen, view, every)
+            if candidate.sizes:
+                return list(fitter.by_size(known))
+            return list(fitter.weighed(fixed) if candidate.weighed else fitter.plain(known))
+
+    def _whole(self, made: BayesClassifier, view: View | None, fixed: Naive | None) -> Model:
+        """The model of all rows; a view is made of some at a time."""
+        rows, classes = np.arange(len(self.sample.rows)), tuple(self.sample.rows.classes.tolist())
+        if view is None:
+            return made._learned(*self.sample.take(rows), classes, fixed=fixed)
+        parts = []
+        for some in np.array_split(rows, -(-len(rows) // PORTION)):
+            X, y, weight = self.sample.take(some)
+            parts.append(made._learned(view.matrix(self.reader, X), y, weight, classes))
+        return reduce(Model.merge, parts)
+
+    def _viewed(self, name: str) -> tuple[View, CrossFit]:
+        """A view made of the rows that are judged, and their plan in it."""
+        if name == "indicators" and not set(self.reader.model_.schema.coded) - self.constant:
+            name = "scores"  # there is nothing to indicate
+        if name not in self._views:
+            X, weight = self.judged.X, self.judged.rows.weights
+            view = View.of(self.reader, X, weight, name != "numbers", name == "indicators")
+            self._views[name] = view, view.matrix(self.reader, X)
+        view, numbers = self._views[name]
+        return view, replace(self.plan, X=numbers)
+
+
+def _opened(sample: LabelledTable) -> LabelledTable:
+    """The sample with its columns as Arrow has them, so that candidates need not convert a frame again and again."""
+    rows = opened(sample.X, sample.intake(None).source.rows)
+    if rows is sample.X:
+        return sample
+    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
+    return replace(sample, X=features, roles=Roles(), beside={})

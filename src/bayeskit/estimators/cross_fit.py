@@ -1,0 +1,183 @@
+"""CrossFit: what models say of rows they have not learned, piece by piece; what weights are fitted to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.levels import Levels
+from bayeskit.data.rows import Rows
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.model.distinct_rows import Distinct
+from bayeskit.model.labelled_table import take_rows
+from bayeskit.model.model import Model
+from bayeskit.numerics.log_linear import Evidence
+from bayeskit.structures.naive import Naive
+from bayeskit.structures.weighted import FactorWeights
+
+FOLDS = 5
+ROWS = 4000  # rows that weights are fitted to
+DRAWN = 100_000  # different rows among which they are
+FEW = 100  # rows below which folds are drawn several times
+PLENTY = 12_000  # rows above which one model, of the rows that are not tested, predicts all that are
+TOWARD, BIAS = 10.0, 1.0  # pull of weights toward the common temperature, and of biases toward 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """Some rows of a sample, and how much of each."""
+
+    rows: Int  # (m,)
+    mass: Float  # (m,)
+
+    @classmethod
+    def of(cls, mass: Float) -> Share:
+        """From the mass of every row of the sample."""
+        rows = np.flatnonzero(mass > 0)
+        return cls(rows, mass[rows])
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Which rows are predicted by a model of which others."""
+
+    X: Any  # a table
+    index: Int  # (n,) where its distinct rows are
+    known: Rows  # class and weight of each
+    tests: tuple[Share, ...]  # each part
+    trains: tuple[Share, ...]  # what its model learns
+    unit: Int  # (m,) what is tested, part after part: the same unit may be tested again
+    repeats: int = 1
+
+    @classmethod
+    def of(cls, distinct: Distinct, folds: int = FOLDS, most: int = ROWS) -> CrossFit:
+        """Stratified folds; of many units only some are tested, below 100 the folds are dealt three times.
+
+        Above 12,000 units some are held out: all parts are then predicted by one model of the others.
+        """
+        total, weight = int(distinct.units.sum()), distinct.weight
+        if total < FEW:
+            return cls._repeated(distinct, folds, 3)
+        if total > PLENTY:
+            fixed = total // most + 1
+            place = distinct.places(fixed * FOLDS)
+            masses = [distinct.dealt(place, fixed * FOLDS, f * fixed) for f in range(FOLDS)]
+            learned = Share.of(weight - distinct.dealt(place, fixed, 0))
+            return cls._of(distinct, [(Share.of(mass), learned) for mass in masses])
+        place, parts = distinct.places(folds), []
+        for f in range(folds):
+            whole = distinct.dealt(place, folds, f)
+            thinned = distinct.dealt(place, folds, f, most, total) if total > most else whole
+            parts.append((Share.of(thinned), Share.of(weight - whole)))
+        return cls._of(distinct, parts)
+
+    @classmethod
+    def _of(cls, of: Distinct, parts: list[tuple[Share, Share]]) -> CrossFit:
+        tests, trains = zip(*((test, train) for test, train in parts if len(test.rows)), strict=True)
+        return cls(of.X, of.index, of.rows, tests, trains, np.arange(sum(len(test.rows) for test in tests)))
+
+    @classmethod
+    def _repeated(cls, distinct: Distinct, folds: int, repeats: int) -> CrossFit:
+        """Unit by unit, so that it can be told which of them are tested again."""
+        units, weight = distinct.units, distinct.weight
+        row = np.repeat(np.arange(len(units)), units)
+        end = np.cumsum(units)
+        within = np.arange(len(row)) - np.repeat(end - units, units)
+        mass = np.where(within + 1 < units[row], 1.0, weight[row] - within)
+        tests, trains, unit = [], [], []
+        for repeat in range(repeats):
+            fold = (distinct.places(folds, repeat)[row] + within) % folds
+            if (fold == fold[0]).all():  # nothing would be left to learn from, as where each class has one row
+                fold = np.arange(len(row)) % folds
+            for f in range(folds):
+                some = np.flatnonzero(fold == f)
+                if len(some):
+                    others = np.flatnonzero(fold != f)
+                    tests.append(Share(row[some], mass[some]))
+                    left = np.bincount(row[others], mass[others], minlength=len(units))
+                    trains.append(Share.of(left.astype(np.float64, copy=False)))
+                    unit.append(some)
+        rows = distinct.X, distinct.index, distinct.rows
+        return cls(*rows, tuple(tests), tuple(trains), np.concatenate(unit), repeats)
+
+    @property
+    def rows(self) -> Int:
+        """The rows tested, part after part: (m,)."""
+        return np.concatenate([test.rows for test in self.tests])
+
+    @property
+    def part(self) -> Int:
+        """The part each of them is in: (m,)."""
+        return np.repeat(np.arange(len(self.tests)), [len(test.rows) for test in self.tests])
+
+    @property
+    def label(self) -> Int:
+        return self.known.codes[self.rows]
+
+    @property
+    def mass(self) -> Float:
+        """What each counts, shared among the times it is tested: (m,)."""
+        out: Float = np.concatenate([test.mass for test in self.tests]) / self.repeats
+        return out
+
+    def learned(self, train: Share) -> tuple[Any, Array, Float | None]:
+        """Features, labels and weights of what a model learns, in the order of the table: it is read faster so."""
+        order = np.argsort(self.index[train.rows])
+        rows, mass = train.rows[order], train.mass[order]
+        y = np.array(self.known.classes.tolist())[self.known.codes[rows]]
+        return take_rows(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
+
+    def models(
+        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, fixed: Naive | None = None
+    ) -> Iterator[tuple[BayesClassifier, Any]]:
+        """For each set of training rows the classifier of them, and the rows of all its parts.
+
+        ``known`` has models of the same rows that counted the same, and gets those that are made; ``fixed`` is a
+        structure whose choices are kept.
+        """
+        every = tuple(self.known.classes.tolist())
+        known = {} if known is None else known
+        for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
+            tests, (train, *_) = zip(*parts, strict=True)
+            made = clone(classifier)
+            if number in known:
+                made._adopt(made._reuse_counts(known[number]))
+            else:
+                made._adopt(made._learned(*self.learned(train), every, fixed=fixed))
+                known[number] = made.model_
+            yield made, take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
+
+    def factors(self, classifier: BayesClassifier, fixed: Naive | None = None) -> tuple[Float, Float]:
+        """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
+        pieces, bases = [], []
+        for made, X in self.models(classifier, fixed=fixed):
+            found = np.concatenate(list(made._predictor(X).steps(None, _factors)))
+            pieces.append(found)
+            bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
+        return np.concatenate(pieces), np.concatenate(bases)
+
+
+def _factors(model: Model, block: Any, *_: Any) -> Float:
+    pieces = model.density.factors(block)
+    return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
+
+
+def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any) -> Model:
+    """The model with a weight for each piece and a bias for each class, fitted to rows predicted by the others.
+
+    Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
+    """
+    plan = CrossFit.of(Distinct.read(X, y, weight, model, DRAWN))
+    fixed = model.structure if classifier._holds else None
+    with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
+        warnings.simplefilter("ignore")
+        seen = Evidence.of(*plan.factors(classifier, fixed), plan.label, plan.mass)
+    w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
+    return replace(model, weighting=FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))

@@ -1,0 +1,141 @@
+"""FittedRun: fitted classifiers judged as they are, by rows that are new to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
+
+from bayeskit.arrays import Array
+from bayeskit.data.coding import codes_of
+from bayeskit.data.encode import weights_of
+from bayeskit.data.levels import Levels
+from bayeskit.data.schema import Column
+from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
+from bayeskit.errors import InputError
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.deciding import actions_of, costs_of_decisions
+from bayeskit.estimators.refit import done_by, logs_of
+from bayeskit.estimators.risk import RiskClassifier
+from bayeskit.estimators.stream import PARTS, Judged, measured
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.methods import AsFitted
+from bayeskit.evaluation.scores import DecisionCosts
+from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
+
+
+@dataclass(frozen=True)
+class FittedRun:
+    """Rows with their true classes, which may be others than those a model has learned."""
+
+    X: Any
+    y: Any
+    weight: Any
+    costs_for: Callable[[Array], DecisionCosts | None]
+
+    @property
+    def rows(self) -> int:
+        raise InputError("baselines are not fitted, and these rows are not to learn from; divide them instead")
+
+    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+        """A model judged."""
+        check_is_fitted(model)
+        if not is_outside(self.X):
+            return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
+        known = reader(model)
+        if known is None:
+            raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
+        table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
+        return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
+
+    def _streamed(self, model: Any, table: OpenTable, names: Any) -> Evaluation:
+        """In two passes, the first for the classes there are; no row is kept."""
+        roles, engine, rows = table.source.roles, table.engine, table.source.rows
+        label = str(roles.label)
+        column = Column(label, "nominal", "", "target")
+        levels = Levels.of(model.classes_.tolist())
+        for values in engine.map(rows, [label], lambda batch, start: batch.column(label).unique()):
+            levels = codes_of(values, levels, True, column)[1]
+        classes = _sorted(levels, model.classes_)
+        known = Levels.of(classes.tolist())
+        decision_costs, actions = (
+            costs_of_decisions(model, self.costs_for(classes), classes),
+            actions_of(model, classes),
+        )
+
+        def step(batch: pa.RecordBatch, start: int) -> Judged:
+            codes = np.maximum(codes_of(batch.column(label), known, False, column)[0], -1).astype(np.int64)
+            given = weights_of(batch, roles)
+            weights = np.ones(len(codes)) if given is None else given
+            asked = pa.Table.from_batches([batch]).select(list(names))
+            logs = logs_of(model, asked, classes)
+            done = actions.coded(done_by(model, asked))[0]
+            used, part = codes >= 0, np.arange(start, start + len(codes)) % PARTS
+            return codes[used], logs[used], weights[used], part[used], done[used]
+
+        found = measured(engine.map(rows, [*names, *roles.names], step), PARTS, len(classes), 0.0, decision_costs)
+        return Evaluation(
+            classes,
+            found,
+            AsFitted(),
+            "fit",
+            type(model).__name__,
+            fit=lambda: model,
+            X=self.X,
+            y=self.y,
+            others=actions.others,
+        )
+
+
+def examined(
+    model: Any,
+    sample: LabelledTable,
+    method: Any,
+    costs_for: Callable[[Array], DecisionCosts | None] = lambda classes: None,
+) -> Evaluation:
+    """A fitted model on rows in memory."""
+    levels = Levels.of([*model.classes_.tolist(), *sample.rows.classes.tolist()])
+    classes = _sorted(levels, model.classes_, sample.rows.classes)
+    place = [classes.tolist().index(label) for label in sample.rows.classes.tolist()]
+    rows = replace(sample.rows, codes=np.append(place, -1)[sample.rows.codes], classes=classes)
+    logs = logs_of(model, sample.features, classes)
+    action, actions = actions_of(model, classes).coded(done_by(model, sample.features))
+    return Evaluation(
+        classes,
+        Measures.of(rows, logs, 0.0, costs_of_decisions(model, costs_for(classes), classes), action),
+        method,
+        "fit",
+        type(model).__name__,
+        sample.kind,
+        lambda: model,
+        sample.X,
+        sample.y,
+        others=actions.others,
+    )
+
+
+def reader(model: Any) -> Model | None:
+    """What knows the columns of a bayeskit classifier, whatever is around it; None for any other."""
+    from bayeskit.estimators.auto import AutoBayes
+    from bayeskit.estimators.calibrated import Calibrated
+
+    while isinstance(model, RiskClassifier | Calibrated):
+        model = model.estimator_
+    inner = model.reader_ if isinstance(model, AutoBayes) else model
+    return inner.model_ if isinstance(inner, BayesClassifier) else None
+
+
+def _sorted(levels: Levels, *given: Array) -> Array:
+    """The labels, sorted, in the type that all of those given have."""
+    kinds = {array.dtype.kind for array in given}
+    same = len(kinds) == 1 and kinds <= set("biufU")
+    kind = "U" if kinds == {"U"} else given[0].dtype.str
+    return labels(levels.ordered.values, kind if same else "O")

@@ -1,0 +1,54 @@
+"""Leaderboard: what became of the candidates of AutoBayes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bayeskit.data.frame import aligned, html_table
+
+
+class LeaderboardEntry(NamedTuple):
+    """One candidate."""
+
+    name: str
+    loss: float  # on unseen rows; NaN where it was not evaluated, as the next two
+    weight: float
+    gain: float
+    why: str  # it has no weight
+
+    @classmethod
+    def skipped(cls, name: str, why: str) -> LeaderboardEntry:
+        """Of a candidate that was not evaluated."""
+        return cls(name, np.nan, np.nan, np.nan, why)
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """What became of each candidate: its log-loss on unseen rows, its weight, what the pool would lose without it."""
+
+    lines: tuple[LeaderboardEntry, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, lines: Iterable[LeaderboardEntry], rows: int) -> Leaderboard:
+        """The heaviest first, those that were not evaluated last."""
+        order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
+        return cls(tuple(order), rows)
+
+    def __str__(self) -> str:
+        return aligned(self._table(), left=1)
+
+    def _repr_html_(self) -> str:
+        return html_table(self._table(), 1, f"{len(self.lines)} candidates, judged on {self.rows} unseen rows")
+
+    def _table(self) -> list[list[str]]:
+        head = ["candidate", "log-loss", "weight", "adds", ""]
+        body = [
+            [name, *(f"{v:.4f}" if np.isfinite(v) else "" for v in (loss, weight, gain)), why]
+            for name, loss, weight, gain, why in self.lines
+        ]
+        return [head, *body]

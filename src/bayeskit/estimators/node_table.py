@@ -1,0 +1,142 @@
+"""NodeTable: the table a user gives, as states of the nodes of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bayeskit.arrays import Code, Float
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import encode, error_on_unseen
+from bayeskit.data.levels import Levels
+from bayeskit.data.schema import Schema, different_names
+from bayeskit.errors import InputError, KindError, SchemaError
+from bayeskit.model.open_table import OpenTable, check_rows
+from bayeskit.networks.fitted import family_counts
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.rows import DistinctRows
+from bayeskit.networks.table import cells_of
+from bayeskit.statistics.counted import Counted
+
+Result = TypeVar("Result")
+WHY = "a node of the network"
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """A source of rows; each of its columns is a node, and nodes without a column are never observed."""
+
+    intake: OpenTable
+    schema: Schema
+    graph: Graph
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        graph: Graph,
+        weight: Any = None,
+        n_jobs: int | None = None,
+        kinds: Any = None,
+        known: Collection[str] = (),
+    ) -> NodeTable:
+        """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
+        if isinstance(X, Mapping) and not any(_is_column(values) for values in X.values()):
+            X = [X]  # one row
+        intake = OpenTable.of(X, None, weight, n_jobs)
+        if not intake.source.named:
+            if len(intake.names) != len(graph.nodes):
+                raise SchemaError(
+                    f"a matrix without names needs a column for each of the {len(graph.nodes)} nodes in their order, "
+                    f"and has {len(intake.names)}; name its columns"
+                )
+            rows = intake.source.rows.rename_columns([*graph.nodes, *intake.source.roles.names])
+            intake = OpenTable(replace(intake.source, rows=rows), intake.engine, intake.engine.schema(rows))
+        if strange := [name for name in intake.names if name not in graph.parents]:
+            raise SchemaError(f"column {strange[0]!r} is no node of the network (nodes: {', '.join(graph.nodes[:12])})")
+        schema = intake.schema(kinds, "skip", ())
+        if numbers := [c for c in schema.columns if c.numeric and c.name not in known]:
+            name = numbers[0].name
+            raise KindError(
+                f"column {name!r} holds numbers ({numbers[0].why}), and a network knows levels only; if they are "
+                f"levels, say so (kinds={{{name!r}: 'nominal'}}, --kinds {name}=nominal), else cut them into intervals "
+                f"first (Discretizer)"
+            )
+        return cls(intake, replace(schema, columns=tuple(replace(c, kind="nominal") for c in schema.columns)), graph)
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """The nodes that have a column."""
+        return self.schema.names
+
+    def check_columns(self, names: tuple[str, ...]) -> None:
+        """Refuse other columns than those learned before."""
+        if set(self.observed) != set(names):
+            raise SchemaError(different_names(names, self.observed))
+
+    def counted(self, declared: Mapping[str, Levels], families: bool) -> Counted:
+        """Counts of the states of every column and, on demand, of every family; where states are declared, no others.
+
+        The states are found before families are counted, so that no table is made that memory cannot hold.
+        """
+        columns = (replace(c, why=WHY) for c in self.schema.columns)
+        states = {name: tuple(some.values) for name, some in declared.items()}
+        known = (replace(c, order=states[c.name], levels=()) if c.name in states else c for c in columns)
+        schema = replace(self.schema, columns=tuple(known))
+        found = self._reduced(schema, False)
+        check_rows(found, self.intake.place)
+        if not families:
+            return found.canonical()
+        if lacking := [n for name in self.observed for n in self.graph.parents[name] if n not in self.observed]:
+            raise InputError(f'node {lacking[0]!r} has no column; counting needs all, method="em" does not')
+        sizes = {name: len(levels) for name, levels in found.canonical().domain.levels.items()}
+        for name in self.observed:
+            cells_of(name, sizes, self.graph.family(name))
+        return self._reduced(schema, True).canonical()
+
+    def rows(self, declared: Mapping[str, Levels]) -> DistinctRows:
+        """The distinct rows, with the states they have or were declared to have."""
+        found = self.counted(declared, False).domain.levels
+        levels = {node: declared.get(node) or found.get(node, Levels()) for node in self.graph.nodes}
+
+        def step(codes: Code, weights: Float | None) -> DistinctRows:
+            return DistinctRows.of(levels, codes, np.ones(codes.shape[1]) if weights is None else weights)
+
+        return reduce(DistinctRows.merge, self.steps(levels, "error", step))
+
+    def _reduced(self, schema: Schema, families: bool) -> Counted:
+        empty = Counted.empty(schema, family_counts(self.graph, schema.names, families), self.intake.source.roles)
+        return self.intake.engine.reduce(self.intake.rows(False), self.intake.columns(schema), empty)
+
+    def steps(
+        self, levels: Mapping[str, Levels], unseen: str, step: Callable[[Code, Float | None], Result]
+    ) -> Iterator[Result]:
+        """A step over the codes (nodes, rows) and weights of every batch; -1 where nothing was observed."""
+        place = {node: j for j, node in enumerate(self.graph.nodes)}
+        where = [place[name] for name in self.schema.coded]
+        domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
+        roles = self.intake.source.roles
+
+        def one(batch: Any, start: int) -> Result:
+            block, _, _ = encode(batch, self.schema, domain, roles, grow=False)
+            if unseen == "error":
+                error_on_unseen(block, batch, domain)
+            codes = np.full((len(place), block.rows), -1, dtype=np.int32)
+            codes[where] = np.maximum(block.codes, -1)
+            return step(codes, block.weights)
+
+        found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)
+        empty = True
+        for result in found:
+            empty = False
+            yield result
+        if empty:
+            raise InputError("Found array with 0 sample(s) while a minimum of 1 is required: the table has no row")
+
+
+def _is_column(values: Any) -> bool:
+    return not isinstance(values, str) and hasattr(values, "__len__")

@@ -1,0 +1,111 @@
+"""OutOfFold: the predicted rows themselves, for measures that need all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.rows import Rows
+from bayeskit.evaluation.areas import Areas, log_odds
+from bayeskit.numerics.reliability import BINS, mass_bins, tallied
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One division of the rows, with each tested row predicted by a model that never saw it."""
+
+    proba: Float  # (n, K), NaN where a row was not tested
+    fold: Int  # (n,) -1 where a row was not tested
+    action: Int | None = None  # (n,) what the model did: a class, or from K on another action; None: the most probable
+    logs: Float | None = None  # (n, K) log-probabilities, which do not round to 0 and 1; None: those of ``proba``
+
+    @property
+    def log_proba(self) -> Float:
+        """log P(class | row), NaN where a row was not tested: (n, K)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.proba) if self.logs is None else self.logs
+
+    @property
+    def done(self) -> Int:
+        """What the model did with each row, -1 where it was not tested: (n,)."""
+        done: Int = np.argmax(self.proba, axis=1) if self.action is None else self.action
+        return np.where(self.fold >= 0, done, -1)
+
+    def folds(self) -> Iterator[Bool]:
+        """The rows of each tested fold."""
+        return (self.fold == f for f in np.unique(self.fold).tolist() if f >= 0)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """All rows with what was predicted of them, once for each time they were divided."""
+
+    rows: Rows
+    repeats: tuple[Repeat, ...]
+
+    @cached_property
+    def proba(self) -> Float:
+        """The mean over the repeats in which a row was tested, NaN where it never was: (n, K)."""
+        if len(self.repeats) == 1:
+            return self.repeats[0].proba
+        tested = np.sum([trial.fold >= 0 for trial in self.repeats], axis=0)[:, None]
+        summed = np.sum([np.where(trial.fold[:, None] >= 0, trial.proba, 0.0) for trial in self.repeats], axis=0)
+        mean: Float = np.divide(summed, tested, out=np.full(summed.shape, np.nan), where=tested > 0)
+        return mean
+
+    @cached_property
+    def action(self) -> Int:
+        """What was done most often over the repeats, the first action in a tie; -1 for rows never tested: (n,)."""
+        if len(self.repeats) == 1:
+            return self.repeats[0].done
+        each = np.stack([trial.done for trial in self.repeats])
+        votes = np.stack([(each == a).sum(axis=0) for a in range(int(each.max(initial=0)) + 1)])
+        return np.where(votes.any(axis=0), np.argmax(votes, axis=0), -1)
+
+    @cached_property
+    def odds(self) -> Float:
+        """Log-odds of each class by the mean probabilities over repeats, NaN where a row was never tested: (n, K)."""
+        if len(self.repeats) == 1:
+            return log_odds(self.repeats[0].log_proba)
+        each = [np.where(trial.fold[:, None] >= 0, trial.log_proba, -np.inf) for trial in self.repeats]
+        return log_odds(np.logaddexp.reduce(each, axis=0))  # how many repeats is the same for all classes of a row
+
+    def areas(self) -> Float:
+        """Exact areas under the curves of each class against the rest, the mean over repeats: (K,)."""
+        found: Float = np.mean([self._areas(trial, trial.fold >= 0).area for trial in self.repeats], axis=0)
+        return found
+
+    @cached_property
+    def first_areas(self) -> Areas:
+        """Those of the first division, for an interval: more repeats bring no more rows."""
+        return self._areas(self.repeats[0], self.repeats[0].fold >= 0)
+
+    @cached_property
+    def fold_areas(self) -> Float:
+        """Areas of each class in every tested fold, NaN without rows on both sides: (folds, K)."""
+        return np.array([self._areas(trial, some).area for trial in self.repeats for some in trial.folds()])
+
+    @cached_property
+    def mass_tables(self) -> Float:
+        """Reliability over cells of equal mass, of each repeat: (repeats, FIELDS, BINS)."""
+        return np.array([self._mass_table(trial, trial.fold >= 0) for trial in self.repeats])
+
+    @cached_property
+    def fold_mass_tables(self) -> Float:
+        """The same of every tested fold: (folds, FIELDS, BINS)."""
+        return np.array([self._mass_table(trial, some) for trial in self.repeats for some in trial.folds()])
+
+    def _mass_table(self, trial: Repeat, some: Bool) -> Float:
+        some = some & self.rows.counted
+        p, codes, weights = trial.proba[some], self.rows.codes[some], self.rows.weights[some]
+        best = np.argmax(p, axis=1)
+        top = p[np.arange(len(p)), best]
+        return tallied(top, best == codes, weights, mass_bins(top, weights), BINS)
+
+    def _areas(self, trial: Repeat, some: Bool) -> Areas:
+        some = some & self.rows.counted
+        return Areas.of(self.rows.codes[some], log_odds(trial.log_proba[some]), self.rows.weights[some])

@@ -1,0 +1,136 @@
+"""Answers: what a model says about rows, as columns beside those to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.arrays import Float
+from bayeskit.data.block import Block
+from bayeskit.decision.costs import Costs
+from bayeskit.decision.decision import decide
+from bayeskit.errors import SchemaError
+from bayeskit.explain.explanation import Explanation
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import ALL
+
+PREDICTION, ACTION, COST, EVIDENCE, REASONS = "prediction", "action", "expected_cost", "log_evidence", "reasons"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A batch of rows in, a batch of answers out: the kept columns, the prediction, and ``P(class)`` of every class.
+
+    ``costs`` add the action of least expected cost and that cost, ``evidence`` adds log p(row), ``reasons`` as many
+    columns that speak most for the prediction, with their share of the log-odds against the other classes. The same on
+    every engine, in workers too.
+    """
+
+    model: Model
+    prior: Float  # (K,) log P(class), and the bias of weights that were fitted
+    keep: tuple[pa.Field, ...] = ()
+    costs: Costs | None = None
+    evidence: bool = False
+    reasons: int = 0
+
+    @classmethod
+    def of(
+        cls, model: Model, fields: pa.Schema, keep: Sequence[str] | str = (), prior: Any = None, **wanted: Any
+    ) -> Answers:
+        """For a table of these fields; ``keep`` names columns of it, "all" is every one."""
+        names = fields.names if keep == ALL else [keep] if isinstance(keep, str) else list(keep)
+        for name in names:
+            if name not in fields.names:
+                raise SchemaError(
+                    f"keep names {name!r}, which the table does not have (it has: {', '.join(fields.names)})"
+                )
+        if wanted.get("costs") is not None:
+            wanted["costs"] = Costs.of(wanted["costs"], model.classes.tolist())
+        made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
+        if doubled := set(names) & {f.name for f in made._added}:
+            raise SchemaError(
+                f"the column {min(doubled)!r} of the table has the name of an answer; keep others, or rename it"
+            )
+        return made
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns a batch must have."""
+        return list(dict.fromkeys([*self.model.schema.names, *(f.name for f in self.keep)]))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the answers."""
+        return pa.schema([*self.keep, *self._added])
+
+    @cached_property
+    def _labels(self) -> pa.Array:
+        return _array(self.model.classes.tolist())
+
+    @cached_property
+    def _added(self) -> list[pa.Field]:
+        columns = [pa.field(PREDICTION, self._labels.type)]
+        columns += [pa.field(f"P({label})", pa.float64()) for label in self.model.classes.tolist()]
+        if self.costs is not None:
+            columns += [pa.field(ACTION, _array(self.costs.actions).type), pa.field(COST, pa.float64())]
+        columns += [pa.field(EVIDENCE, pa.float64())] * self.evidence
+        columns += [pa.field(REASONS, pa.string())] * bool(self.reasons)
+        return columns
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return self.of_block(self.model.block(batch), batch)
+
+    def of_block(self, block: Block, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The answers about rows that are encoded already."""
+        proba = self.model.posterior(block, self.prior)
+        evidence = self.model.evidence(block, self.prior) if self.evidence else None
+        return self.beside(batch, proba, evidence, self._explained(block, proba) if self.reasons else None)
+
+    def beside(
+        self, batch: pa.RecordBatch, proba: Float, evidence: Float | None = None, explained: Explanation | None = None
+    ) -> pa.RecordBatch:
+        """The answers that follow from probabilities, (n, K), from log p(row), (n,), and from what columns say."""
+        columns = [_as(batch.column(f.name), f.type) for f in self.keep]
+        columns.append(self._labels.take(pa.array(np.argmax(proba, axis=1))))
+        columns += [pa.array(np.ascontiguousarray(p)) for p in proba.T]
+        if self.costs is not None:
+            decision = decide(proba, self.costs, self.model.classes)
+            columns += [_array(self.costs.actions).take(pa.array(decision.best)), pa.array(decision.cost)]
+        columns += [] if evidence is None else [pa.array(evidence)]
+        columns += [] if explained is None else [pa.array(self._reasons(explained), pa.string())]
+        return pa.record_batch(columns, schema=self.schema)
+
+    def _explained(self, block: Block, proba: Float) -> Explanation:
+        names, nothing = self.model.schema.names, ((),) * block.rows
+        return Explanation(self.model.classes, self.prior, names, self.model.terms(block), nothing, proba)
+
+    def _reasons(self, explained: Explanation) -> list[str]:
+        names, rows = explained.parts, len(explained)
+        shares = np.array([explained.evidence(i)[1:] for i in range(rows)]).reshape(rows, len(names))
+        most = np.argsort(-shares, axis=1, kind="stable")[:, : self.reasons]
+        return [
+            ", ".join(f"{names[j]} {shares[i, j]:+.2f}" for j in some if shares[i, j] > 0)
+            for i, some in enumerate(most.tolist())
+        ]
+
+
+def _plain(f: pa.Field) -> pa.Field:
+    """A kept column in a type that files and engines know."""
+    return f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f
+
+
+def _array(labels: Sequence[Any]) -> pa.Array:
+    """Labels of one type, or as texts if they are of several."""
+    try:
+        return pa.array(list(labels))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([str(label) for label in labels])
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(len(values)) if pa.types.is_null(kind) else values.cast(kind)

@@ -1,0 +1,1 @@
+"""A model as an immutable value: prior, posterior, digest, and the way from a table to it."""

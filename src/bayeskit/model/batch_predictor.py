@@ -1,0 +1,87 @@
+"""BatchPredictor: the rows of a table put to a model, block by block."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array, Float
+from bayeskit.data.block import Block
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable, no_rows
+
+Step = Callable[[Model, Block, Float, Any, int], Any]
+
+
+@dataclass(frozen=True)
+class BatchPredictor:
+    """A model and a table that has its columns; an estimator is not needed to answer, nor scikit-learn.
+
+    ``pool`` is who answers where the model only knows the columns: a pool of several models.
+    """
+
+    model: Model
+    table: OpenTable
+    pool: Any = None
+
+    @classmethod
+    def of(
+        cls, model: Model, X: Any, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
+    ) -> BatchPredictor:
+        """The table checked against the columns of the fit; it may have others that are to be kept."""
+        table = OpenTable.of(X, None, None, n_jobs, model.counted.types, keep=keep)
+        return cls(model, table.against(model.schema, kind), pool)
+
+    def rows(self, prior: Any, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True) -> Array:
+        """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
+        rows = getattr(self.table.source.rows, "num_rows", None)
+        whole = np.empty((rows, len(self.model.weights))) if wide and rows else None
+
+        def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
+            return step(model, block, known, None if whole is None else whole[start : start + block.rows])
+
+        parts = list(self.steps(prior, one, self.model.density.checks_infinite))
+        return np.concatenate(parts) if whole is None else whole
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in the codes of the model."""
+        return self.steps(None, lambda model, block, *_: block)
+
+    def steps(
+        self, prior: Any, step: Step, guarded: Collection[str] = (), columns: Sequence[str] | None = None
+    ) -> Iterator[Any]:
+        """A step over all rows in blocks, so that memory does not grow with them.
+
+        At the end one warning about values that no family of their column can have, and one about rows that were
+        approximated. The step refuses infinite numbers in the ``guarded`` columns itself.
+        """
+        model = self.model
+        known, names = model.log_base(prior), columns or model.schema.names
+
+        def one(batch: Any, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
+            block = model.block(batch, guarded)
+            found = step(model, block, known, batch, start)
+            return found, model.density.out_of_support(block), model.density.approximated(block)
+
+        outside: Counter[str] = Counter()
+        approximated: Counter[str] = Counter()
+        empty = True
+        for result, strange, some in self.table.engine.map(self.table.rows(model.structure.sparse), names, one):
+            empty = False
+            outside.update(strange)
+            approximated.update(some)
+            yield result
+        if empty:
+            raise no_rows(model.schema, self.table.place)
+        if outside:
+            schema = model.described
+            found = ", ".join(f"{count} of column {n!r} ({schema[n].family})" for n, count in sorted(outside.items()))
+            warnings.warn(f"values outside the support of a family were taken as missing: {found}", stacklevel=4)
+        for what, rows in sorted(approximated.items()):
+            if rows:
+                warnings.warn(f"in {rows:,} rows {what}", stacklevel=4)

@@ -1,0 +1,195 @@
+"""Distinct: a labelled table with equal rows as one, in an order that depends on nothing but what rows hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.data.block import Block
+from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.data.rows import Rows
+from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
+from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
+from bayeskit.statistics.batch import Word, mixed
+from bayeskit.statistics.content import Content
+from bayeskit.statistics.exact import ExactSum
+
+MANY = 1 << 20  # units of a group at most: those of a heavier one weigh more than 1
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What tells rows apart, and how much each weighs."""
+
+    words: Word  # (2, n) hash of what they hold
+    code: Int  # (n,) class
+    weight: ExactSum  # (n,)
+
+    @classmethod
+    def of(cls, words: Word, code: Int, weight: Float | None) -> Keys:
+        ones = ExactSum(np.ones((len(code), 1), dtype=np.int64), 0)
+        return cls(words, code, ones if weight is None else ExactSum.of(weight))
+
+    @staticmethod
+    def joined(parts: Sequence[Keys]) -> Keys:
+        low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
+        limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
+        words = np.concatenate([p.words for p in parts], axis=1)
+        return Keys(words, np.concatenate([p.code for p in parts]), ExactSum(limbs, low))
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def at(self, rows: Int | Bool) -> Keys:
+        weight = ExactSum(np.ascontiguousarray(self.weight.limbs[rows]), self.weight.low)
+        return Keys(np.ascontiguousarray(self.words[:, rows]), self.code[rows], weight)
+
+    def distinct(self, most: int | None) -> tuple[Int, Keys]:
+        """One row of each hash and class, by hash, and their keys with all that equal rows weigh.
+
+        Of more different hashes than ``most`` the smallest are kept.
+        """
+        order = np.lexsort((self.code, self.words[1], self.words[0]))
+        every = self.at(order)
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (every.words[:, 1:] != every.words[:, :-1]).any(axis=0)
+        hashes = np.flatnonzero(new)
+        stop = len(order) if most is None or len(hashes) <= most else int(hashes[most])
+        begin = np.flatnonzero(new | (np.diff(every.code, prepend=-1) != 0))
+        begin = begin[begin < stop]
+        limbs = np.add.reduceat(every.weight.limbs[:stop], begin, axis=0)
+        found = replace(every.at(begin), weight=ExactSum(limbs, every.weight.low).carried())
+        return order[begin], found
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Rows that differ in features or class, by hash; those that weigh nothing are left out.
+
+    A row of weight W is ceil(W) units of mass 1, the last of W - ceil(W) + 1. Units are dealt round-robin to F folds
+    within each class, from the fold that is the least hash of the class modulo F: any order of rows and columns, any
+    names of classes, and W copies instead of a weight of W, lead to the same folds.
+    """
+
+    X: Any  # rows in memory, among them one of each
+    index: Int  # (n,) where it is
+    rows: Rows  # class and weight of each
+    words: Word  # (2, n)
+    constant: frozenset[str]  # columns in which all rows hold the same
+
+    @classmethod
+    def of(cls, sample: LabelledTable, model: Model, key: int = 0, most: int | None = None) -> Distinct:
+        """Of rows in memory, read as a model reads them; of the ``most`` smallest hashes."""
+        X, _, weight = sample.take(counted := np.flatnonzero(sample.rows.counted))
+        table = BatchPredictor.of(model, X, "").table
+
+        def blocks() -> Iterator[Block]:
+            return table.engine.map(table.rows(model.structure.sparse), model.schema.names, lambda b, _: model.block(b))
+
+        content = Content.varying(blocks(), key)
+        words = np.concatenate([content.words(block) for block in blocks()], axis=1)
+        rows, keys = Keys.of(words, sample.rows.codes[counted], weight).distinct(most)
+        return cls(X, rows, _rows(keys, sample.rows.classes), keys.words, content.constant)
+
+    @classmethod
+    def read(cls, X: Any, y: Any, weight: Any, model: Model, most: int) -> Distinct:
+        """The same of rows wherever they are: those of a file or relation are read in passes."""
+        if not is_outside(X):
+            return cls.of(LabelledTable.of(X, y, weight), model, most=most)
+        table, classes = OpenTable.of(X, y, weight, None, model.counted.types), model.counted.domain.classes
+        names, roles = model.schema.names, table.source.roles
+
+        def counted(batch: pa.RecordBatch, start: int) -> tuple[pa.Table, list[Block], Int, Float | None]:
+            code, _, _ = groups_of(batch, roles, classes, 1)
+            mass = weights_of(batch, roles)
+            some = np.flatnonzero(code >= 0 if mass is None else (code >= 0) & (mass > 0))
+            rows = take_rows(pa.Table.from_batches([batch.select(names)]), some).combine_chunks()
+            blocks = [model.block(batch) for batch in rows.to_batches() if batch.num_rows]
+            return rows, blocks, code[some].astype(np.int64), None if mass is None else mass[some]
+
+        def batches() -> Iterator[tuple[pa.Table, list[Block], Int, Float | None]]:
+            return table.engine.map(table.rows(False), table.columns(model.schema), counted)
+
+        content = Content.varying(block for _, blocks, _, _ in batches() for block in blocks)
+        held, keys = [], []
+        for rows, blocks, code, mass in batches():
+            if not blocks:
+                continue
+            held.append(rows)
+            keys.append(Keys.of(np.concatenate([content.words(block) for block in blocks], axis=1), code, mass))
+            if sum(map(len, keys)) > 4 * most:
+                held, keys = _fewer(held, keys, most)
+        (rows,), (found,) = _fewer(held, keys, most)
+        known = _rows(found, labels(classes.values, model.schema.label))
+        return cls(rows, np.arange(len(found)), known, found.words, content.constant)
+
+    @property
+    def sample(self) -> LabelledTable:
+        """The rows by themselves, in their order."""
+        weight = None if (self.weight == 1).all() else self.weight
+        return LabelledTable(take_rows(self.X, self.index), None, weight, self.rows, Roles(), {})
+
+    @property
+    def weight(self) -> Float:
+        return self.rows.weights
+
+    @cached_property
+    def units(self) -> Int:
+        """(n,)"""
+        return np.minimum(np.ceil(self.weight), MANY).astype(np.int64)
+
+    def places(self, folds: int, repeat: int = 0) -> Int:
+        """Where the first unit of each row is dealt: its fold is the place modulo ``folds``: (n,).
+
+        Every ``repeat`` deals in an order of its own.
+        """
+        high, low = self.words if not repeat else (mixed(w, np.array([repeat], dtype=np.int64)) for w in self.words)
+        code = self.rows.codes
+        order = np.lexsort((low, high, code))
+        before = np.cumsum(self.units[order]) - self.units[order]
+        first = np.flatnonzero(np.diff(code[order], prepend=-1))
+        start = [((int(high[i]) << 64) + int(low[i])) % folds for i in order[first].tolist()]
+        out = np.empty(len(order), dtype=np.int64)
+        stretch = np.diff(first, append=len(order))
+        out[order] = before + np.repeat(np.array(start, dtype=np.int64) - before[first], stretch)
+        return out
+
+    def dealt(self, place: Int, folds: int, fold: int, kept: int = 1, among: int = 1) -> Float:
+        """The mass of each row in a fold, or in ``kept`` of every ``among`` units of it: (n,)."""
+        begin, end = ((at - fold + folds - 1) // folds for at in (place, place + self.units))
+        begin, end = (-(-at * kept // among) for at in (begin, end))
+        last = place + self.units - 1 - fold
+        held = (last % folds == 0) & (-(-(last // folds + 1) * kept // among) > -(-(last // folds) * kept // among))
+        share = np.where(self.weight > MANY, (end - begin) * (self.weight / self.units), end - begin)
+        part = share - np.where(held & (self.weight <= MANY), self.units - self.weight, 0.0)
+        out: Float = np.where(end - begin == self.units, self.weight, part)
+        return out
+
+    def some(self, most: int) -> Distinct:
+        """About so many of its units, each class by its share."""
+        total = int(self.units.sum())
+        if total <= most:
+            return self
+        mass = self.dealt(self.places(1), 1, 0, most, total)
+        some = np.flatnonzero(mass > 0)
+        kept = Rows(self.rows.codes[some], mass[some], self.rows.classes)
+        return replace(self, index=self.index[some], rows=kept, words=np.ascontiguousarray(self.words[:, some]))
+
+
+def _rows(keys: Keys, classes: Array) -> Rows:
+    return Rows(keys.code, keys.weight.rounded(), classes)
+
+
+def _fewer(held: list[pa.Table], keys: list[Keys], most: int) -> tuple[list[pa.Table], list[Keys]]:
+    rows, found = Keys.joined(keys).distinct(most)
+    return [pa.concat_tables(held).take(pa.array(rows))], [found]

@@ -1,0 +1,162 @@
+"""LabelledTable: a labelled table in memory, of which some rows can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils import _safe_indexing
+
+from bayeskit.arrays import Array, Float, Int
+from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.data.frame import kind_of
+from bayeskit.data.levels import Levels
+from bayeskit.data.matrix import Matrix
+from bayeskit.data.rows import Rows
+from bayeskit.data.source import labels
+from bayeskit.engines.engine import is_outside
+from bayeskit.errors import InputError
+from bayeskit.model.open_table import OpenTable
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """The table as it was given, with classes, weights and groups of its rows read out."""
+
+    X: Any
+    y: Any
+    weight: Any
+    rows: Rows
+    roles: Roles
+    beside: Mapping[str, pa.Array]  # labels and weights by the names of their roles
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> LabelledTable:
+        if y is None:
+            raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
+        if is_outside(X):
+            raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
+        if isinstance(groups, str):
+            column = groups
+            groups, X = _column(X, column), without(X, (column,))
+        values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
+        X = X if values is None else values
+        given = OpenTable.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
+        n = given.rows.num_rows
+        roles = given.roles
+        batch = Matrix(np.empty((n, 0)), {name: _held(given.rows, name) for name in roles.names})
+        codes, levels, _ = groups_of(batch, roles, Levels(), 1)
+        weights = weights_of(batch, roles)
+        weights = np.ones(n) if weights is None else weights
+        heavy = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(levels)) > 0
+        classes = levels.canonical(heavy)
+        codes = np.append(levels.codes_in(classes), -1)[codes]
+        if len(classes) < least:
+            raise InputError(
+                f"y has {'the one class ' + classes.show() if len(classes) else 'no class'}; "
+                f"a classifier can be evaluated on two classes or more"
+            )
+        rows = Rows(codes.astype(np.int64), weights, labels(classes.values, given.label), _numbered(groups, n))
+        return cls(X, y, weight, rows, roles, batch.beside)
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.X)
+
+    @cached_property
+    def features(self) -> Any:
+        """X without target and weight, in a form that rows can be taken of."""
+        if hasattr(self.X, "tocsr"):
+            return self.X.tocsr()
+        if hasattr(self.X, "__array__") and not hasattr(self.X, "__getitem__"):
+            return np.asarray(self.X)
+        table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
+        return without(table, [name for name in self.roles.names if not name.startswith(":")])
+
+    def intake(self, n_jobs: int | None, fold: Any = None) -> OpenTable:
+        """The table opened again, with the fold of each row."""
+        y, weight = (
+            name if name is None or not name.startswith(":") else self.beside[name]
+            for name in (self.roles.label, self.roles.weight)
+        )
+        return OpenTable.of(self.X, y, weight, n_jobs, fold=fold)
+
+    def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
+        """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
+        weights = None if self.weight is None else self.rows.weights[rows]
+        plain = np.array(self.rows.classes.tolist())  # whole numbers beside missing ones came as objects
+        every = len(rows) == len(self.rows.codes) and bool((np.diff(rows) > 0).all())
+        return self.features if every else take_rows(self.features, rows), plain[self.rows.codes[rows]], weights
+
+
+def values_of(X: Any) -> Any:
+    """A list, array or series of values, of which a pipeline may make columns (texts into words); None for a table."""
+    if isinstance(X, pa.Array | pa.ChunkedArray):
+        return X.to_pylist()
+    if isinstance(X, list | tuple):
+        return X if len(X) and isinstance(X[0], str) else None
+    if not (isinstance(X, np.ndarray) or kind_of(X) in ("pandas", "polars")) or len(X.shape) != 1:
+        return None
+    return X.to_list() if kind_of(X) == "polars" else X
+
+
+def take_rows(X: Any, rows: Int) -> Any:
+    """Some rows of a table."""
+    if not isinstance(X, pa.Table):
+        return _safe_indexing(X, rows)
+    if pa.string_view() in X.schema.types:  # which Arrow cannot take from
+        plain = [f.with_type(pa.large_string()) if f.type == pa.string_view() else f for f in X.schema]
+        X = X.cast(pa.schema(plain))
+    return X.take(pa.array(rows))
+
+
+def without(X: Any, names: Sequence[str]) -> Any:
+    """A table without some of its columns."""
+    if not names:
+        return X
+    if isinstance(X, pa.Table):
+        return X.drop_columns(list(names))
+    if isinstance(X, Mapping):
+        return {name: column for name, column in X.items() if name not in names}
+    if isinstance(X, list | tuple):
+        return [{name: value for name, value in row.items() if name not in names} for row in X]
+    return X.drop(columns=list(names)) if kind_of(X) == "pandas" else X.drop(list(names))
+
+
+def names_in(X: Any) -> Collection[Any]:
+    """The names of the columns of a table, if it has any."""
+    if isinstance(X, pa.Table):
+        return X.column_names  # type: ignore[no-any-return]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return X[0].keys()
+    if isinstance(X, Mapping):
+        return X.keys()
+    return list(getattr(X, "columns", ()))
+
+
+def _column(X: Any, name: str) -> Any:
+    if isinstance(X, list | tuple):
+        return [row.get(name) for row in X]
+    try:
+        return X[name]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"groups={name!r} names no column of the table") from error
+
+
+def _held(rows: Any, name: str) -> pa.Array:
+    return rows.beside[name] if isinstance(rows, Matrix) else rows.column(name).combine_chunks()
+
+
+def _numbered(groups: Any, n: int) -> Int | None:
+    """Groups by number; any hashable names will do."""
+    if groups is None:
+        return None
+    names = groups.to_pylist() if hasattr(groups, "to_pylist") else np.asarray(groups).tolist()
+    if len(names) != n:
+        raise InputError(f"groups has {len(names)} values, the table {n} rows")
+    index = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return np.array([index[name] for name in names], dtype=np.int64)

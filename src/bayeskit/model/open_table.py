@@ -1,0 +1,176 @@
+"""OpenTable: the table a user gives, opened by its engine and held against what the model knows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bayeskit.data.kinds import infer
+from bayeskit.data.matrix import Fields, Matrix
+from bayeskit.data.schema import Schema
+from bayeskit.data.source import Source, label_of, source
+from bayeskit.engines.engine import KEY, Engine, engine_for
+from bayeskit.engines.reading import place_of
+from bayeskit.errors import InputError, SchemaError
+from bayeskit.statistics.counted import Counted
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A source, the engine that reads it, and the fields it has."""
+
+    source: Source
+    engine: Engine
+    fields: pa.Schema | Fields
+    kept: Collection[str] = ()  # columns that need not be features
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        weight: Any,
+        n_jobs: int | None,
+        known: Mapping[str, str] | None = None,
+        fold: Any = None,
+        keep: str | Collection[str] = (),
+    ) -> OpenTable:
+        if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. "
+                "Please change the shape of y to (n_samples, ), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=6,
+            )
+            y = np.asarray(y).ravel()
+        if np.isscalar(weight) and not isinstance(weight, str):
+            weight = np.full(len(X), weight, dtype=np.float64)
+        given = source(X, y, weight, fold)
+        engine = engine_for(given.rows, n_jobs)
+        if known is not None and isinstance(y, str):
+            known = {**known, y: known.get("", "")}
+        keep = [keep] if isinstance(keep, str) and keep != ALL else keep
+        if known is not None and keep and keep != ALL:
+            known = {**dict.fromkeys(keep, KEY), **known}
+        opened = cls(given, engine, engine.schema(given.rows, known), keep)
+        there = opened.fields.beside if isinstance(opened.fields, Fields) else opened.fields.names
+        if lacking := [n for n in given.roles.names if n not in there]:
+            shown = ", ".join(opened.fields.names[:12])
+            raise SchemaError(f"{opened.place}no column is named {lacking[0]!r} (there are: {shown})")
+        return opened
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, as an error begins; nothing where they are in memory."""
+        return place_of(self.source.rows)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that are features."""
+        if isinstance(self.fields, Fields):
+            return self.fields.columns
+        others = self.source.roles.names
+        return [n for n in self.fields.names if n not in others]
+
+    def columns(self, schema: Schema) -> list[str]:
+        """The columns to read for learning; a matrix is read whole, and only what stands beside it is named."""
+        named = [] if isinstance(self.source.rows, Matrix) else schema.names
+        return [*named, *self.source.roles.names]
+
+    def rows(self, sparse: bool) -> Any:
+        """What the engine reads; ``sparse`` if a sparse matrix need not be written out."""
+        rows = self.source.rows
+        return replace(rows, written_out=not sparse) if isinstance(rows, Matrix) else rows
+
+    def against(self, schema: Schema | None, model: str) -> OpenTable:
+        """Checked against the columns of a fit; a table without names gets them by position."""
+        if schema is None:
+            return self
+        if schema.named and self.source.named:
+            filled = self._filled(schema)
+            schema.check_names(filled.names, filled._keeps, self.place)
+            return filled
+        if len(self.names) != len(schema.names):
+            raise SchemaError(
+                f"X has {len(self.names)} features, but {model} is expecting {len(schema.names)} features as input"
+            )
+        if schema.named == self.source.named:
+            return self
+        if not hasattr(self.source.rows, "rename_columns"):
+            raise SchemaError(f"{model} was fitted without column names, so a file or relation cannot be matched to it")
+        have, had = ("does not have", "with") if schema.named else ("has", "without")
+        warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
+        renamed = self.source.rows.rename_columns([*schema.names, *self.source.roles.names])
+        given = replace(self.source, rows=renamed, named=schema.named)
+        return OpenTable(given, self.engine, self.engine.schema(renamed), self.kept)
+
+    def _keeps(self, name: str) -> bool:
+        return self.kept == ALL or name in self.kept
+
+    def _filled(self, schema: Schema) -> OpenTable:
+        """Records in which no row has some column: it is missing in all."""
+        lacking = set(schema.names) - set(self.names) if self.source.records else ()
+        if not lacking:
+            return self
+        rows = self.source.rows
+        for name in sorted(lacking):
+            rows = rows.append_column(name, pa.nulls(rows.num_rows))
+        return OpenTable(replace(self.source, rows=rows), self.engine, self.engine.schema(rows), self.kept)
+
+    def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
+        """What its columns are."""
+        if not self.names:
+            rows = getattr(self.source.rows, "num_rows", "")
+            raise InputError(
+                f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
+                f"The table has no column besides the target"
+            )
+        label = self.source.roles.label
+        target = None if label is None or label.startswith(":") else label
+        return infer(
+            self.fields.features
+            if isinstance(self.fields, Fields)
+            else pa.schema([self.fields.field(name) for name in self.names]),
+            kinds,
+            missing,
+            self.source.named,
+            target,
+            self.source.label if target is None else label_of(self.fields.field(target).type),
+            classes,
+            None if (weight := self.source.roles.weight) is None or weight.startswith(":") else weight,
+        )
+
+
+def no_rows(schema: Schema, place: str) -> InputError:
+    """The refusal of a table without rows."""
+    shape = f"(0, {len(schema.names)})"
+    return InputError(
+        f"{place}Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: it has columns "
+        f"({', '.join(schema.names[:5])}) but no rows; give a table with rows"
+    )
+
+
+def check_rows(counted: Counted, place: str) -> None:
+    """Refuse a table without a usable row; say what was left out or rounded."""
+    tally = counted.tally
+    if not tally.rows:
+        raise no_rows(counted.schema, place)
+    if tally.unlabelled == tally.rows:
+        raise InputError(f"{place}Input y contains NaN only: no row has a label; name the column that has the labels")
+    if not counted.weight > 0:
+        raise InputError("all sample weights are zero: nothing was learned")
+    if not np.isfinite(counted.weight):
+        raise InputError("sample weights add up to more than a double can hold; divide them by a large number")
+    if tally.unlabelled:
+        warnings.warn(f"{tally.unlabelled} of {tally.rows} rows have no label and were skipped", stacklevel=4)
+    if tally.rounded:
+        warnings.warn(f"{tally.rounded} integers beyond 2**53 were rounded to the nearest double", stacklevel=4)

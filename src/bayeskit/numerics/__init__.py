@@ -1,0 +1,1 @@
+"""Special functions, cut points, information, distances, neighbour search and log-linear weights."""

@@ -1,0 +1,82 @@
+"""Effect plot: what each value of a column says, drawn from the model's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.reports import drawing
+from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
+from bayeskit.reports.input_field import InputField
+from bayeskit.reports.markup import Section, text
+from bayeskit.reports.program import Program
+
+BIT = float(np.log(2))
+COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
+POINTS = 160
+FAR = 12.0  # bits at which a curve is cut: 4096 to 1
+WORTH = 0.01  # bits on average below which a column is not drawn
+
+
+def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
+    """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
+    voice = program.voices[0]
+    if len(program.voices) > 1 or not 2 <= len(program.classes) <= CLASSES:
+        return None
+    if not isinstance(voice.says, Factors) or voice.says.mixtures:
+        return None
+    alone = {factor.of[0]: factor for factor in voice.says.factors if len(factor.of) == 1}
+    together = {q for factor in voice.says.factors if len(factor.of) > 1 for q in factor.of}
+    worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
+    order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
+    drawn = [_effect_plot(program, voice.says.codings, j, alone[j]) for j in order]
+    shown = [picture for picture in drawn if picture]
+    if not shown:
+        return None
+    said = (
+        f"Above zero a value speaks for {text(program.classes[1])}, below for {text(program.classes[0])}"
+        if len(program.classes) == 2
+        else "Each line is a class, measured against the mean of all: the higher, the more a value speaks for it"
+    )
+    lead = f"<p>The evidence in each value of a column, in bits; curves are cut at {FAR:g}. {said}.</p>"
+    key = drawing.key(program.classes) if len(program.classes) > 2 else ""
+    return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
+
+
+def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
+    question, weight = program.questions[j], program.voices[0].weight
+    if question.levels is not None:
+        return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
+    if not question.high > question.low:
+        return ""
+    x = np.linspace(question.low, question.high, POINTS)
+    if question.whole:
+        x = np.unique(np.rint(x))
+    read = [x if q is question else np.full(len(x), np.nan) for q in program.questions]
+    lines = np.clip(_bits(factor.terms(codings, read)) * weight, -FAR, FAR)
+    return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
+
+
+def _levels(question: InputField, terms: Float) -> str:
+    """Terms of the levels, with those of missing values in front."""
+    bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
+    levels = list(zip(question.levels or (), bits, strict=True))
+    if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():
+        return ""
+    if bits.shape[1] == 1:
+        return _figure(question.name, drawing.leaning([(name, float(b[0])) for name, b in levels]))
+    return _figure(question.name, drawing.strips([name for name, _ in levels], np.array([b for _, b in levels])))
+
+
+def _bits(terms: Float) -> Float:
+    """Of two classes the one against the other, (n, 1); of more each against their mean, (n, K)."""
+    if terms.shape[1] == 2:
+        return (terms[:, 1:] - terms[:, :1]) / BIT
+    out: Float = (terms - terms.mean(axis=1, keepdims=True)) / BIT
+    return out
+
+
+def _figure(name: str, picture: str) -> str:
+    return f"<figure><h3>{text(name)}</h3>{picture}</figure>"

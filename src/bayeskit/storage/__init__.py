@@ -1,0 +1,1 @@
+"""The ``.bayes`` container, and models, networks and bundles as files."""

@@ -1,0 +1,278 @@
+"""The ``.bayes`` container: a safetensors file with one metadata key and a digest over every byte.
+
+The file is ``length (8 bytes) | JSON | spaces to 8 | tensors``. The header and the dtypes and shapes of the tensors
+determine its JSON to the byte, so ``read`` derives it anew and compares: no offset or size in a file is believed.
+"""
+
+import hashlib
+import json
+import math
+import operator
+import os
+import re
+import reprlib
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bayeskit.errors import InputError, ModelFileError, ModelFileUnreadable
+from bayeskit.model.fingerprint import (
+    CODES,
+    DEPTH,
+    canonical,
+    checked_header,
+    raw_bytes,
+    stored_array,
+    stored_dtype,
+)
+from bayeskit.replacement import replace_file
+from bayeskit.storage import format1
+
+Array: TypeAlias = npt.NDArray[Any]
+Path: TypeAlias = str | os.PathLike[str]
+Spec: TypeAlias = Mapping[str, tuple[np.dtype[Any] | str, tuple[int, ...]]]  # tensor name -> dtype and shape
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]  # of the tensors in a file, as many bytes as there are
+Expect: TypeAlias = Callable[[Mapping[str, object], Shapes], Spec]
+Content: TypeAlias = tuple[dict[str, object], dict[str, Array]]  # header and arrays
+
+FORMAT = 2  # that is written; 1 is read too
+HEAD_BYTES = 2**24  # the longest JSON
+
+
+_BLANK = b"0" * 64  # the digest field while the digest is taken
+_DAMAGED = "restore a copy or save the model again"
+_FOREIGN = "give a file written by bayeskit's save"
+_MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive, so linear in time
+
+
+def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
+    """Write header and arrays to ``path``, whole or not at all; equal input gives equal bytes."""
+    plain = {name: stored_array(name, array) for name, array in arrays.items()}
+    head = _head(header, {name: (array.dtype, array.shape) for name, array in plain.items()})
+    parts = [raw_bytes(plain[name]) for name in head.tensors]
+    digest = hashlib.sha256(head.blank)
+    for part in parts:
+        digest.update(part)
+    replace_file(os.fspath(path), [head.sealed(digest.hexdigest().encode()), *parts])
+
+
+def read(path: Path, expect: Expect) -> Content:
+    """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header, shapes)``."""
+    with _opened(path) as file:
+        return _read(file, os.fstat(file.fileno()).st_size, expect)
+
+
+def peek(path: Path) -> dict[str, object]:
+    """The header of a file as it stands there, unchecked: enough to choose who is to read it."""
+    with _opened(path) as file:
+        number, header, tensors = _parse(_told(file, os.fstat(file.fileno()).st_size)[8:].decode())
+        return header if number == FORMAT else format1.renewed(header, tensors)[0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """A regular file; whatever goes wrong while it is read is told with its name."""
+    name = os.fspath(path)
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):  # before opening: a FIFO would block
+            raise ModelFileError(f"not a regular file; {_FOREIGN}")
+        with open(name, "rb") as file:
+            yield file
+    except ModelFileError as error:
+        raise ModelFileError(f"{name}: {error}") from error
+    except OSError as error:
+        raise ModelFileUnreadable(f"{name}: {error.strerror}; check the path and its permissions") from error
+    except MemoryError as error:
+        raise ModelFileError(f"{name}: does not fit in memory; free some, or {_DAMAGED}") from error
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        # whatever a header trips, here or in ``expect``, is the file's fault
+        told = f"{type(error).__name__}: {error}"[:200]
+        raise ModelFileError(f"{name}: unusable header ({told}); {_DAMAGED}") from error
+
+
+def pack(texts: Sequence[str]) -> tuple[Array, Array]:
+    """Texts as two tensors: the UTF-8 bytes of all, and the n + 1 offsets between them.
+
+    >>> [part.tolist() for part in pack(["a", "", "bc"])]
+    [[97, 98, 99], [0, 1, 1, 3]]
+    """
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def unpack(data: Array, offsets: Array) -> list[str]:
+    """The texts that ``pack`` made into tensors.
+
+    >>> unpack(*pack(["a", "", "bc"]))
+    ['a', '', 'bc']
+    """
+    if data.dtype != np.uint8 or offsets.dtype != np.int64 or data.ndim != 1 or offsets.ndim != 1:
+        raise ModelFileError(f"names are not uint8 bytes with int64 offsets; {_DAMAGED}")
+    ends = offsets.tolist()
+    if not ends or ends[0] != 0 or ends[-1] != data.size or (offsets[1:] < offsets[:-1]).any():
+        raise ModelFileError(f"offsets of names do not ascend from 0 to {data.size}; {_DAMAGED}")
+    raw = data.tobytes()
+    try:
+        return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"a name is not UTF-8 ({error}); {_DAMAGED}") from error
+
+
+@dataclass(frozen=True)
+class _Head:
+    """All that precedes the data."""
+
+    blank: bytes  # with the digest field blank
+    field: int  # where the digest field starts
+    tensors: dict[str, dict[str, Any]]  # the entries of the JSON, in the order of the data
+    data_bytes: int
+
+    def sealed(self, digest: bytes) -> bytes:
+        """The bytes with ``digest`` in its field."""
+        return self.blank[: self.field] + digest + self.blank[self.field + len(_BLANK) :]
+
+
+def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _Head:
+    """The only head that a file with this header and these tensors can have."""
+    found = []
+    for name, (dtype, shape) in spec.items():
+        if name == "__metadata__" or not name.isprintable():
+            raise InputError(f"a tensor cannot be named {name!r}; use other, printable characters")
+        kind, sizes = stored_dtype(name, np.dtype(dtype)), [operator.index(size) for size in shape]
+        # a size of 0 counts as 1: numpy and safetensors multiply the others all the same
+        if len(sizes) > 32 or min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) >= 2**59:
+            raise InputError(f"tensor {name!r} cannot have shape {reprlib.repr(sizes)}; use a smaller one")
+        found.append((-kind.itemsize, name, CODES[kind.str], sizes))
+    tensors: dict[str, dict[str, Any]] = {}
+    end = 0
+    for width, name, code, sizes in sorted(found):  # wide ones first: every tensor is aligned
+        start, end = end, end - width * math.prod(sizes)
+        tensors[name] = {"dtype": code, "shape": sizes, "data_offsets": [start, end]}
+    inner = canonical({"format": number, "header": checked_header(dict(header)), "sha256": _BLANK.decode()})
+    metadata = {"__metadata__": {"bayeskit": inner}}
+    text = json.dumps(metadata | tensors, separators=(",", ":"))
+    text += " " * (-len(text) % 8)
+    if len(text) > HEAD_BYTES:
+        raise InputError(f"the header takes {len(text)} bytes of {HEAD_BYTES}; move long lists to tensors")
+    field = 8 + len(canonical(metadata)) - len(r'\"}"}}') - len(_BLANK)  # sha256 sorts last
+    return _Head(len(text).to_bytes(8, "little") + text.encode(), field, tensors, end)
+
+
+def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
+    """Header and arrays of an open file of ``size`` bytes."""
+    told = _told(file, size)
+    number, header, tensors = _parse(told[8:].decode())
+    shapes = _shapes(tensors, size, size - len(told))
+    new, names = (header, {name: name for name in tensors}) if number == FORMAT else format1.renewed(header, tensors)
+    spec = expect(new, {names[name]: shape for name, shape in shapes.items()})
+    back = {name: old for old, name in names.items()}
+    head = _head(header, {back.get(name, name): what for name, what in spec.items()}, number)
+    if odd := sorted(tensors.keys() ^ head.tensors.keys()):
+        raise ModelFileError(f"tensors {reprlib.repr(odd)} are missing or unknown; {_DAMAGED}")
+    for name, entry in head.tensors.items():
+        if tensors[name] != entry:
+            raise ModelFileError(f"tensor {name!r} is {reprlib.repr(tensors[name])}, not {entry}; {_DAMAGED}")
+    digest = told[head.field : head.field + len(_BLANK)]
+    if told != head.sealed(digest):
+        raise ModelFileError(f"the header is not as bayeskit writes it; {_DAMAGED}")
+    if size != len(told) + head.data_bytes:
+        raise ModelFileError(f"{size} bytes where {len(told) + head.data_bytes} belong; {_DAMAGED}")
+    data = np.empty(head.data_bytes, np.uint8)
+    if file.readinto(data.data) != data.size or file.read(1):
+        raise ModelFileError("changed while it was read; read it again")
+    actual = hashlib.sha256(head.blank)
+    actual.update(data.data)
+    if actual.hexdigest().encode() != digest:
+        raise ModelFileError(f"the SHA-256 does not match, some byte has changed; {_DAMAGED}")
+    data.flags.writeable = False
+    kinds = {code: kind for kind, code in CODES.items()}
+    return new, {
+        names[name]: data[slice(*entry["data_offsets"])].view(kinds[entry["dtype"]]).reshape(entry["shape"])
+        for name, entry in head.tensors.items()
+    }
+
+
+def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str, tuple[int, ...]]:
+    """The shapes that a file tells of its tensors, which must take the bytes that are there: before any is believed."""
+    found, taken = {}, 0
+    for name, entry in tensors.items():
+        told = entry if isinstance(entry, dict) else {}
+        width = next((np.dtype(kind).itemsize for kind, code in CODES.items() if code == told.get("dtype")), None)
+        sizes = told["shape"] if isinstance(told.get("shape"), list) else [None]
+        if width is None or len(sizes) > 32 or not all(type(size) is int and 0 <= size <= longest for size in sizes):
+            raise ModelFileError(f"tensor {name!r} is {reprlib.repr(entry)}, which this file cannot hold; {_DAMAGED}")
+        found[name] = tuple(sizes)
+        taken += width * math.prod(sizes)
+    if taken != room:
+        raise ModelFileError(f"{longest} bytes where {longest - room + taken} belong; {_DAMAGED}")
+    return found
+
+
+def _told(file: BufferedReader, size: int) -> bytes:
+    """All that precedes the data, as the file tells it."""
+    prefix = file.read(8)
+    length = int.from_bytes(prefix, "little")
+    if len(prefix) < 8 or length > min(size - 8, HEAD_BYTES):
+        raise ModelFileError(f"no model file, or cut short ({size} bytes, the first {prefix!r}); {_FOREIGN}")
+    return prefix + file.read(length)
+
+
+def _parse(text: str) -> tuple[int, dict[str, object], dict[str, object]]:
+    """Format, header and the tensors' entries, as a file tells them."""
+    tensors = loads(text)
+    metadata = tensors.pop("__metadata__", None) if isinstance(tensors, dict) else None
+    if not isinstance(metadata, dict) or metadata.keys() != {"bayeskit"}:
+        raise ModelFileError(f"the metadata is not of bayeskit alone; {_FOREIGN}")
+    inner = loads(metadata["bayeskit"])
+    if type(inner["format"]) is not int or not 1 <= inner["format"] <= FORMAT:
+        told = reprlib.repr(inner["format"])
+        raise ModelFileError(f"format {told} is unknown, this bayeskit reads up to {FORMAT}; install a newer one")
+    if inner.keys() != {"format", "header", "sha256"} or not isinstance(inner["header"], dict):
+        raise ModelFileError(f"the metadata is not format, header and sha256; {_DAMAGED}")
+    return inner["format"], inner["header"], tensors
+
+
+def loads(text: str, digits: int = 20) -> Any:
+    """JSON without duplicate keys, integers of more digits, NaN, infinity or deep nesting."""
+    depth = 0
+    for mark in _MARKS.finditer(text):  # first, for json recurses
+        depth += (mark[0] in "[{") - (mark[0] in "]}")
+        if depth > DEPTH + 1:
+            raise ValueError("nested too deep")
+    whole = partial(_integer, digits=digits)
+    return json.loads(text, object_pairs_hook=_unique, parse_int=whole, parse_float=_finite, parse_constant=_finite)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object whose keys differ."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return result
+
+
+def _integer(text: str, digits: int) -> int:
+    """An integer that takes no quadratic time."""
+    if len(text) > digits:
+        raise ValueError(
+            "an integer of more than 64 bits" if digits == 20 else f"an integer of more than {digits} digits"
+        )
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    """A number; NaN and infinity are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is not a finite number")
+    return value

@@ -1,0 +1,212 @@
+"""Network file: a network as the header and tensors of a ``.bayes`` file, and back with every doubt raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Array
+from bayeskit.data.domain import Domain
+from bayeskit.data.encode import IngestReport
+from bayeskit.data.levels import EVERYTHING, Levels
+from bayeskit.data.schema import Column, Schema
+from bayeskit.errors import BayeskitError, ModelFileError
+from bayeskit.model.codec import keys_of, parsed, written
+from bayeskit.model.fingerprint import fingerprint
+from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, family_counts
+from bayeskit.networks.graph import Graph
+from bayeskit.networks.network import Network
+from bayeskit.networks.rows import DistinctRows
+from bayeskit.networks.table import Table
+from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.exact import ExactSum
+from bayeskit.statistics.ranges import Ranges
+from bayeskit.storage import container
+from bayeskit.storage.model_file import key_of, settings_of
+
+KIND = "network"
+TEXTS = ("nodes", "states")
+MASS, ROUNDED = "rows.mass", "rows.weights"  # the weights of rows: exact, and as files had them before
+KEPT: dict[str, dict[str, Any]] = {
+    "counts": {"columns": np.int64},
+    "rows": {"probabilities": np.float64, "rows.codes": np.int64},
+    "tables": {"probabilities": np.float64},
+}
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file tells of a network beside its tensors; a field that is not there has its default."""
+
+    model: str
+    kept: str  # what its tables follow from
+    declared: tuple[bool, ...] = ()  # by node, whether its states were
+    known: tuple[tuple[Any, ...], ...] = ()  # by node, the states that its type told of
+    recipe: Recipe = Recipe()
+    settings: Any = field(default_factory=dict)
+    tally: IngestReport | None = None
+    digest: str | None = None
+
+
+def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
+    """Write a network with the statistic it was learned from, so that it can go on learning."""
+    network = fitted.network
+    arrays = _arrays(network)
+    counted, rows = fitted.counted, fitted.rows
+    told = {} if counted is None else {c.name: c for c in counted.schema.columns}
+    if counted is not None:  # the tables follow from the counts
+        del arrays["probabilities"]
+        number = {node: v for v, node in enumerate(network.nodes)}
+        arrays["columns"] = np.array([number[name] for name in counted.schema.names], dtype=np.int64)
+        arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
+    if rows is not None:
+        arrays |= {"rows.codes": rows.codes.astype(np.int64), **rows.mass.arrays(MASS)}
+    header = Header(
+        KIND,
+        "counts" if counted is not None else "rows" if rows is not None else "tables",
+        tuple(node in declared or bool(told.get(node) and told[node].order) for node in network.nodes),
+        tuple(told[node].levels if node in told else () for node in network.nodes),
+        fitted.recipe,
+        dict(settings),
+        None if counted is None else counted.tally,
+        digest(network),
+    )
+    container.write(path, written(header), arrays)
+
+
+def digest(network: Network) -> str:
+    """SHA-256 of graph, states and tables."""
+    return fingerprint({"model": KIND}, _arrays(network))
+
+
+def load(path: Any) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
+    """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
+    told, arrays = container.read(path, _expected)
+    try:
+        header = parsed(Header, told)
+        fitted = _fitted(header, arrays)
+        if header.digest is not None and digest(fitted.network) != header.digest:
+            raise ModelFileError("its digest does not fit its content")
+        levels = fitted.network.levels
+        pairs = zip(fitted.network.nodes, header.declared, strict=True)
+        return fitted, {node: levels[node] for node, yes in pairs if yes}, settings_of(header.settings)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (BayeskitError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the network again") from error
+
+
+def _arrays(network: Network) -> dict[str, Array]:
+    """Everything a network is."""
+    number = {node: v for v, node in enumerate(network.nodes)}
+    texts = {
+        "nodes": list(network.nodes),
+        "states": [text for node in network.nodes for text in keys_of(network.levels[node])],
+    }
+    arrays: dict[str, Array] = {}
+    for name, lines in texts.items():
+        arrays[f"{name}.text"], arrays[f"{name}.ends"] = container.pack(lines)
+    parents = [network.graph.parents[node] for node in network.nodes]
+    arrays["states.sizes"] = np.array(list(network.sizes.values()), dtype=np.int64)
+    arrays["parents"] = np.array([number[p] for some in parents for p in some], dtype=np.int64)
+    arrays["parents.sizes"] = np.array([len(some) for some in parents], dtype=np.int64)
+    arrays["probabilities"] = np.concatenate([network.tables[n].probabilities.ravel() for n in network.nodes])
+    return arrays
+
+
+def _expected(told: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
+    header = parsed(Header, told)
+    spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
+    for name in TEXTS:
+        spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
+    kept = header.kept
+    if header.model != KIND or kept not in KEPT:
+        raise ModelFileError("the header does not describe a network; save it again")
+    spec |= {name: np.dtype(kind) for name, kind in KEPT[kept].items()}
+    if kept == "rows":
+        exact = dict.fromkeys((MASS, f"{MASS}.low"), np.dtype(np.int64))
+        spec |= exact if MASS in shapes else {ROUNDED: np.dtype(np.float64)}
+    if kept == "counts":
+        like = family_counts(Graph.of([("a", "b")]), ("a", "b"))(0).arrays()
+        spec |= {f"counts/{name}": array.dtype for name, array in like.items()}
+    return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
+
+
+def _fitted(header: Header, arrays: Mapping[str, Array]) -> Fitted:
+    nodes, lines = (container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS)
+    parents = _split([nodes[v] for v in arrays["parents"].tolist() if v >= 0], arrays["parents.sizes"], nodes)
+    graph = Graph({node: tuple(some) for node, some in zip(nodes, parents, strict=True)})
+    states = _split([key_of(line) for line in lines], arrays["states.sizes"], nodes)
+    levels = {node: Levels(tuple(some)) for node, some in zip(nodes, states, strict=True)}
+    if len(graph.nodes) != len(nodes) or any(len(some.index) < len(some) for some in levels.values()):
+        raise ModelFileError("a node or a state occurs twice")
+    recipe = header.recipe
+    if header.kept != "tables" and (recipe.method == COUNTS) != (header.kept == "counts"):
+        raise ModelFileError("its tables were learned in another way than from what is kept")
+    if header.kept == "counts":
+        return Fitted.from_counts(graph, _counted(header, arrays, graph, levels), recipe)
+    shapes = [tuple(len(levels[n]) for n in graph.family(node)) for node in nodes]
+    flat = _split(arrays["probabilities"], np.array([int(np.prod(s, dtype=object)) for s in shapes]), nodes)
+    tables = {n: Table(n, graph.parents[n], p.reshape(s)) for n, p, s in zip(nodes, flat, shapes, strict=True)}
+    network = Network(graph, levels, tables)
+    if header.kept == "tables":
+        return Fitted(network, recipe)
+    return Fitted(network, recipe, rows=_rows(arrays, levels))
+
+
+def _rows(arrays: Mapping[str, Array], levels: dict[str, Levels]) -> DistinctRows:
+    """The rows that EM learned from."""
+    codes = arrays["rows.codes"]
+    sizes = np.array([len(some) for some in levels.values()])
+    if codes.ndim != 2 or len(codes) != len(sizes):
+        raise ModelFileError("its rows do not fit its nodes")
+    if (codes < -1).any() or (codes >= sizes[:, None]).any():
+        raise ModelFileError("its rows have states that no node has")
+    if ROUNDED in arrays:
+        weights = arrays[ROUNDED]
+        if weights.shape != codes.shape[1:] or not (np.isfinite(weights) & (weights > 0)).all():
+            raise ModelFileError("its rows have weights that are none")
+        mass = ExactSum.of(weights)
+    else:
+        mass = ExactSum.from_arrays(arrays, MASS, codes.shape[1:])
+    rows = DistinctRows.joined(levels, np.ascontiguousarray(codes, dtype=np.int32), mass)
+    if rows.codes.shape != codes.shape or mass.negative().any() or not np.isfinite(rows.weights).all():
+        raise ModelFileError("its rows are not distinct, or have weights that are none")
+    return rows
+
+
+def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: dict[str, Levels]) -> Counted:
+    """The counts a network was learned from."""
+    nodes = graph.nodes
+    order = arrays["columns"].tolist()
+    if sorted(order) != list(range(len(nodes))):
+        raise ModelFileError("its columns are not its nodes")
+    declared = dict(zip(nodes, header.declared, strict=True))
+    known = dict(zip(nodes, header.known or ((),) * len(nodes), strict=True))
+    plain = [Column(nodes[v], "nominal", "", "a node of the network", levels=known[nodes[v]]) for v in order]
+    columns = tuple(replace(c, order=tuple(levels[c.name].values)) if declared[c.name] else c for c in plain)
+    schema = Schema(columns)
+    empty = family_counts(graph, schema.names)(1)
+    counts = {n.removeprefix("counts/"): a for n, a in arrays.items() if n.startswith("counts/")}
+    domain = Domain(Levels((EVERYTHING,)), {name: levels[name] for name in schema.names})
+    ranges = Ranges.unknown(len(schema.numeric))
+    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
+    for part in counted.statistic.parts.values():
+        if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
+            raise ModelFileError("its counts do not fit its states")
+    if counted.outweighed():
+        raise ModelFileError("a node has more values than there are rows")
+    return counted
+
+
+def _split(items: Any, sizes: Array, nodes: list[str]) -> list[Any]:
+    """A part of the items for each node."""
+    if len(sizes) != len(nodes) or (sizes < 0).any() or sizes.sum() != len(items):
+        raise ModelFileError("its parts do not fit its nodes")
+    ends = np.cumsum([0, *sizes.tolist()]).tolist()
+    return [items[a:b] for a, b in pairwise(ends)]
