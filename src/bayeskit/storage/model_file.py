@@ -243,7 +243,8 @@ def _counting(structure: Naive, header: Header) -> Naive:
     """The structure whose counts the file holds."""
     if not header.products:
         return structure
-    return replace(structure, parts=tuple((_with_products(family), names) for family, names in structure.components))
+    counting = tuple((_with_products(family), names) for family, names in structure.components)
+    return replace(structure, components=counting)
 
 
 def _with_products(family: Any) -> Any:
