@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import Array
 from bayeskit.data.schema import Schema
 from bayeskit.densities.density import describe_family
-from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
+from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
 from bayeskit.model.model import Model
@@ -130,6 +130,24 @@ class Learner(BaseEstimator):
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
+    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose anew what is held, from the rows that the model has: it is then the model of one fit of them.
+
+        These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
+        holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
+        """
+        check_is_fitted(self, "model_")
+        model = self.model_
+        if X is None:
+            check_renewable(self.exact_)
+            self._adopt(self._renewed(model))
+            return self
+        check_rows_of(model, self._learned(X, y, sample_weight, (), True))
+        table = self._opened(X, y, sample_weight, model.schema)
+        fresh = self._counted(table, model.schema.classes, declared=model.schema)
+        self._adopt(replace(self._weighed(fresh, X, y, sample_weight), journal=model.journal))
+        return self
+
     def merge(self, other: Learner) -> Self:
         """A new classifier that has learned what both have."""
         if type(other) is not type(self):
@@ -163,13 +181,19 @@ class Learner(BaseEstimator):
         return self._counted(table, classes, fixed=self.model_.structure if known else fixed)
 
     def _counted(
-        self, table: OpenTable, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None
+        self,
+        table: OpenTable,
+        classes: Sequence[Any] = (),
+        folds: int = 1,
+        fixed: Naive | None = None,
+        declared: Schema | None = None,
     ) -> Model:
         """The model of all rows of a table; what it counted may be kept apart by fold.
 
-        ``fixed`` is a structure whose choices are kept.
+        ``fixed`` is a structure whose choices are kept, ``declared`` a schema whose kinds and levels are.
         """
-        structure, schema = self._structure(table.schema(self.kinds, self._policy, classes))
+        found = table.schema(self.kinds, self._policy, classes)
+        structure, schema = self._structure(found if declared is None else declared.unify(found))
         next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
         while next_stage is not None:  # what to count may depend on what was counted before
             structure = next_stage
@@ -266,13 +290,30 @@ def warn_of_held(exact: Exactness, able: bool) -> None:
     """Tell that choices made with forgotten rows remain; ``able`` says whether ``exact=True`` is a way out."""
     if exact.forgetting:
         return
-    renew = "fit anew with the rows that are left to renew them"
+    renew = "renew(X, y), or bayeskit renew, chooses them anew from the rows that are left"
     warnings.warn(
         f"the rows are no longer counted, but what was chosen with them remains: {', '.join(exact.held + exact.lost)}; "
-        f"{renew}{', or fit with exact=True, which derives them anew each time' if able else ''}",
+        f"{renew}{', and fitting with exact=True derives them anew each time' if able else ''}",
         HeldWarning,
         stacklevel=3,
     )
+
+
+def check_renewable(exact: Exactness) -> None:
+    """Refuse to choose anew without rows what only rows can tell."""
+    if not exact.forgetting:
+        what = ", ".join(exact.held + exact.lost)
+        raise InputError(f"{what} can be chosen anew from rows alone; give those that the model has: renew(X, y)")
+
+
+def check_rows_of(model: Model, given: Model) -> None:
+    """Refuse rows that are not all that a model has learned and not forgotten."""
+    try:
+        left = model.subtract(given)
+    except ForgetError as error:
+        raise InputError(f"these are not the rows that the model has, for some of them it has not: {error}") from error
+    if (weight := float(left.weights.sum())) > 0:
+        raise InputError(f"these are not all rows that the model has: it has {weight:,.10g} more; give all of them")
 
 
 def fitted_weights(weights: Any) -> bool:
