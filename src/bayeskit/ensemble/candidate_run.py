@@ -87,7 +87,7 @@ class CandidateRun:
             try:
                 found += self._predictions(candidate)
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
-                skipped.append(LeaderboardEntry.skipped(candidate.name, f"failed: {error}"))
+                skipped.append(LeaderboardEntry.failed(candidate.name, error))
         if not found:
             raise InputError(f"no candidate could be fitted; the first said: {skipped[0].why}")
         return found, skipped
@@ -135,13 +135,13 @@ class CandidateRun:
 
     def _whole(self, spec: Spec, view: View | None, fixed: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
-        rows, classes = np.arange(len(self.sample.rows)), tuple(self.sample.rows.classes.tolist())
+        rows = np.arange(len(self.sample.rows))
         if view is None:
-            return learn_rows(spec, *self.sample.take(rows), classes, fixed)
+            return learn_rows(spec, *self.sample.take(rows), fixed=fixed)
         parts = []
         for some in np.array_split(rows, -(-len(rows) // PORTION)):
             X, y, weight = self.sample.take(some)
-            parts.append(learn_rows(spec, view.matrix(self.reader, X), y, weight, classes))
+            parts.append(learn_rows(spec, view.matrix(self.reader, X), y, weight))
         return reduce(Model.merge, parts)
 
     def _viewed(self, name: str) -> tuple[View, CrossFit]:

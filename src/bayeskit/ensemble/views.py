@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,19 @@ import pyarrow as pa
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
-from bayeskit.data.levels import Levels
+from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
 from bayeskit.model.labelled_table import names_in, without
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
 from bayeskit.storage.model_file import key_of
 
 READER = "AutoBayes"  # who reads a table for the members
-KNOTS = 256  # of the map from values to normal scores
+KNOTS = 256  # values whose normal scores the map goes through; it has a knot on each side of them
 PORTION = 1 << 15  # rows of a view that are made at a time
 GRAINS = 1 << 16  # of a deviation: numbers are told no finer
 NOWHERE = -9  # the code of no level
@@ -59,7 +60,8 @@ class ViewNotes:
 class View:
     """Numbers for every column: numeric ones as they are or as normal scores, levels as 0 or 1 each.
 
-    Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from.
+    Normal scores are the quantiles of N(0, 1) at the ranks of the values among the rows the view was made from. A view
+    is held, for members count what it shows; so it is told in few digits, and no knot is a value of a row.
     """
 
     scales: tuple[ScaledColumn, ...]
@@ -85,6 +87,15 @@ class View:
                 told = some[1:] if len(some) == 2 else some
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
+
+    def without_forgotten(self, reader: Model) -> View:
+        """The same numbers of every row, without the names of levels that no row has any more."""
+        known = reader.counted.domain.levels
+        levels = tuple(
+            (name, Levels(tuple(k if k in known[name].index else FORGOTTEN for k in told.keys)))
+            for name, told in self.levels
+        )
+        return self if levels == self.levels else replace(self, levels=levels)
 
     def described(self) -> ViewNotes:
         """All of it but numbers."""
@@ -198,10 +209,20 @@ def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | 
     if not scores:
         middle = float(np.average(known, weights=mass))
         spread = max(float(np.sqrt(np.average((known - middle) ** 2, weights=mass))), 1e-300)
-        ends = np.array([middle - 1e6 * spread, middle + 1e6 * spread])
+        low, high = np.array([middle - spread, spread / 2]), np.array([middle + spread, 3 * spread / 2])
+        about, unit = np.where(np.isnan(brief := short(low, high)), [middle, spread], brief).tolist()
+        ends = np.array([about - 1e6 * unit, about + 1e6 * unit])
         return ScaledColumn(name, Scale(ends, np.array([-1e6, 1e6])), 0.0, flagged)
     count = np.bincount(place, mass).astype(np.float64, copy=False)
-    whole = Scale.normal(value, count)
-    kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
-    thinned = whole if len(value) <= KNOTS else Scale(whole.values[kept], whole.scores[kept])
-    return ScaledColumn(name, thinned, 0.0, flagged)
+    score, kept = Scale.normal(value, count).scores, np.arange(len(value))
+    if len(value) > KNOTS:
+        kept = np.unique(np.searchsorted(np.cumsum(count), np.linspace(1, count.sum(), KNOTS)))
+    knots = np.column_stack(_around(value))[kept].ravel()
+    some = ~np.isnan(knots)
+    return ScaledColumn(name, Scale(knots[some], np.repeat(score[kept], 2)[some]), 0.0, flagged) if some.any() else None
+
+
+def _around(value: Float) -> tuple[Float, Float]:
+    """Short numbers just below and above each of some ascending ones, none beyond their ends: (n,) each."""
+    middle = value[:-1] / 2 + value[1:] / 2
+    return np.append(np.nan, short(middle, value[1:])), np.append(short(value[:-1], middle), np.nan)

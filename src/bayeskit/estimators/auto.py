@@ -30,7 +30,7 @@ from bayeskit.estimators.bundling import bundled, unbundled
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.learner import changed, warn_of_held
+from bayeskit.estimators.learner import changed, check_renewable, check_rows_of, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.tags import any_table
 from bayeskit.explain.explanation import Explanation
@@ -39,6 +39,7 @@ from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.learn import learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.prior import log_prior, normal_prior
 from bayeskit.model.read_rows import portions, read_rows
@@ -144,8 +145,29 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeldWarning)  # of each member
             self._forget(X, y, sample_weight)
+        views = {id(m.view): m.view.without_forgotten(self.reader_.model_) for m in self.members_ if m.view is not None}
+        members = tuple(replace(m, view=views.get(id(m.view))) for m in self.members_)
+        self._adopt(self.reader_, members, self.pool_, self.leaderboard_.without_values())
         warn_of_held(self.exact_, able=True)
         return self
+
+    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        """Try, judge and pool anew from the rows that the pool has: it is then the pool of one fit of them.
+
+        These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
+        and they may be left out.
+        """
+        check_is_fitted(self, "reader_")
+        known = self.reader_
+        X = read_rows(X, known.model_.counted.types)[0] if X is not None and is_outside(X) else X
+        if X is not None:
+            check_rows_of(known.model_, learn_rows(known.spec(), X, y, sample_weight, known=known.model_))
+        if X is None or self.exact:
+            check_renewable(self.exact_)
+            return self._renewed(self.rows_)
+        fresh = clone(self).fit(X, y, sample_weight)
+        fresh.reader_._adopt(replace(fresh.reader_.model_, journal=known.model_.journal))
+        return self._adopt(fresh.reader_, fresh.members_, fresh.pool_, fresh.leaderboard_)
 
     @property
     def exact_(self) -> Exactness:

@@ -16,11 +16,12 @@ from bayeskit.arrays import Array
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
-from bayeskit.errors import HeldWarning, InputError, MergeError, SchemaError
+from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
-from bayeskit.model.learn import learn_rows
+from bayeskit.model.learn import learn, learn_rows
 from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable
 from bayeskit.model.spec import Spec
 from bayeskit.storage import model_file
 from bayeskit.structures.exactness import Exactness
@@ -86,6 +87,24 @@ class Learner(BaseEstimator):
             raise InputError("forgetting these rows would leave nothing; drop the model instead")
         self._adopt(_renewed(spec, rest))
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
+        return self
+
+    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose anew what is held, from the rows that the model has: it is then the model of one fit of them.
+
+        These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
+        holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
+        """
+        check_is_fitted(self, "model_")
+        spec, model = self.spec(), self.model_
+        if X is None:
+            check_renewable(self.exact_)
+            self._adopt(_renewed(spec, model))
+            return self
+        check_rows_of(model, learn_rows(spec, X, y, sample_weight, known=model))
+        table = OpenTable.of(X, y, sample_weight, spec.n_jobs, model.counted.types).against(model.schema, spec.name)
+        fresh = learn(spec, table, model.schema.classes, declared=model.schema)
+        self._adopt(replace(_weighted(spec, fresh, X, y, sample_weight), journal=model.journal))
         return self
 
     def merge(self, other: Learner) -> Self:
@@ -186,13 +205,30 @@ def warn_of_held(exact: Exactness, able: bool) -> None:
     """Tell that choices made with forgotten rows remain; ``able`` says whether ``exact=True`` is a way out."""
     if exact.forgetting:
         return
-    renew = "fit anew with the rows that are left to renew them"
+    renew = "renew(X, y), or bayeskit renew, chooses them anew from the rows that are left"
     warnings.warn(
         f"the rows are no longer counted, but what was chosen with them remains: {', '.join(exact.held + exact.lost)}; "
-        f"{renew}{', or fit with exact=True, which derives them anew each time' if able else ''}",
+        f"{renew}{', and fitting with exact=True derives them anew each time' if able else ''}",
         HeldWarning,
         stacklevel=3,
     )
+
+
+def check_renewable(exact: Exactness) -> None:
+    """Refuse to choose anew without rows what only rows can tell."""
+    if not exact.forgetting:
+        what = ", ".join(exact.held + exact.lost)
+        raise InputError(f"{what} can be chosen anew from rows alone; give those that the model has: renew(X, y)")
+
+
+def check_rows_of(model: Model, given: Model) -> None:
+    """Refuse rows that are not all that a model has learned and not forgotten."""
+    try:
+        left = model.subtract(given)
+    except ForgetError as error:
+        raise InputError(f"these are not the rows that the model has, for some of them it has not: {error}") from error
+    if (weight := float(left.weights.sum())) > 0:
+        raise InputError(f"these are not all rows that the model has: it has {weight:,.10g} more; give all of them")
 
 
 def fitted_weights(weights: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, check_rows
@@ -15,13 +16,19 @@ from bayeskit.structures.naive import Naive
 
 
 def learn(
-    spec: Spec, table: OpenTable, classes: Sequence[Any] = (), folds: int = 1, fixed: Naive | None = None
+    spec: Spec,
+    table: OpenTable,
+    classes: Sequence[Any] = (),
+    folds: int = 1,
+    fixed: Naive | None = None,
+    declared: Schema | None = None,
 ) -> Model:
     """The model of all rows of a table; what it counted may be kept apart by fold.
 
-    ``fixed`` is a structure whose choices are kept.
+    ``fixed`` is a structure whose choices are kept, ``declared`` a schema whose kinds and levels are.
     """
-    structure, schema = spec.structure(table.schema(spec.kinds, spec.missing, classes))
+    found = table.schema(spec.kinds, spec.missing, classes)
+    structure, schema = spec.structure(found if declared is None else declared.unify(found))
     next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
     while next_stage is not None:  # what to count may depend on what was counted before
         structure = next_stage

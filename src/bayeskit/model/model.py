@@ -223,7 +223,8 @@ class Model:
         structure = self.structure.union(other.structure, schema)
         empty = self.statistic(structure, schema)
         both = combine(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
-        return replace(self, counted=both, structure=structure)
+        weighting = None if self.weighting is None else self.weighting.on(both.domain.classes)
+        return replace(self, counted=both, structure=structure, weighting=weighting)
 
     @property
     def exact(self) -> Exactness:
