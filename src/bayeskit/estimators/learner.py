@@ -77,7 +77,8 @@ class Learner(BaseEstimator):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
-        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells. Refused
+        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
+        ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
         """
         check_is_fitted(self, "model_")
