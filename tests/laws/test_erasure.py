@@ -165,7 +165,7 @@ def test_messages_of_candidates_that_failed_go_too(monkeypatch: pytest.MonkeyPat
     def refuses(*_: Any) -> Any:
         raise ValueError(f"{table['who'][0]} cannot be")
 
-    monkeypatch.setattr("bayeskit.estimators.cross_fitter.CrossFitter.plain", refuses)
+    monkeypatch.setattr("bayeskit.ensemble.cross_fitter.CrossFitter.plain", refuses)
     model = bk.AutoBayes(max_candidates=6).fit(*taken(bk.TAN(), table))
     assert table["who"][0] in str(model.summary())
     with pytest.warns(HeldWarning):
