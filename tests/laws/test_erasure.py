@@ -16,6 +16,7 @@ from bayeskit.errors import HeldWarning
 from bayeskit.estimators.candidates import candidates
 from bayeskit.families import Histogram, Kernel
 from bayeskit.structures.exactness import Exactness
+from golden.cases import table as golden_table
 from traces import GONE, NUMBERS, ROWS, Found, check_erased, limbs_of, part, people
 
 # What to make of each class that can forget; a new one has to be named here.
@@ -170,6 +171,19 @@ def test_messages_of_candidates_that_failed_go_too(monkeypatch: pytest.MonkeyPat
     with pytest.warns(HeldWarning):
         model.forget(*taken(model, part(table, 0, GONE)))
     assert table["who"][0] not in str(model.summary())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_class_goes_from_members_that_had_declared_it(tmp_path: Path) -> None:
+    """As those of files saved before did."""
+    model, table = bk.load(Path(__file__).parents[1] / "golden" / "format2" / "autobayes.bayes"), golden_table()
+    assert any(member.classifier.model_.schema.classes for member in model.members_)
+    eggs = [i for i, label in enumerate(table["class"]) if label == "eggs"]
+    model.forget({n: [table[n][i] for i in eggs] for n in model.feature_names_in_}, ["eggs"] * len(eggs))
+    model.save(tmp_path / "m.bayes")
+    assert b"eggs" not in (tmp_path / "m.bayes").read_bytes()
+    X = {n: table[n] for n in model.feature_names_in_}
+    assert bk.load(tmp_path / "m.bayes").predict_proba(X).shape == (len(table["class"]), 2)
 
 
 @pytest.mark.filterwarnings("ignore")

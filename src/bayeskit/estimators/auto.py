@@ -228,6 +228,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         members, shown = [], ViewCache.of(self.reader_.model_, X)
         for member in self.members_:
             changed = copy(member.classifier)
+            changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
         reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
