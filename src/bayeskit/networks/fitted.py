@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -131,10 +131,10 @@ class Fitted:
         told = None if other.counted is None else other.counted.schema
         return self._with(other, told, Counted.merge, DistinctRows.merge)
 
-    def subtract(self, other: Fitted) -> Fitted:
-        """Without the other's rows."""
+    def subtract(self, other: Fitted, declared: Collection[str] = ()) -> Fitted:
+        """Without the other's rows; ``declared`` are the nodes whose states are."""
         told = None if other.counted is None else other.counted.schema.undeclared()
-        return self._with(other, told, Counted.subtract, DistinctRows.subtract)
+        return self._with(other, told, Counted.subtract, partial(DistinctRows.subtract, declared=declared))
 
     def _with(
         self,
