@@ -43,6 +43,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.method not in (COUNTS, *METHODS):
             raise InputError(f"method={self.method!r}: choose {', '.join((COUNTS, *METHODS))}")
+        seed = self.random_state
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise InputError(f"random_state={seed!r}: give a whole number of at least 0, or None")
         if self.restarts is not None and self.restarts < 1:
             raise InputError(f"restarts={self.restarts!r}: choose at least 1")
         if not self.tolerance >= 0 or not self.iterations >= 1:
