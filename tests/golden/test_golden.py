@@ -14,6 +14,8 @@ import bayeskit as bk
 from bayeskit.model.codec import registry
 from bayeskit.storage import container, model_file
 
+from .cases import NUMBERS, table
+
 HERE = Path(__file__).parent
 EXPECTED = {folder.name: json.loads((folder / "expected.json").read_text()) for folder in HERE.glob("format*")}
 FILES = [(folder, name) for folder, told in sorted(EXPECTED.items()) for name in sorted(told)]
@@ -25,6 +27,7 @@ CHANGED = {
     ("format1", "auto"): CHOICE,
     ("format1", "autobayes"): f"{CHOICE}; {SHRINKAGE}",
     ("format1", "full"): SHRINKAGE,
+    ("format1", "full_diagonal"): "a diagonal is not shrunk",
     ("format1", "full_pooled"): SHRINKAGE,
 }
 
@@ -76,6 +79,22 @@ def test_a_file_of_format_1_saved_again_is_of_this_format(name: str, tmp_path: P
     model, told = bk.load(tmp_path / "new.bayes"), EXPECTED["format1"][name]
     if ("format1", name) not in CHANGED:
         np.testing.assert_allclose(posteriors(model, told), told["proba"], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "columns"),
+    [
+        ("full_diagonal", {"covariance": "diagonal"}, (*NUMBERS, "colour")),
+        ("full_spherical", {"covariance": "spherical", "shrinkage": None}, NUMBERS),
+    ],
+)
+def test_variances_of_format_1_are_those_of_a_fit(name: str, settings: Any, columns: tuple[str, ...]) -> None:
+    """They were counted as products of every two columns, and go on learning as what is counted now."""
+    old, data = bk.load(HERE / "format1" / f"{name}.bayes"), table()
+    rows, y = {column: data[column] for column in columns}, data["class"]
+    assert old.model_.digest == bk.FullBayes(**settings).fit(rows, y).model_.digest
+    twice = bk.FullBayes(**settings).fit({n: v * 2 for n, v in rows.items()}, y * 2)
+    assert old.partial_fit(rows, y).model_.digest == twice.model_.digest
 
 
 def test_golden_files_name_no_python_class() -> None:

@@ -89,7 +89,7 @@ def test_a_pool_holds_its_choices_and_says_it_once():
     X, y = mixed(80)
     model = bk.AutoBayes(max_candidates=3).fit(X, y)
     assert not model.exact_.forgetting
-    with pytest.warns(HeldWarning, match="members.*fit anew") as told:
+    with pytest.warns(HeldWarning, match="members.*renew") as told:
         model.forget(X[:5], y[:5])
     assert sum(issubclass(w.category, HeldWarning) for w in told) == 1
 
@@ -126,9 +126,9 @@ def test_order_split_weights_and_files_do_not_show(model, tmp_path):
 
 def test_forgetting_says_what_remains_and_how_to_renew_it():
     X, y = mixed(200)
-    with pytest.warns(HeldWarning, match=r"cuts of 2 columns of numbers.*fit anew.*exact=True"):
+    with pytest.warns(HeldWarning, match=r"cuts of 2 columns of numbers.*renew\(X, y\).*exact=True"):
         bk.TAN().fit(X, y).forget(X[:10], y[:10])
-    with pytest.warns(HeldWarning, match="weights of the columns; fit anew"):
+    with pytest.warns(HeldWarning, match="weights of the columns; renew"):
         bk.NaiveBayes(weights="fitted").fit(X, y).forget(X[:10], y[:10])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

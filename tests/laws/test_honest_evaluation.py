@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
 
 import bayeskit as bk
 from bayeskit.data.hash_split import HashSplit
@@ -160,6 +160,38 @@ def test_every_setting_of_every_classifier_is_judged_as_by_refits(kind: Any, set
     some = np.isin(fold, tested)
     assert np.abs(found.proba - proba)[some].max() <= 1e-9
     assert found.accuracy == pytest.approx(np.mean((told == y)[some]), abs=1e-12)
+
+
+LOOPED = [
+    bk.TAN(),
+    bk.KDB(cuts="mdlp"),
+    bk.AODE(),
+    bk.AJE(sets=5),
+    bk.NetworkBayes(),
+    bk.NaiveBayes(families="auto"),
+    bk.NaiveBayes(weights="fitted"),
+    bk.KNNBayes(scale="mutual_information"),
+    bk.FullBayes(shrinkage="pooled"),
+    bk.Calibrated(bk.NaiveBayes(), method="sigmoid"),
+    bk.RiskClassifier(bk.NaiveBayes(), costs={0: {0: 0, 1: 1, 2: 1}, 1: {0: 9, 1: 0, 2: 1}, 2: {0: 9, 1: 1, 2: 0}}),
+    bk.AutoBayes(fast=True),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", LOOPED, ids=lambda model: repr(model)[:40])
+def test_all_folds_are_those_of_scikit_learns_own_loop(model: Any) -> None:
+    """Splits, fits, posteriors and decisions by ``cross_val_predict``: no code of ours but fit and predict."""
+    rng = np.random.default_rng(11)
+    k = np.arange(60) % 3
+    X = np.column_stack([rng.normal(k, 1.0), rng.normal(-k, 2.0), rng.poisson(2 + k)])
+    y = k  # as the loop codes them
+    splits = StratifiedKFold(3, shuffle=True, random_state=2)
+    found = bk.evaluate(model, X, y, bk.CrossValidation(splits))
+    proba, told = (cross_val_predict(model, X, y, cv=splits, method=how) for how in ("predict_proba", "predict"))
+    assert np.abs(found.proba - proba).max() <= 1e-9
+    assert found.accuracy == pytest.approx(np.mean(told == y), abs=1e-12)
+    assert found.log_loss == pytest.approx(-np.log(np.clip(proba[np.arange(60), k], 1e-15, 1)).mean(), abs=1e-9)
 
 
 LEVELS = pa.table({"town": ["n", "n", "s", "s", "e", "n", "s", "n", "s", "s", "w", "e"], "x": np.arange(12.0) % 5})

@@ -34,6 +34,15 @@ def asked(kind: Any, settings: dict[str, Any]) -> tuple[Any, pa.Table, np.ndarra
     return model, table, y
 
 
+# How far posteriors of 24 rows may be off by what is held of all of them; what saw no label may move them further.
+HELD = {
+    "pooled variances that covariances are drawn toward, which saw the label of the row": 0.06,
+    "ranges of the columns": 1e-9,  # the rows asked about have no end of a range
+    "deviations of the columns": 1e-9,
+    "cells of Histogram": 0.15,
+}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("kind", "settings"), COUNTED)
 def test_every_setting_is_left_out_as_by_refits_or_says_what_is_held(kind: Any, settings: dict[str, Any]) -> None:
@@ -44,14 +53,14 @@ def test_every_setting_is_left_out_as_by_refits_or_says_what_is_held(kind: Any, 
     if found.held:
         assert found.computed == "algebra"
         assert all(what in str(found) and what in found.frame("pandas")["held"][0] for what in found.held)
-    assert away <= (0.25 if found.held else 1e-9)
+    assert away <= max((HELD[what] for what in found.held), default=1e-6 if "Kernel" in str(settings) else 1e-9)
 
 
 HOLDING = [
     bk.FullBayes(),
     bk.FullBayes(covariance="tied", shrinkage=0.2),
     bk.KNNBayes(scale="deviation"),
-    bk.NaiveBayes(families=Kernel()),
+    bk.NaiveBayes(families=Kernel("isj")),
     bk.NaiveBayes(families=Histogram()),
 ]
 
@@ -97,6 +106,20 @@ def test_shrinkage_does_not_see_labels_of_noise(model: Any) -> None:
         held, exact = (bk.evaluate(model, X, y, bk.LeaveOneOut(exact=e)).accuracy for e in (False, True))
         apart.append(held - exact)
     assert np.mean(apart) <= 3 * np.std(apart) / np.sqrt(len(apart)) + 0.01
+
+
+@pytest.mark.parametrize("rule", ["silverman", "scott", 0.7])
+def test_bandwidths_of_kernels_do_not_see_the_row(rule: Any) -> None:
+    """Rounded numbers, a class of two rows, another of one value; within the 1e-6 of a kernel table's refit."""
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(30, 3)).round(1), np.repeat([0, 1, 2, 3], [14, 11, 2, 3])
+    X[27:, 0] = 0.5
+    model = bk.NaiveBayes(families=Kernel(rule), backoff=1.0)
+    found = bk.evaluate(model, X, y, bk.LeaveOneOut())
+    assert (found.computed, found.held) == ("algebra", ())
+    for i in range(30):
+        less = clone(model).fit(np.delete(X, i, 0), np.delete(y, i))
+        assert np.abs(found.proba[i] - less.predict_proba(X[i : i + 1])[0]).max() <= 1e-6
 
 
 @pytest.mark.parametrize("unseen", ["missing", "smooth"])

@@ -135,6 +135,13 @@ def test_every_engine_sees_the_same(tmp_path):
             assert seen(bk.NaiveBayes(n_jobs=jobs).fit(source, "class")) == ENDS
 
 
+def test_what_another_process_saw_comes_with_its_bytes():
+    counted = bk.NaiveBayes().fit(TABLE, LABELS).model_.counted
+    back = counted.emptied().with_bytes(counted.to_bytes())
+    assert {name: back.seen(name) for name in NUMBERS} == ENDS
+    assert np.isnan(counted.emptied().seen("oldpeak")).all()
+
+
 @pytest.mark.parametrize("family", ["Multinomial", "Gaussian"])
 def test_zeros_that_are_not_stored_are_seen(family):
     rng = np.random.default_rng(0)
@@ -173,6 +180,8 @@ def test_an_end_that_was_forgotten_is_unknown(name, tmp_path):
 def test_a_column_that_held_nothing_so_far_joins_the_range():
     model = bk.NaiveBayes().fit({"x": [None] * 4, "z": [1.0, 2.0, 3.0, 5.0]}, list("abab"))
     model.partial_fit({"x": [3.0, 7.0, 4.0, 5.0], "z": [0.0, 9.0, 1.0, 2.0]}, list("abab"))
+    assert [model.model_.counted.seen(n) for n in "xz"] == [(3.0, 7.0), (0.0, 9.0)]
+    model.forget({"x": [None], "z": [3.0]}, ["a"])
     assert [model.model_.counted.seen(n) for n in "xz"] == [(3.0, 7.0), (0.0, 9.0)]
 
 

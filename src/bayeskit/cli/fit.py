@@ -1,4 +1,4 @@
-"""Commands that learn: fit, update, forget, merge."""
+"""Commands that learn: fit, update, forget, renew, merge."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
     command(app, fit, "bayeskit fit people.csv --target income --kinds zip=nominal -o people.bayes")
     command(app, update, "bayeskit update people.bayes january.parquet")
     command(app, forget, "bayeskit forget people.bayes erased.csv")
+    command(app, renew, "bayeskit renew people.bayes left.csv")
     command(app, merge, "bayeskit merge north.bayes south.bayes -o both.bayes")
 
 
@@ -90,10 +91,32 @@ def forget(
     target: OtherTarget = None,
     weight: Weight = None,
 ) -> None:
-    """Make a model file forget rows: its counts are then those of a model that never saw them; what is held is told."""
+    """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
     _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
+
+
+def renew(
+    file: ModelFile,
+    rows: Rows,
+    cluster: Cluster,
+    say: Saying,
+    target: OtherTarget = None,
+    weight: Weight = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Another model file to write.")] = None,
+    force: Force = False,
+) -> None:
+    """Choose anew what a model file holds, from the rows that it has: cuts, arcs, weights, members of a pool."""
+    from bayeskit.estimators.files import renew_file
+
+    if output is not None:
+        check_output(output, MODEL, [file, rows.place], force, rows.sql)
+
+    def change(file: Path, source: Any, target: str | None, weight: str | None) -> Any:
+        return renew_file(file, source, target, weight, output)
+
+    _revise(change, "chose anew from", file, rows, cluster, say, target, weight, output)
 
 
 def merge(
@@ -120,13 +143,14 @@ def _revise(
     say: Saying,
     target: str | None,
     weight: str | None,
+    output: Path | None = None,
 ) -> None:
     from bayeskit.estimators.files import core
 
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
         classifier = change(file, source, target, weight)
     last = core(classifier).model_.journal[-1]
-    _tell(classifier, file, f"{done} {last.rows:,.10g} rows", told, say)
+    _tell(classifier, output or file, f"{done} {last.rows:,.10g} rows", told, say)
 
 
 def _beside(place: str | None) -> Path:

@@ -26,6 +26,7 @@ NO_TEXTS = b"", np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
 
 MISSING: Key = (MARK, "missing")
 PRESENT: Key = (MARK, "present")
+FORGOTTEN: Key = (MARK, "forgotten")  # in the place of a level that no row has any more
 EVERYTHING: Key = (MARK, "everything")  # the one group of rows without labels
 
 

@@ -96,7 +96,7 @@ class LogDensity(Protocol):
         """Add log p(x | class) into out (n, K), of any layout unless ``left_out``; a missing value adds nothing.
 
         ``left_out=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
-        with levels, grids, bandwidths and classes held. The block then has groups (classes) and weights.
+        with levels, grids and classes held, and what ``held`` names. The block then has groups (classes) and weights.
         """
 
     def terms(self, block: Block, left_out: bool = False) -> Float:

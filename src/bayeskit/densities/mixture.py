@@ -14,6 +14,7 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Columns
 
+SUMMED = 256  # rows whose kernels are summed at a time
 LOG_ROOT_2PI = float(np.log(2 * np.pi)) / 2
 EIGHT = 8  # the core sums eight centres at a time
 STEPS = 16  # cells of a curve to a bandwidth
@@ -199,3 +200,21 @@ def _cubics(value: Float, slope: Float) -> Float:
     bad = ~(np.abs(middle - value[1::2]) / 8 <= GOOD)
     out[np.repeat(bad, 2)] = np.nan
     return out
+
+
+def log_sums(y: Float, centre: Float, mass: Float, cell: Int, stays: Float, left: Float, width: Float) -> Float:
+    """log f(y) of kernels as wide as each row says, where its cell has the mass ``stays`` and all ``left``: (n,)."""
+    out = np.empty(len(y))
+    with np.errstate(divide="ignore"):
+        known = np.log(mass)
+    for start in range(0, len(y), SUMMED):
+        some = slice(start, start + SUMMED)
+        logs = (y[some, None] - centre) * (np.sqrt(0.5) / width[some, None])
+        np.subtract(known, np.square(logs, out=logs), out=logs)
+        with np.errstate(divide="ignore"):
+            rest = np.log(stays[some]) - ((y[some] - centre[cell[some]]) / width[some]) ** 2 / 2
+        logs[np.arange(len(logs)), cell[some]] = rest
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
+    return out - np.log(left) - np.log(width) - LOG_ROOT_2PI

@@ -53,6 +53,16 @@ def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = No
     return _revised(path, "forget", X, y, sample_weight)
 
 
+def renew_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None, target: Any = None) -> Learner:
+    """Let a model file choose anew what it holds from the rows that it has; write it there, or to another file."""
+    with _alone(path):
+        model = _learner(path)
+        model.renew(X, _target(core(model), y), sample_weight)
+        _add(model, Entry.now("renew", core(model).model_.counted.weight))
+        model.save(path if target is None else target)
+    return model
+
+
 def merge_files(paths: Iterable[Any], target: Any) -> Learner:
     """Write one model file that has learned what all of them have."""
     first, *others = [_learner(path) for path in paths]
@@ -144,4 +154,4 @@ def _add(model: Learner, entry: Entry) -> None:
 
 def _keep(model: Learner, journal: Journal) -> None:
     known = core(model)
-    known._adopt(replace(known.model_, journal=journal))
+    known.model_ = replace(known.model_, journal=journal)

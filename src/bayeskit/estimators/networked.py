@@ -85,7 +85,7 @@ class NetworkBayes(Dependent):
         self.exact = exact
         self.n_jobs = n_jobs
 
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Networked(
             self.cuts,
             self.smoothing,

@@ -16,6 +16,7 @@ from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
+from bayeskit.structures.from_rows import FromRows
 
 CELLS = 4_000_000  # of the tables that are asked at once
 POINTS = 600  # of an axis that panels are laid between
@@ -148,12 +149,13 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
 
 def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
-    (whole,) = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
-    levels = whole["levels"]
+    ((family, whole),) = model.counted.statistic["features"].parts.items()  # type: ignore[attr-defined]
+    counted = family.chosen(whole, model.context)[1] if isinstance(family, FromRows) else whole
+    levels = counted["levels"]
     (counts,) = levels.counts([levels.tables.index((name,))])
-    counted = counts.sum(axis=0)
+    mass = counts.sum(axis=0)
     place = model.counted.domain.levels[name].values
-    found = np.array([counted[place.index(value)] for value in values])
+    found = np.array([mass[place.index(value)] for value in values])
     share: Float = found / found.sum()
     return share
 

@@ -10,19 +10,20 @@ from typing import ClassVar
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
-from bayeskit.densities.mixture import Around, Curves, Mixture
+from bayeskit.densities.mixture import Around, Curves, Mixture, log_sums
 from bayeskit.errors import InputError
-from bayeskit.numerics.bandwidth import bandwidths
+from bayeskit.numerics.bandwidth import FACTORS, bandwidths, bandwidths_without
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.validation import keep, number
 
 RULES = ("silverman", "scott", "isj")
 LOG_2 = float(np.log(2))
+BANDWIDTHS = "bandwidths of Kernel, which saw the label of the row"
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Kernels:
     """One column: a mixture for each class, in units of 2^-shift from a base."""
 
     column: BinnedColumn
+    rule: str | float
     shift: int
     bandwidth: Float  # (K,)
     common: float  # bandwidth of the column as a whole
@@ -92,7 +94,7 @@ class Kernels:
             shift = int(np.clip(0 if abs(width) < 900 else -width, -1020, min(1020, 1020 - size)))
             common = float(np.ldexp(float(rule), shift))
             by_class = np.full(len(column.weights), common)
-        return cls(column, shift, by_class, common)
+        return cls(column, rule, shift, by_class, common)
 
     @cached_property
     def base(self) -> float:
@@ -140,7 +142,7 @@ class Kernels:
         points = np.unique(np.concatenate([low - tail, self.centres[first], [high], high + tail]))
         return Axis(np.ldexp(points + self.base, -self.shift))
 
-    def terms(self, column: Columns, block: Block, left_out: bool) -> Float:
+    def terms(self, column: Columns, block: Block, left_out: bool, hold: bool = False) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
         if left_out:
@@ -149,7 +151,7 @@ class Kernels:
             others = np.flatnonzero(~counted)
             if len(others):
                 out[others] = self.terms(column.at(others), block, False)
-            self._without(column.column(0), out, block)
+            self._without(column.column(0), out, block, hold)
         else:
             self.curves.add(column, out)
         return out
@@ -183,38 +185,67 @@ class Kernels:
         """How far a value may lie from the centre of its cell."""
         return float(np.ldexp(self.column.width.max(initial=0.0), self.shift)) / 2
 
-    def _without(self, x: Float, terms: Float, block: Block) -> None:
-        """Take each row's own mass out of its terms (n, K), in place; grid and bandwidths are held."""
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows: bandwidths are found anew unless that takes long, numbers are given."""
+        grid = () if self.column.distinct else ("grid of Kernel",)
+        return (*grid, *(() if self._renews or not isinstance(self.rule, str) else (BANDWIDTHS,)))
+
+    @property
+    def _renews(self) -> bool:
+        """Whether bandwidths without a row are found: of values that stand for themselves, by rules of two moments."""
+        return self.column.distinct and self.rule in FACTORS
+
+    def _without(self, x: Float, terms: Float, block: Block, hold: bool) -> None:
+        """Take each row's own mass out of its terms (n, K), in place."""
         row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
-        if not there.all():
-            row, group, mass = row[there], group[there], mass[there]
-        if not len(row):
+        row, group, mass = row[there], group[there], mass[there]
+        cell = np.minimum(_core.place(x[row], self.column.edges), len(self.centres) - 1)
+        if hold or not self._renews:
+            terms[row] = self._left(self.at(x[row]), group, cell, mass, False)
             return
-        m = len(self.centres)
-        cell = np.minimum(_core.place(x[row], self.column.edges), m - 1)
-        y = self.at(x[row])
+        weights, which = np.unique(mass, return_inverse=True)  # equal rows of a class are without them alike
+        key = (group * len(self.centres) + cell) * len(weights) + which
+        _, first, again = np.unique(key, return_index=True, return_inverse=True)
+        terms[row] = self._left(self.at(x[row[first]]), group[first], cell[first], mass[first], True)[again]
+
+    def _left(self, y: Float, group: Int, cell: Int, mass: Float, renew: bool) -> Float:
+        """log p(y | c) without a mass of each row in its cell and class; the grid is held: (n, K)."""
+        m, some = len(self.centres), np.arange(len(y))
         cells, whole = self.column.cells, self.column.cells.total()
         in_all = cells.placed(np.zeros(m, dtype=np.int64), 1, axis=1)
         left, rest = in_all.flat().without(group, mass), cells.flat().without(group * m + cell, mass)
-        plain = self.shift * LOG_2
+        every, remaining = whole.flat().without(cell, mass), in_all.total().flat().without(np.zeros_like(some), mass)
+        wide = np.broadcast_to([*self.bandwidth, self.common], (len(y), len(self.empty) + 1))
+        if renew:
+            wide = bandwidths_without(self.column, str(self.rule), self.shift, group, cell, rest, every)
+        plain, out = self.shift * LOG_2, np.empty((len(y), len(self.empty)))
         for k, around in enumerate(self._around):
             if around is not None:
                 mine = group == k
                 weight = np.where(mine & (left > 0), left, in_all.rounded()[k, 0])
                 stays = np.where(mine, rest, self.column.weights[k, cell])
-                terms[row, k] = around.log_density(y, cell, stays, weight) + plain
+                out[:, k] = around.log_density(y, cell, stays, weight) + plain
+                new = np.flatnonzero(wide[:, k] != self.bandwidth[k])
+                less = self.column.weights[k], cell[new], stays[new], weight[new]
+                out[new, k] = log_sums(y[new], self.centres, *less, wide[new, k]) + plain
         # Where a class has nothing, or nothing but the row, the whole column stands for it, without the row.
-        some = np.arange(len(row)) if self.empty.any() else np.flatnonzero(left <= 0)
+        some = some if self.empty.any() else np.flatnonzero(left <= 0)
         if len(some):
-            stays = whole.flat().without(cell[some], mass[some])
-            remaining = in_all.total().flat().without(np.zeros_like(some), mass[some])
-            alone = remaining <= 0
-            log_f = self._pooled_around.log_density(y[some], cell[some], stays, np.where(alone, 1.0, remaining))
+            alone, common = remaining[some] <= 0, wide[some, -1]
+            weight = np.where(alone, 1.0, remaining[some])
+            log_f = self._pooled_around.log_density(y[some], cell[some], every[some], weight)
+            new = np.flatnonzero(common != self.common)
+            less = self.column.pooled, cell[some[new]], every[some[new]], weight[new]
+            log_f[new] = log_sums(y[some[new]], self.centres, *less, common[new])
             pooled = np.where(alone, 0.0, log_f + plain)
             for k, empty in enumerate(self.empty):
                 mine = (group[some] == k) & (left[some] <= 0) | empty
-                terms[row[some[mine]], k] = pooled[mine]
+                out[some[mine], k] = pooled[mine]
+        if renew and m == 2:  # the row was all there was beside the other value
+            out[every <= 0] = 0.0
+        return out
 
 
 @dataclass(frozen=True)
@@ -224,9 +255,14 @@ class KernelDensity:
     columns: tuple[str, ...]
     kernels: tuple[Kernels | None, ...]  # None: the column says nothing
     groups: int
+    hold: bool = False  # whether leave-one-out holds all bandwidths, as a choice among families does
 
     normalised: ClassVar[bool] = True
-    held: ClassVar[tuple[str, ...]] = ("grid and bandwidths of Kernel, which saw the label of the row",)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out has of all rows."""
+        return tuple(dict.fromkeys(what for k in self.kernels if k is not None for what in k.held))
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -247,14 +283,14 @@ class KernelDensity:
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         for _, kernels, column in self._columns(block):
             if left_out:
-                out += kernels.terms(column, block, left_out)
+                out += kernels.terms(column, block, left_out, self.hold)
             else:
                 kernels.curves.add(column, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, len(self.columns), self.groups))
         for j, kernels, column in self._columns(block):
-            out[:, j] = kernels.terms(column, block, left_out)
+            out[:, j] = kernels.terms(column, block, left_out, self.hold)
         return out
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
@@ -268,7 +304,7 @@ class KernelDensity:
             logs = kernels.logs(column.column(0))
             far = logs > OVERFLOW
             overflow -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
-            rest += np.where(far, 0.0, kernels.terms(column, block, left_out))
+            rest += np.where(far, 0.0, kernels.terms(column, block, left_out, self.hold))
         return TailLogDensity(np.zeros_like(rest), overflow, rest)
 
     def out_of_support(self, block: Block) -> dict[str, int]:

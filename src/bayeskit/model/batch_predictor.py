@@ -59,6 +59,10 @@ class BatchPredictor:
         """How many rows there are, where that is known before they are read."""
         return getattr(self.table.source.rows, "num_rows", None)
 
+    def log_posterior(self, prior: Any = None) -> Float:
+        """log P(class | row), (n, K)."""
+        return self.rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
+
     def blocks(self) -> Iterator[Block]:
         """The rows in the codes of the model."""
         return self.steps(None, lambda model, block, *_: block)

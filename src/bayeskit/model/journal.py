@@ -9,7 +9,7 @@ from typing import Any
 
 from bayeskit.errors import ModelFileError
 
-OPERATIONS = ("fit", "update", "forget", "merge")
+OPERATIONS = ("fit", "update", "forget", "renew", "merge")
 SHA256 = re.compile(r"([0-9a-f]{64})?")
 
 

@@ -223,7 +223,13 @@ class Model:
         structure = self.structure.union(other.structure, schema)
         empty = self.statistic(structure, schema)
         both = combine(self.counted.conform(schema, empty), other.counted.conform(schema, empty)).canonical()
-        return replace(self, counted=both, structure=structure)
+        weighting = None if self.weighting is None else self.weighting.on(both.domain.classes)
+        return replace(self, counted=both, structure=structure, weighting=weighting)
+
+    def declaring(self, classes: tuple[Any, ...]) -> Model:
+        """The same counts, with these classes as the ones that stay without a row."""
+        schema = replace(self.schema, classes=classes)
+        return self if schema == self.schema else replace(self, counted=replace(self.counted, schema=schema))
 
     @property
     def exact(self) -> Exactness:

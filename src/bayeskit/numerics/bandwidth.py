@@ -6,8 +6,8 @@ import numpy as np
 from scipy.fft import dct
 
 from bayeskit import _core
-from bayeskit.arrays import Float
-from bayeskit.statistics.bins import BinnedColumn
+from bayeskit.arrays import Float, Int
+from bayeskit.statistics.bins import WIDEST, BinnedColumn
 
 FACTORS = {"silverman": 0.9, "scott": 1.059}
 GRID = 4096  # most cells of the transform of "isj"
@@ -29,6 +29,37 @@ def bandwidths(column: BinnedColumn, rule: str, shift: int) -> tuple[Float, floa
         by_group = np.array([isj(column, w, shift) or h for w, h in zip(column.weights, by_group, strict=True)])
         of_all = isj(column, column.pooled, shift) or of_all
     return np.maximum(by_group, least), max(of_all, least)
+
+
+def bandwidths_without(
+    column: BinnedColumn, rule: str, shift: int, group: Int, cell: Int, rest: Float, every: Float
+) -> Float:
+    """The same without rows, one at a time, which leave ``rest`` in a cell of a group and ``every`` in that of all.
+
+    By "silverman" or "scott", of a column whose cells are its values: (n, groups + 1), the column as a whole last.
+    """
+    masses, centres = np.vstack([column.weights, column.pooled]), np.ldexp(column.centres, shift)
+    steps = np.where(every > 0, column.step, _steps_without(column.edges)[cell])
+    with np.errstate(over="ignore"):
+        least = np.clip(np.ldexp(steps, shift) / 2, 2.0**-1000, 2.0**1000)
+    out = np.empty((len(group), len(masses)))
+    for i, (k, c) in enumerate(zip(group.tolist(), cell.tolist(), strict=True)):
+        before = masses[k, c], masses[-1, c]
+        masses[k, c], masses[-1, c] = rest[i], every[i]
+        out[i] = _core.bandwidths(centres, masses, FACTORS[rule], float(least[i]))
+        masses[k, c], masses[-1, c] = before
+    return np.maximum(out, least[:, None])
+
+
+def _steps_without(edges: Float) -> Float:
+    """The smallest gap between values without each of them: (m,)."""
+    with np.errstate(over="ignore"):
+        gaps = np.concatenate([[np.inf], np.diff(edges), [np.inf]])  # before each value, and after the last
+        over = np.concatenate([[np.inf], edges[2:] - edges[:-2], [np.inf]])[: len(edges)]
+    before = np.concatenate([[np.inf], np.minimum.accumulate(gaps)[:-2]])
+    after = np.concatenate([np.minimum.accumulate(gaps[::-1])[::-1][2:], [np.inf]])
+    least: Float = np.minimum(np.minimum(np.minimum(before, after), over), WIDEST)
+    return least
 
 
 def isj(column: BinnedColumn, weights: Float, shift: int = 0) -> float | None:

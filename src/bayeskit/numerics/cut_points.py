@@ -39,6 +39,24 @@ def intervals(cuts: Sequence[float]) -> list[str]:
     return [f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in pairwise(ends)]
 
 
+def short(low: Float, high: Float) -> Float:
+    """A number of few digits strictly between two others, in the middle half of them; NaN where no double is between.
+
+    The middle, rounded to the largest power of ten that is at most half the way. So neither of the two is told by it,
+    nor follows from it and the other one.
+
+    >>> short(np.array([43.0, 1.9, 0.1234567]), np.array([46.0, 3.0, 0.1234568]))
+    array([44.        ,  2.5       ,  0.12345675])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        middle = low / 2 + high / 2
+        digits = -np.floor(np.log10(high / 2 - low / 2))
+        unit = 10.0 ** np.abs(digits)  # exact up to 10^22: beyond, the last digits may be others
+        rounded = np.where(digits < 0, np.rint(middle / unit) * unit, np.rint(middle * unit) / unit)
+    found = np.where((low < rounded) & (rounded < high), rounded, middle)
+    return np.where((low < found) & (found < high), found, np.nan)
+
+
 def few(weight: float) -> int:
     """A number of cells that suits so many rows, n^(1/3) but from 3 to 12.
 
@@ -53,7 +71,8 @@ class CutPoints:
     """Cuts between the bins of one column, right-closed: a value equal to a cut lies below it.
 
     Between distinct values a cut is their midpoint; on a coarse grid it is an end of a cell. So the weights on both
-    sides of a cut are known from the bins, and a row falls on the side on which it was counted.
+    sides of a cut are known from the bins, and a row falls on the side on which it was counted. A cut that is ``held``
+    is a short number between the values instead, and none is made between two with no double between them.
 
     >>> from bayeskit.statistics.exact import ExactSum
     >>> sums = ExactSum(np.array([[[8], [1], [0], [0]], [[0], [0], [1], [8]]]), 0)
@@ -64,6 +83,7 @@ class CutPoints:
 
     column: BinnedColumn
     shift: int = 0  # cuts are in units of 2^-shift
+    held: bool = False  # whether the cuts outlive the bins, and so are not to tell the values beside them
 
     @cached_property
     def last(self) -> Float:
@@ -77,7 +97,11 @@ class CutPoints:
 
     @cached_property
     def between(self) -> Float:
-        """Where a cut may stand, above all values of a bin and below those of the next: (m - 1,)."""
+        """Where cuts may stand, above the values of a bin and below those of the next; NaN where none may: (m - 1,)"""
+        if self.held:
+            ends = np.where(self.column.width[:-1] > 0, self.last[:-1], np.nan)  # of cells, which are no values
+            brief = short(self.last[:-1], self.first[1:])
+            return np.where(np.isnan(brief), ends, brief)
         one_value = self.first[1:] == self.last[1:]
         highest = np.where(one_value, np.nextafter(self.last[1:], -np.inf), np.inf)
         middle = np.minimum(self.last[:-1] / 2 + self.first[1:] / 2, highest)

@@ -22,6 +22,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, KindError, SchemaError
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.rows import Rows
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
 ABOUT, LOW, HIGH = ":about:", ":low:", ":high:"  # beside the arrays: classes, levels and tally; ranges
@@ -124,7 +125,8 @@ class Counted:
         theirs = other.canonical()
         self._knows("target", self.domain.classes, theirs.domain.classes)
         for name, levels in theirs.domain.levels.items():
-            self._knows(f"column {name!r}", self.domain.levels[name], levels)
+            if not self._sampled:  # else rows of levels that are not among its own may have been left out
+                self._knows(f"column {name!r}", self.domain.levels[name], levels)
         left = self.statistic.subtract(theirs._on(self.domain).statistic)
         rest = replace(self, statistic=left, ranges=self.ranges.subtract(other.ranges))
         if heavy := rest.outweighed():
@@ -160,6 +162,13 @@ class Counted:
         (_, rows), *_ = self.statistic["classes"].column_weights()
         heavy = (name for name, weight in self.statistic.column_weights() if (rows - weight).negative().any())
         return next(heavy, None)
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether it keeps some of the rows it counted."""
+        features = self.statistic.parts.get("features")
+        parts = features.parts.values() if isinstance(features, Product) else ()
+        return any(isinstance(part, Rows) and part.sampled for part in parts)
 
     @staticmethod
     def _knows(where: str, mine: Levels, theirs: Levels) -> None:

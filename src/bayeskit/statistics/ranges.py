@@ -58,8 +58,9 @@ class Ranges:
 
     def subtract(self, other: Ranges) -> Ranges:
         """Without the rows of another table, which is a part of this one."""
-        low = np.where(other.low > self.low, self.low, np.nan)
-        return Ranges(low, np.where(other.high < self.high, self.high, np.nan))
+        nothing = other.low > other.high
+        low = np.where(nothing | (other.low > self.low), self.low, np.nan)
+        return Ranges(low, np.where(nothing | (other.high < self.high), self.high, np.nan))
 
     def over_columns(self, mine: Sequence[str], names: Sequence[str]) -> Ranges:
         """Over other columns, of which those that are not among ``mine`` had no value so far."""

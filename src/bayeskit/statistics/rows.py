@@ -59,6 +59,11 @@ class Rows:
         """All rows in canonical form."""
         return self._capped.parts[0]
 
+    @property
+    def sampled(self) -> bool:
+        """Whether rows were dropped."""
+        return bool(self._capped.bound < EVERY)
+
     @cached_property
     def _capped(self) -> Self:
         """In one canonical part, with no more rows than asked for."""

@@ -58,6 +58,7 @@ CLASSES = {
     "ZeroInflated": ("family/zero_inflated", "family smoothing"),
 }
 FIELDS = {"toll": "penalty"}  # those called otherwise now
+VARIANCES = ("diagonal", "spherical")  # covariances that counted the products of every two columns then
 GONE = ("shapes", "digest")  # the first is told by the tensors; the second was that of the old names
 
 
@@ -86,6 +87,8 @@ def _renewed(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[st
         here = [(i, front) for i, front in enumerate(fronts) if name.startswith(front)]
         names[name] = f"counts/features/{here[0][0]}/{name.removeprefix(here[0][1])}" if here else name
     kept |= {name: _value(header[name]) for name in ("prior", "declared")}
+    if any(record["is"] == "Full" and record["covariance"] in VARIANCES for record, _ in header["families"]):
+        kept["products"] = True
     return {**kept, "components": [[_value(record), count] for record, count in header["families"]]}, names
 
 

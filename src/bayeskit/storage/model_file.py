@@ -20,18 +20,21 @@ from bayeskit.errors import BayeskitError, InputError, ModelFileError
 from bayeskit.model.codec import json_text, keys_of, likelihoods, parsed, registry, written
 from bayeskit.model.journal import Entry
 from bayeskit.model.model import Model
+from bayeskit.model.spec import UNSEEN
 from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.storage import container, format1
 from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
+from bayeskit.structures.covariance import FLAT
+from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import FactorWeights
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
-UNSEEN = ("missing", "smooth", "error")
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 
@@ -48,6 +51,7 @@ class Header:
     prior: Any = "empirical"
     unseen: str = "missing"
     tuned: bool = False
+    products: bool = False  # whether variances alone come from the products of every two columns, as in format 1
     ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
     settings: Any = field(default_factory=dict)  # of the estimator
     tally: IngestReport = IngestReport()
@@ -94,6 +98,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         model.prior,
         model.unseen,
         model.weighting is not None,
+        False,
         ranged,
         named_settings(settings),
         counted.tally,
@@ -166,7 +171,7 @@ def expected(header: Mapping[str, Any], shapes: container.Shapes) -> container.S
         (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(told))
     )
     blank = Alike(Column("", "nominal", "", ""), tuple(name for _, names in parts for name in names))
-    empty = Model.statistic(Naive((), parts), Schema(blank))(0)
+    empty = Model.statistic(_counting(Naive((), parts), told), Schema(blank))(0)
     counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
     whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
     tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
@@ -219,9 +224,10 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
     for old, new in fronts:
         counts |= {f"{new}{n}": a for n, a in _under(old, arrays).items()}
-    empty = Model.statistic(structure, schema)(len(domain.classes))
+    empty = Model.statistic(_counting(structure, header), schema)(len(domain.classes))
+    statistic = _present(empty.with_arrays(counts), structure, header)
     ranges = _ranges(header, arrays, len(schema.numeric))
-    counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally)
+    counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
     _agree(counted)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
@@ -231,6 +237,32 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
     return model
+
+
+def _counting(structure: Naive, header: Header) -> Naive:
+    """The structure whose counts the file holds."""
+    if not header.products:
+        return structure
+    counting = tuple((_with_products(family), names) for family, names in structure.components)
+    return replace(structure, components=counting)
+
+
+def _with_products(family: Any) -> Any:
+    return replace(family, covariance="full") if _flat(family) else family
+
+
+def _flat(family: Any) -> bool:
+    return isinstance(family, Full) and family.covariance in FLAT
+
+
+def _present(counts: Product, structure: Naive, header: Header) -> Product:
+    """The counts of a file as the structure counts now."""
+    if not header.products:
+        return counts
+    features: Any = counts["features"]
+    each = zip(structure.components, features.parts.values(), strict=True)
+    new = {family: without_products(part) if _flat(family) else part for (family, _), part in each}
+    return replace(counts, parts={**counts.parts, "features": replace(features, parts=new)})
 
 
 def _untitled(schema: Schema) -> Schema:

@@ -68,14 +68,12 @@ class Discrete:
     def cut(self, bins: Bins) -> Self:
         """The same with cuts made of the bins of a first pass."""
         columns = [bins.column(j) for j in range(len(bins.columns))]
-        made = [
-            (
-                c.name,
-                CutPoints(c).mdlp() if self.cuts == MDLP else CutPoints(c).equal_frequency(few(float(c.pooled.sum()))),
-            )
-            for c in columns
-        ]
-        return replace(self, grid=tuple((name, tuple(np.unique(cuts).tolist())) for name, cuts in made))
+        made = []
+        for column in columns:
+            borders = CutPoints(column, held=True)
+            cuts = borders.mdlp() if self.cuts == MDLP else borders.equal_frequency(few(float(column.pooled.sum())))
+            made.append((column.name, tuple(np.unique(cuts[~np.isnan(cuts)]).tolist())))
+        return replace(self, grid=tuple(made))
 
 
 @dataclass(frozen=True)

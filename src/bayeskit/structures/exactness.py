@@ -10,7 +10,7 @@ from bayeskit.densities.density import Chooses
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.product import Product
-from bayeskit.statistics.rows import EVERY, Rows
+from bayeskit.statistics.rows import Rows
 from bayeskit.structures.naive import Naive
 
 
@@ -64,5 +64,5 @@ def _lost(statistic: Any) -> Iterator[str]:
         yield from (
             f"the grid of {n!r}" for n, e in zip(statistic.columns, statistic.exponent, strict=True) if e > FINEST
         )
-    elif isinstance(statistic, Rows) and statistic.bound < EVERY:
+    elif isinstance(statistic, Rows) and statistic.sampled:
         yield "the sample of rows"

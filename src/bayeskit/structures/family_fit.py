@@ -18,7 +18,7 @@ from bayeskit.data.support import ANY, COUNTS
 from bayeskit.densities.density import Context, LogDensity, describe_family
 from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
 from bayeskit.families.histogram import Histogram
-from bayeskit.families.kernel import Kernel
+from bayeskit.families.kernel import Kernel, KernelDensity
 from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
@@ -53,8 +53,8 @@ class Numbers:
 
     def scores(self, family: Any) -> tuple[float, float]:
         together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
-        pooled = self._on_steps(family, _fitted(family, together, self.weights.sum(keepdims=True)))
-        by_class = self._on_steps(family, _fitted(family, self.rows, self.weights))
+        pooled = self._on_steps(family, _holding(_fitted(family, together, self.weights.sum(keepdims=True))))
+        by_class = self._on_steps(family, _holding(_fitted(family, self.rows, self.weights)))
         backed = BackedOff(by_class, self._present)
         step = self.column.step
         return (
@@ -181,6 +181,11 @@ def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
     density: LogDensity = family.fit(counted, Context(weights))
     return density
+
+
+def _holding(density: LogDensity) -> LogDensity:
+    """With the bandwidths of all rows in leave-one-out, as the core scores families."""
+    return replace(density, hold=True) if isinstance(density, KernelDensity) else density
 
 
 def _more(family: Any, x: Float, step: float) -> Float:

@@ -26,7 +26,7 @@ from bayeskit.structures.factor import LOG_2, LOG_2PI, factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
 from bayeskit.structures.mixed import mixed
 from bayeskit.structures.normals import Normals
-from bayeskit.structures.numbers import Numbers, Points
+from bayeskit.structures.numbers import Numbers, Points, moments_of
 
 TINY = 2.0**-900
 
@@ -91,6 +91,11 @@ class Full:
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
         parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
         return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
+
+
+def without_products(counts: Product) -> Product:
+    """What a full covariance counts, as what variances alone do."""
+    return replace(counts, parts={**counts.parts, "numbers": moments_of(counts["numbers"])})  # type: ignore[arg-type]
 
 
 def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...]:

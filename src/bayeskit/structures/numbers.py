@@ -40,7 +40,7 @@ class Numbers:
     @classmethod
     def of(cls, statistic: Keyed | Scatter | Moments, one_unit: bool) -> Numbers:
         """From patterns of missing values, from what is available of every two columns, or from single columns."""
-        moments = _moments(statistic)
+        moments = moments_of(statistic)
         sums = MomentSummary.of(moments) if moments.columns else None
         varying = np.zeros(0, dtype=bool) if sums is None else sums.varying
         names = np.array(moments.columns, dtype=object)
@@ -151,7 +151,7 @@ def _columns_of(moments: Moments, columns: tuple[str, ...]) -> Moments:
     return replace(moments, columns=columns, present=present, first=first, second=second)
 
 
-def _moments(statistic: Keyed | Scatter | Moments) -> Moments:
+def moments_of(statistic: Keyed | Scatter | Moments) -> Moments:
     """Of every column by class."""
     if isinstance(statistic, Moments):
         return statistic

@@ -29,6 +29,10 @@ class FactorWeights:
         place = classes.codes_in(self.classes)
         return np.where(place < 0, 0.0, np.append(self.bias, 0.0)[place])
 
+    def on(self, classes: Levels) -> FactorWeights:
+        """For these classes alone."""
+        return self if classes == self.classes else FactorWeights(self.weight, self.bias_of(classes), classes)
+
 
 @dataclass(frozen=True)
 class Weighted(Wrapped):

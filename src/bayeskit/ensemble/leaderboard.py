@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bayeskit.data.frame import aligned, html_table
+
+FAILED = "failed"
 
 
 class LeaderboardEntry(NamedTuple):
@@ -25,6 +27,11 @@ class LeaderboardEntry(NamedTuple):
         """Of a candidate that was not evaluated."""
         return cls(name, np.nan, np.nan, np.nan, why)
 
+    @classmethod
+    def failed(cls, name: str, error: Exception) -> LeaderboardEntry:
+        """Of one that raised an error."""
+        return cls.skipped(name, f"{FAILED}: {error}")
+
 
 @dataclass(frozen=True)
 class Leaderboard:
@@ -38,6 +45,11 @@ class Leaderboard:
         """The heaviest first, those that were not evaluated last."""
         order = sorted(lines, key=lambda line: (-line.weight if np.isfinite(line.weight) else 1.0, line.name))
         return cls(tuple(order), rows)
+
+    def without_values(self) -> Leaderboard:
+        """Without messages of errors, which may name values of rows."""
+        lines = (line._replace(why=FAILED) if line.why.startswith(FAILED) else line for line in self.lines)
+        return replace(self, lines=tuple(lines))
 
     def __str__(self) -> str:
         return aligned(self._table(), left=1)
