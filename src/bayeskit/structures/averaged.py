@@ -23,7 +23,8 @@ from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.conditional import FRONT, Margin
 from bayeskit.structures.dependence import relevance
-from bayeskit.structures.discrete import Smoothed, positive
+from bayeskit.structures.discrete import Smoothed
+from bayeskit.validation import positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
 

@@ -21,9 +21,10 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.structures.conditional import BOTH, CLASS, FRONT, SHARES, Conditional, Margin
-from bayeskit.structures.discrete import Smoothed, positive
+from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
+from bayeskit.validation import positive
 
 SEARCHED = 100_000  # different rows a search looks at, the same ones in any order of the table
 Node = str | None  # a column by name; None is the class
