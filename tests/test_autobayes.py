@@ -269,7 +269,7 @@ def test_many_rows_are_asked_some_at_a_time_and_it_does_not_show(kind, monkeypat
     model = bk.AutoBayes().fit(X, y)
     assert any(m.view for m in model.members_)
     whole, terms = model.predict_log_proba(X), model.explain(X).terms
-    monkeypatch.setattr("bayeskit.estimators.views.PORTION", 64)
+    monkeypatch.setattr("bayeskit.ensemble.views.PORTION", 64)
     np.testing.assert_allclose(model.predict_log_proba(X), whole, rtol=1e-12)
     np.testing.assert_array_equal(model.explain(X).terms, terms)
 
@@ -277,7 +277,7 @@ def test_many_rows_are_asked_some_at_a_time_and_it_does_not_show(kind, monkeypat
 def test_members_learn_views_of_some_rows_at_a_time_and_it_does_not_show(monkeypatch) -> None:
     table, y = mixed(500)
     whole = bk.AutoBayes().fit(table, y)
-    monkeypatch.setattr("bayeskit.estimators.candidate_run.PORTION", 100)
+    monkeypatch.setattr("bayeskit.ensemble.candidate_run.PORTION", 100)
     parts = bk.AutoBayes().fit(table, y)
     assert [m.classifier.model_.digest for m in parts.members_] == [m.classifier.model_.digest for m in whole.members_]
 

@@ -56,6 +56,33 @@ def test_labels_keep_their_type() -> None:
     assert found.column_names[1:] == ["P(1)", "P(7)"]
 
 
+REASONED = [
+    bk.NaiveBayes(),
+    bk.FullBayes(),
+    bk.KNNBayes(),
+    bk.TAN(),
+    bk.KDB(),
+    bk.AODE(),
+    bk.AJE(),
+    bk.NetworkBayes(),
+    bk.AutoBayes(max_candidates=3),
+]
+
+
+@pytest.mark.parametrize("model", REASONED, ids=lambda model: type(model).__name__)
+def test_reasons_are_the_largest_shares_of_the_explanation(model: Any) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.choice(["a", "b"], 60)
+    X = pa.table({"u": rng.normal(0, 1, 60) + (y == "a"), "v": rng.normal(0, 1, 60), "w": rng.normal(0, 1, 60)})
+    told = model.fit(X, y).predict_frame(X, reasons=2)["reasons"].to_pylist()
+    explained = model.explain(X)
+    for i, text in enumerate(told):
+        shares = dict(zip(explained.parts, explained.evidence(i)[1:], strict=True))
+        most = sorted(shares, key=shares.__getitem__, reverse=True)[:2]
+        assert text == ", ".join(f"{part} {shares[part]:+.2f}" for part in most if shares[part] > 0)
+    assert any(told)
+
+
 def test_reasons_name_the_columns_that_speak_for_the_prediction() -> None:
     """Two classes, one column that tells them apart and one that does not."""
     rows = {"told": ["a"] * 9 + ["b"] * 9, "idle": ["u", "v", "w"] * 6}

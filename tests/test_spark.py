@@ -122,6 +122,51 @@ def test_what_is_wrong_on_an_executor_is_told_as_here(column: pa.Array, error: t
         bk.NaiveBayes().fit(frame(pa.table({"v": column, "class": ["a", "b"]})), "class")
 
 
+ODD = ["a.b", "c`d", "*", "e f", "`", "a", "g.`h`.*", "P(x)"]
+
+
+def test_names_are_names_whatever_signs_they_have() -> None:
+    """A dot is no field of a structure, a star not all columns, a backtick no quote."""
+    rng = np.random.default_rng(0)
+    numbers = {name: rng.normal(size=40) for name in ODD[:-1]}
+    data = pa.table({**numbers, ODD[-1]: rng.choice(["u", "v"], 40), "y.z": rng.choice(["p", "q"], 40)})
+    here, there = bk.NaiveBayes().fit(data, "y.z"), frame(data).repartition(2)
+    assert bk.NaiveBayes().fit(there, "y.z").model_.digest == here.model_.digest
+    weighed = bk.NaiveBayes().fit(frame(data.set_column(0, "w.`t", [[2.0] * 40])), "y.z", sample_weight="w.`t")
+    assert weighed.model_.digest == bk.NaiveBayes().fit(pa.concat_tables([data.drop(["a.b"])] * 2), "y.z").model_.digest
+    answers = here.predict_frame(there, keep=ODD).toArrow()
+    assert answers.column_names == [*ODD, "prediction", "P(p)", "P(q)"]
+    by_row = dict(zip(data["a.b"].to_pylist(), here.predict_proba(data)[:, 0].tolist(), strict=True))
+    assert dict(zip(answers["a.b"].to_pylist(), answers["P(p)"].to_pylist(), strict=True)) == by_row
+
+
+@pytest.mark.parametrize("other", [pa.array(["x", "y", "z"]), pa.array([1, 2, 3])], ids=["text", "whole"])
+def test_files_of_different_types_are_told_with_column_and_file(tmp_path: Path, other: pa.Array) -> None:
+    lake = tmp_path / "two parts"
+    lake.mkdir()
+    for i, values in enumerate((pa.array([1.5, 2.5, 3.5]), other)):
+        pq.write_table(pa.table({"v.w": values, "class": list("aab")}), lake / f"{i}.parquet")
+    model = bk.NaiveBayes().fit({"v.w": [1.0, 2.0], "class": ["a", "b"]}, "class")
+    there = session().read.parquet(str(lake))
+    for ask in (
+        lambda: bk.NaiveBayes().fit(there, "class"),
+        lambda: model.predict(there.select("`v.w`")),
+        lambda: bk.evaluate(bk.NaiveBayes(), there, "class", bk.CrossValidation(2)),
+    ):
+        with pytest.raises(
+            bk.errors.SchemaError, match=r"two parts/\d\.parquet: column 'v\.w' has type \w+, .*the same"
+        ):
+            ask()
+
+
+def test_a_damaged_file_is_told_by_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"v": [1.0, 2.0], "class": ["a", "b"]}), tmp_path / "0.parquet")
+    there = session().read.parquet(str(tmp_path))
+    (tmp_path / "0.parquet").write_bytes(b"PAR1 no more PAR1")
+    with pytest.raises(bk.errors.InputError, match=r"0\.parquet: Spark cannot read it"):
+        bk.NaiveBayes().fit(there, "class")
+
+
 def test_names_spark_cannot_tell_apart_are_refused() -> None:
     with pytest.raises(bk.errors.SchemaError, match="'A' and 'a'"):
         bk.NaiveBayes().fit(frame(pa.table({"A": [1.0], "a": [2.0], "class": ["x"]})), "class")
@@ -187,6 +232,14 @@ def typed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment["PYTHONPATH"] = SETTINGS["spark.executorEnv.PYTHONPATH"]
     command = [sys.executable, "-m", "bayeskit.cli", *words, "--engine", "spark", "--master", "local[2]"]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("query", ["drop table t", "select 1; select 2", "insert overwrite directory 'x' select 1"])
+def test_a_query_for_spark_is_one_select(query: str) -> None:
+    from bayeskit.engines.spark import frame_of
+
+    with pytest.raises(bk.errors.InputError, match="one SELECT"), frame_of(None, query, "local[1]"):
+        raise AssertionError("it was run")
 
 
 def test_the_command_learns_and_predicts_on_spark(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def _classifier(model: Any, again: Path) -> list[Callable[[], Any]]:
         lambda: model.predict(X),
         lambda: np.isfinite(model.predict_proba(X)).all() or _fail("a posterior is no number"),
         lambda: model.predict_log_proba(X),
-        lambda: model.predict_frame(X, reasons=0 if isinstance(model, bk.KNNBayes) else 1),
+        lambda: model.predict_frame(X, reasons=1),
         lambda: str(model.explain(X)),
         lambda: model.summary()._repr_html_(),
         lambda: (str(model.summary()), repr(model), model._html_repr()),

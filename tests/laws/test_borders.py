@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +17,7 @@ from sklearn.datasets import load_iris
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
-from bayeskit.numerics.cut_points import CutPoints, few
+from bayeskit.numerics.cut_points import CutPoints, few, short
 from bayeskit.statistics.bins import Bins
 
 from .references.histogram import mdlp
@@ -101,3 +103,36 @@ def test_neighbouring_doubles_are_told_apart() -> None:
 
 def test_a_few_cells() -> None:
     assert [few(n) for n in (0, 1, 64, 125, 1e6)] == [3, 3, 4, 5, 12]
+
+
+doubles = st.floats(-1e15, 1e15, allow_subnormal=False).map(lambda x: x + 0.0)
+
+
+@given(doubles, doubles)
+@settings(max_examples=300, deadline=None)
+def test_a_short_number_lies_between_and_has_few_digits(one: float, two: float) -> None:
+    """The nearest double to a decimal of as few digits as the distance needs, by decimal arithmetic."""
+    low, high = min(one, two), max(one, two)
+    (found,) = short(np.array([low]), np.array([high])).tolist()
+    if np.nextafter(low, np.inf) >= high:
+        assert np.isnan(found)
+        return
+    assert low < found < high
+    gap, middle = Decimal(high) - Decimal(low), (Decimal(low) + Decimal(high)) / 2
+    unit = Decimal(10) ** (gap / 2).adjusted()
+    if unit < max(Decimal("1e-20"), abs(middle) * Decimal("1e-13")):
+        return  # no more than the doubles themselves can tell
+    assert abs(Decimal(found) - middle) <= gap * Decimal("0.26")
+    assert found == float((Decimal(found) / unit).to_integral_value() * unit)
+
+
+def test_held_cuts_are_no_values() -> None:
+    """Between two values with no double between them there is none."""
+    beside = float(np.nextafter(1.0, 2.0))
+    cuts = replace(borders([0.0, 1.0, beside, 4.0], [0, 0, 1, 1]), held=True)
+    assert cuts.between.tolist()[0] == 0.5
+    assert np.isnan(cuts.between[1])
+    assert cuts.between.tolist()[2] == 2.0
+    grid = replace(borders(np.arange(40.0), np.arange(40) % 2, budget=8), held=True)
+    assert (np.diff(grid.between) > 0).all()
+    assert set(grid.between) <= set(grid.column.edges)

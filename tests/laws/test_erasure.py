@@ -16,6 +16,7 @@ from bayeskit.errors import HeldWarning
 from bayeskit.estimators.candidates import candidates
 from bayeskit.families import Histogram, Kernel
 from bayeskit.structures.exactness import Exactness
+from golden.cases import table as golden_table
 from traces import GONE, NUMBERS, ROWS, Found, check_erased, limbs_of, part, people
 
 # What to make of each class that can forget; a new one has to be named here.
@@ -43,7 +44,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "AutoBayes": [{"fast": True}, {"max_candidates": 8}, {"exact": True, "max_candidates": 2}],
     "Discretizer": [{"method": "frequency"}, {"method": "mdlp"}],
     "NormalScores": [{}],
-    "Network": [{}],
+    "Network": [{}, {"method": "em"}],
 }
 
 
@@ -60,12 +61,6 @@ def cases() -> Iterator[Any]:
         for settings in SETTINGS[name]:
             shown = ",".join(f"{k}={'...' if isinstance(v, dict | list) else v}" for k, v in settings.items())
             yield pytest.param(name, settings, id=f"{name}({shown})")
-
-
-def made(name: str, settings: dict[str, Any]) -> Any:
-    if name == "Network":
-        return bk.Network([("class", "town"), ("class", "who")], **settings)
-    return getattr(bk, name)(**settings)
 
 
 def taken(model: Any, table: dict[str, list[Any]]) -> tuple[Any, ...]:
@@ -103,13 +98,21 @@ def test_the_search_sees_what_is_there() -> None:
         check_erased(data, gone, left, "unforgotten")
 
 
-def forgotten(model: Any, table: dict[str, list[Any]], after: bool) -> Any:
+def fitted(name: str, settings: dict[str, Any], table: dict[str, list[Any]]) -> Any:
+    """A model of all rows of a table; how a network learns is a setting of its fit."""
+    if name == "Network":
+        network = bk.Network([("class", "town"), ("class", "who")])
+        return network.fit(*taken(network, table), **settings)
+    model = getattr(bk, name)(**settings)
+    return model.fit(*taken(model, table))
+
+
+def forgotten(name: str, settings: dict[str, Any], table: dict[str, list[Any]], after: bool = False) -> Any:
     """A model that has forgotten the first rows, which it learned with the others or after them."""
     gone, left = part(table, 0, GONE), part(table, GONE)
+    model = fitted(name, settings, left if after else table)
     if after:
-        model.fit(*taken(model, left)).partial_fit(*taken(model, gone))
-    else:
-        model.fit(*taken(model, table))
+        model.partial_fit(*taken(model, gone))
     return model.forget(*taken(model, gone))
 
 
@@ -126,11 +129,11 @@ def digests(model: Any) -> list[str]:
 def test_nothing_of_forgotten_rows_is_left(name: str, settings: dict[str, Any], after: bool, tmp_path: Path) -> None:
     table = people()
     gone, left = part(table, 0, GONE), part(table, GONE)
-    model = forgotten(made(name, settings), table, after)
+    model = forgotten(name, settings, table, after)
     for where, data in holders(model, tmp_path / "m.bayes"):
         check_erased(data, gone, left, where)
     if hasattr(model, "exact_") and model.exact_.forgetting:
-        assert digests(model) == digests(made(name, settings).fit(*taken(model, left)))
+        assert digests(model) == digests(fitted(name, settings, left))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -162,12 +165,25 @@ def test_messages_of_candidates_that_failed_go_too(monkeypatch: pytest.MonkeyPat
     def refuses(*_: Any) -> Any:
         raise ValueError(f"{table['who'][0]} cannot be")
 
-    monkeypatch.setattr("bayeskit.estimators.cross_fitter.CrossFitter.plain", refuses)
+    monkeypatch.setattr("bayeskit.ensemble.cross_fitter.CrossFitter.plain", refuses)
     model = bk.AutoBayes(max_candidates=6).fit(*taken(bk.TAN(), table))
     assert table["who"][0] in str(model.summary())
     with pytest.warns(HeldWarning):
         model.forget(*taken(model, part(table, 0, GONE)))
     assert table["who"][0] not in str(model.summary())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_class_goes_from_members_that_had_declared_it(tmp_path: Path) -> None:
+    """As those of files saved before did."""
+    model, table = bk.load(Path(__file__).parents[1] / "golden" / "format2" / "autobayes.bayes"), golden_table()
+    assert any(member.classifier.model_.schema.classes for member in model.members_)
+    eggs = [i for i, label in enumerate(table["class"]) if label == "eggs"]
+    model.forget({n: [table[n][i] for i in eggs] for n in model.feature_names_in_}, ["eggs"] * len(eggs))
+    model.save(tmp_path / "m.bayes")
+    assert b"eggs" not in (tmp_path / "m.bayes").read_bytes()
+    X = {n: table[n] for n in model.feature_names_in_}
+    assert bk.load(tmp_path / "m.bayes").predict_proba(X).shape == (len(table["class"]), 2)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -177,7 +193,7 @@ def test_what_was_declared_stays(kind: Any) -> None:
     table = people()
     gone, left = part(table, 0, GONE), part(table, GONE)
     towns, classes = sorted(set(table["town"])), sorted(set(table["class"]))
-    learned = forgotten(kind(), table, False)
+    learned = forgotten(kind.__name__, {}, table)
     assert learned.classes_.tolist() == classes[:2]
     assert set(learned.model_.counted.domain.levels["town"].values) == set(left["town"])
     model = kind(kinds={"town": bk.Nominal(towns)})
@@ -198,13 +214,13 @@ HELD = [(name, s) for name in forgetters() for s in SETTINGS[name] if name not i
 def test_a_renewed_model_is_that_of_one_fit(name: str, settings: dict[str, Any]) -> None:
     table = people()
     left = part(table, GONE)
-    model = forgotten(made(name, settings), table, False)
+    model = forgotten(name, settings, table)
     rows = taken(model, left)
-    assert digests(model.renew(*rows)) == digests(made(name, settings).fit(*rows))
+    assert digests(model.renew(*rows)) == digests(fitted(name, settings, left))
     for wrong in (part(table, GONE + 1), part(table, GONE - 1), {**left, "x": [9.0, *left["x"][1:]]}):
         with pytest.raises(bk.errors.InputError, match=r"not (all |the )rows that the model has"):
             model.renew(*taken(model, wrong))
-    assert digests(model) == digests(made(name, settings).fit(*rows))
+    assert digests(model) == digests(fitted(name, settings, left))
 
 
 def test_without_rows_only_what_is_kept_is_renewed() -> None:

@@ -66,7 +66,7 @@ def test_no_term_of_a_pool_is_larger_than_its_posterior_can_show():
     least = (np.bincount(y).min() + 0.5) / (len(y) + 1.5)
     bound = 2 * pool.pool_.weight.sum() * np.log((len(y) + 10) / least)
     assert np.ptp(found.terms, axis=2).max() <= bound
-    seen = [X if m.view is None else m.view.matrix(pool.reader_, X) for m in pool.members_]
+    seen = [X if m.view is None else m.view.matrix(pool.reader_.model_, X) for m in pool.members_]
     raw = [m.classifier.explain(rows).terms for m, rows in zip(pool.members_, seen, strict=True)]
     assert max(np.ptp(terms, axis=2).max() for terms in raw) > 1000  # what members say before they are backed off
     bits = [np.abs(found.evidence(i, unit="bits")).max() for i in range(0, len(y), 10)]

@@ -84,10 +84,10 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     rows = block_of(x, LABEL, one)
     bins = Bins.empty(["v"], 3).update(rows)
     column = bins.column(0)
-    terms_of = _core.foretell(family.recipe, column.edges, column.weights, column.pooled)
-    if terms_of is None:
+    found = _core.foretell(family.recipe, column.edges, column.weights, column.pooled)
+    if found is None:
         pytest.skip("left to the density itself")
-    elsewhere, own, whole = terms_of
+    elsewhere, own, whole = found
     weights = np.bincount(LABEL).astype(float)
     density = holding(family.fit(family.statistic(rows.schema.columns, 3).update(rows), Context(weights)))
     terms = density.terms(rows, left_out=True)[:, 0]

@@ -173,7 +173,7 @@ def test_any_frame_and_engine_gives_the_same_model(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["naive", "AJE"])
 def test_of_very_many_rows_the_same_are_drawn_from_files_and_from_memory(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("bayeskit.estimators.cross_fit.DRAWN", 25)
+    monkeypatch.setattr("bayeskit.ensemble.cross_fit.DRAWN", 25)
     X, y = table()
     source, label, _ = four_files(X, y, np.random.default_rng(5), tmp_path)
     assert digests(MODELS[name]().fit(source, label)) == digests(MODELS[name]().fit(X, y))

@@ -105,6 +105,13 @@ def test_levels_of_two_types_are_refused(source: str, tmp_path: Path) -> None:
     assert "numbers and text" in refused(tmp_path, header, arrays)
 
 
+@pytest.mark.parametrize("seed", [{"unseen": "missing"}, -1, 0.5, True, "x"])
+def test_a_seed_that_is_none_is_refused(seed: Any, tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "network_em.bayes")
+    header["recipe"] = {**header["recipe"], "random_state": seed}
+    refused(tmp_path, header, arrays)
+
+
 @pytest.mark.parametrize("limb", [2**63 - 1, -(2**63), 2**40])
 def test_limbs_beyond_their_range_are_refused(limb: int, tmp_path: Path) -> None:
     for name in (n for n in content(FOLDER / "gaussian.bayes")[1] if n.startswith("counts/") and "." not in n):

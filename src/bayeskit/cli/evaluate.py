@@ -222,11 +222,11 @@ def _ready(
     rows: Rows, say: Saying, judging: Judging, models: Iterable[Any], pooled: bool, baselines: bool = False
 ) -> Iterator[Any]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
-    from bayeskit.estimators.algebra import by_algebra
+    from bayeskit.evaluation.protocols import SupportsSpec
 
     with ExitStack() as reading:
         source = reading.enter_context(opened(rows, say, "reading"))
-        refitted = baselines or not all(by_algebra(model) for model in models)
+        refitted = baselines or not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
         table = brought(source, judging.most(pooled), judging.seed) if refitted else at_hand(source)
         if table is not source:
             reading.close()

@@ -12,6 +12,7 @@ import pyarrow as pa
 from bayeskit.errors import InputError
 
 KINDS = ("pyarrow", "pandas", "polars")
+NO_TEX = "tex2jax_ignore mathjax_ignore"  # classes whose text notebooks do not typeset
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
@@ -83,10 +84,10 @@ def shortened(value: Any, most: int = 24) -> str:
 
 
 def html_table(lines: Sequence[Sequence[str]], left: int, caption: str = "") -> str:
-    """The same as a small HTML table, the first line as its head; every text is escaped.
+    """The same as a small HTML table, the first line as its head; every text is escaped, and no TeX to notebooks.
 
-    >>> html_table([["a<b"], ["x"]], left=1)
-    '<table><thead><tr><th>a&lt;b</th></tr></thead><tbody><tr><th scope="row">x</th></tr></tbody></table>'
+    >>> html_table([["a<b"]], left=1)
+    '<table class="tex2jax_ignore mathjax_ignore"><thead><tr><th>a&lt;b</th></tr></thead><tbody></tbody></table>'
     """
     head, *body = [[html.escape(cell) for cell in line] for line in lines]
 
@@ -96,7 +97,8 @@ def html_table(lines: Sequence[Sequence[str]], left: int, caption: str = "") -> 
 
     top = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     names = "".join(f"<th>{cell}</th>" for cell in head)
-    return f"<table>{top}<thead><tr>{names}</tr></thead><tbody>{''.join(map(row, body))}</tbody></table>"
+    rows = "".join(map(row, body))
+    return f'<table class="{NO_TEX}">{top}<thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 class TableRepr:

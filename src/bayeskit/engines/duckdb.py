@@ -20,6 +20,7 @@ from bayeskit.replacement import check_readable
 
 ROWS = 1 << 14  # at most in a batch: DuckDB keeps several of them ready, with texts in full
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
+WIDE_SHARE = 0.75  # the same where there are many columns
 
 
 class DuckDB(Streamed):
@@ -67,8 +68,9 @@ class DuckDB(Streamed):
         stored = reading.sort == "duckdb"
         files = Files.of(reading) if reading.sort == "files" and not reading.query else None
         with TemporaryDirectory(prefix="bayeskit-") as spill, _told(source):
+            share = WIDE_SHARE if files and files.wide else SHARE
             config = {
-                "memory_limit": f"{int(reading.size * SHARE) // 10**6}MB",
+                "memory_limit": f"{int(reading.size * share) // 10**6}MB",
                 "threads": workers(self.n_jobs),
                 "temp_directory": spill,
                 "preserve_insertion_order": ordered,

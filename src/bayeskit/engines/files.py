@@ -13,9 +13,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bayeskit.engines.delimited import Delimited
+from bayeskit.engines.delimited import WIDE, Delimited
+from bayeskit.engines.header import Header
 from bayeskit.engines.parquet import parquet_fields
-from bayeskit.engines.reading import FILES, JSON, PACKED, PARQUET, Reading, is_place
+from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
 from bayeskit.engines.sound import damage_told
 from bayeskit.engines.sql import Table, literal, unlike
 from bayeskit.errors import FileError, InputError, SchemaError
@@ -64,6 +65,11 @@ class Files:
         for path in found:
             check_readable(path)
         return cls(reading, tuple(found), endings[0], folder=True)
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many columns that what DuckDB keeps of each takes most of the memory."""
+        return self.ending in CSV and len(Header.of(self.all[0], self.reading.encoding).names) > WIDE
 
     def check_alike(self, names: Callable[[str], Sequence[str]]) -> None:
         """Refuse a folder of files that have different columns: they are not one table."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -24,6 +25,12 @@ from bayeskit.errors import InputError, SchemaError
 Result = TypeVar("Result")
 STATE = pa.schema({"partition": pa.int32(), "rows": pa.int64(), "state": pa.binary()})
 RAISED = re.compile(r"^bayeskit\.errors\.(\w+): (.*(?:\n(?!\s*(?:at |\n|$)).*)*)", re.MULTILINE)
+
+MISMATCH = re.compile(
+    r"reading file (.*?)\. Data type mismatches when reading Parquet column \[(.*?)\]\. "
+    r"Expected Spark type (.*?), actual Parquet type (.*?)\. "
+)
+UNREAD = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. ")
 
 
 class Spark:
@@ -111,6 +118,7 @@ class Spark:
 def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
     """A frame of Parquet files or of a query, in a session of its own."""
     try:
+        from pyspark.errors import AnalysisException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise InputError("Spark needs pyspark; pip install 'bayeskit[spark]'") from error
@@ -127,8 +135,12 @@ def frame_of(place: str | None, query: str | None, master: str | None) -> Iterat
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
         with _told():
-            asked = f"select * from {subquery(query or '')}"  # in brackets, so that it can only be a table
-            yield session.read.parquet(str(place)) if query is None else session.sql(asked)
+            try:
+                asked = f"select * from {subquery(query or '')}"  # in brackets, so that it can only be a table
+                frame = session.read.parquet(str(place)) if query is None else session.sql(asked)
+            except AnalysisException as error:
+                raise InputError(f"{place or 'the query'}: {str(error).splitlines()[0]}") from error
+            yield frame
     finally:
         session.stop()
 
@@ -168,9 +180,16 @@ def _only(source: Any, columns: Sequence[str]) -> Any:
 
 
 def _mapped(source: Any, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
+    """Each batch through a step; Spark looks columns up by name again, and names with a dot or a star mean others."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return _only(source, columns).mapInArrow(step, from_arrow_schema(like))
+    names = list(columns)
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Any:
+        return step(batch.rename_columns(names) for batch in batches)
+
+    numbered = _only(source, columns).toDF(*(f"c{j}" for j in range(len(names))))
+    return numbered.mapInArrow(named, from_arrow_schema(like))
 
 
 def _unlike(names: Sequence[str]) -> None:
@@ -190,15 +209,24 @@ def _check_version(driver: str) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """An error of bayeskit on an executor, as that error on the driver."""
-    from pyspark.errors import PySparkException
-
+    """An error of bayeskit on an executor, as that error on the driver; a file that cannot be read, by its name."""
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")):  # what comes of collecting is a py4j error
+            raise
         told = str(error)
         if raised := RAISED.search(told):
             raise getattr(errors, raised[1], InputError)(raised[2].strip()) from error
         if "No module named 'bayeskit'" in told:
             raise InputError("the executors cannot import bayeskit; install it there, the driver's version") from error
+        if unlike := MISMATCH.search(told):
+            path, column, expected, found = unlike.groups()
+            raise SchemaError(
+                f"{unquote(path)}: column {column!r} has type {found}, and Spark reads it as {expected} from the other "
+                f"files; write all files with the same types, or read them one by one and cast"
+            ) from error
+        if unread := UNREAD.search(told):
+            why = re.search(r"^Caused by: [\w.$]+: (.*)", told[unread.end() :], re.MULTILINE)
+            raise InputError(f"{unquote(unread[1])}: Spark cannot read it ({why[1] if why else 'damaged'})") from error
         raise

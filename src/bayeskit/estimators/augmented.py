@@ -12,10 +12,10 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
+from bayeskit.model.spec import Spec, together
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
-from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.paired import Paired
 
@@ -26,24 +26,16 @@ class Dependent(BayesClassifier):
     weights: str | None = None
     exact: bool = False
 
-    @property
-    def _algebra(self) -> bool:
-        return False  # cuts and arcs are chosen in passes of their own
+    def spec(self) -> Spec:
+        if not isinstance(self.exact, bool | np.bool_):
+            raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold cuts and arcs)")
+        weighted = fitted_weights(self.weights)  # cuts and arcs are chosen in passes of their own
+        return replace(super().spec(), one_pass=False, fits_weights=weighted, keeps_rows=bool(self.exact))
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError
 
-    @property
-    def _weighs(self) -> bool:
-        return fitted_weights(self.weights)
-
-    @property
-    def _keeps(self) -> bool:
-        if not isinstance(self.exact, bool | np.bool_):
-            raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold cuts and arcs)")
-        return bool(self.exact)
-
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = self._likelihood()
         if not schema.numeric:  # nothing to cut, so one pass less
             likelihood = replace(likelihood, grid=())
@@ -51,9 +43,7 @@ class Dependent(BayesClassifier):
 
     def _as_levels(self, likelihood: Discrete, schema: Schema) -> tuple[Naive, Schema]:
         """All columns together, and why numbers are no longer numbers."""
-        naive, named = self._together(likelihood, schema, "columns depend on each other")
-        if self._keeps:
-            naive = Naive.alike([FromRows(likelihood.unfitted())], named)
+        naive, named = together(likelihood, schema, "columns depend on each other")
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)

@@ -18,26 +18,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array, Float
 from bayeskit.engines.engine import is_outside
+from bayeskit.ensemble.candidate import Candidate, Facts, Member
+from bayeskit.ensemble.candidate_run import CandidateRun
+from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
+from bayeskit.ensemble.renewal import learned_rows
+from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
 from bayeskit.estimators.bundling import bundled, unbundled
-from bayeskit.estimators.candidate_run import CandidateRun
-from bayeskit.estimators.candidates import Candidate, Facts, Member, candidates
+from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.estimators.learner import changed, check_renewable, check_rows_of, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.renewal import learned_rows
 from bayeskit.estimators.tags import any_table
-from bayeskit.estimators.views import ViewCache
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Link, Nomogram
 from bayeskit.explain.words import called
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.learn import learn_rows
+from bayeskit.model.model import Model
 from bayeskit.model.prior import log_prior, normal_prior
 from bayeskit.model.read_rows import portions, read_rows
 from bayeskit.statistics import blas
@@ -101,7 +104,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(reader.classes_) == 1:
             return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
-        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader, self.random_state)
+        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
         with blas.alone():  # its threads cost more than they save in matrices of this size
@@ -128,10 +131,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         pool = self.pool_
         known = np.flatnonzero(np.isin(labels, self.classes_))
         if self.members_ and len(known):
-            asked = ViewCache.of(self.reader_, take_rows(rows, known))
+            asked = ViewCache.of(self.reader_.model_, take_rows(rows, known))
             said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
             mass = np.ones(len(known)) if weight is None else weight[known]
-            pool = pool.stepped(said, self._own_prior, np.searchsorted(self.classes_, labels[known]), mass)
+            pool = pool.stepped(said, self.log_shares, np.searchsorted(self.classes_, labels[known]), mass)
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -142,7 +145,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeldWarning)  # of each member
             self._forget(X, y, sample_weight)
-        views = {id(m.view): m.view.without_forgotten(self.reader_) for m in self.members_ if m.view is not None}
+        views = {id(m.view): m.view.without_forgotten(self.reader_.model_) for m in self.members_ if m.view is not None}
         members = tuple(replace(m, view=views.get(id(m.view))) for m in self.members_)
         self._adopt(self.reader_, members, self.pool_, self.leaderboard_.without_values())
         warn_of_held(self.exact_, able=True)
@@ -158,7 +161,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         known = self.reader_
         X = read_rows(X, known.model_.counted.types)[0] if X is not None and is_outside(X) else X
         if X is not None:
-            check_rows_of(known.model_, known._learned(X, y, sample_weight, (), True))
+            check_rows_of(known.model_, learn_rows(known.spec(), X, y, sample_weight, known=known.model_))
         if X is None or self.exact:
             check_renewable(self.exact_)
             return self._renewed(self.rows_)
@@ -178,9 +181,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         X, y, weight, kinds = learned_rows(rows.model_)
         journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
         plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
-        plain.reader_._adopt(replace(plain.reader_.model_, journal=journal))
+        reader = plain.reader_.with_model(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
-        return self._adopt(plain.reader_, plain.members_, plain.pool_, plain.leaderboard_)
+        return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
 
     def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if is_outside(X):
@@ -220,11 +223,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             change(moved, part)
         return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
-    def _moved(self, change: Callable[[BayesClassifier, Any], Any], X: Any, pool: Pool) -> Self:
+    def _moved(self, change: Callable[[Any, Any], Any], X: Any, pool: Pool) -> Self:
         """Every member changed, or none."""
-        members, shown = [], ViewCache.of(self.reader_, X)
+        members, shown = [], ViewCache.of(self.reader_.model_, X)
         for member in self.members_:
             changed = copy(member.classifier)
+            changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
         reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
@@ -289,15 +293,15 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """log P(class | row), (n, K)."""
         check_is_fitted(self, "reader_")
         if not self.members_:  # the prior of each
-            return np.tile(log_softmax(self._base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
-        scores = [self._score(some, prior) for some in ViewCache.of(self.reader_, X).portions()]
+            return np.tile(log_softmax(self.log_base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
+        scores = [self._score(some, prior) for some in ViewCache.of(self.reader_.model_, X).portions()]
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
     def _score(self, shown: ViewCache, prior: Any = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
         added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
-        return sum(added, self._base(prior))
+        return sum(added, self.log_base(prior))
 
     def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
@@ -311,10 +315,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def _said(self, member: Member, shown: ViewCache) -> Float:
         """What a member adds to the prior: (n, K)."""
         logs = member.classifier.predict_log_proba(shown.through(member.view))
-        return evidence(logs, self._own_prior, self._weights.sum())
+        return evidence(logs, self.log_shares, self._weights.sum())
 
-    def _base(self, prior: Any) -> Float:
-        return self._log_prior(prior) + self.pool_.bias
+    def log_base(self, prior: Any = None) -> Float:
+        """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
+        return self.log_prior(prior) + self.pool_.bias
 
     def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
@@ -329,7 +334,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
         place = {name: j for j, name in enumerate(parts)}
         terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base, shown = self._base(prior).copy(), ViewCache.of(self.reader_, X)
+        base, shown = self.log_base(prior).copy(), ViewCache.of(self.reader_.model_, X)
         rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
         for member, weight in zip(self.members_, self.pool_.weight, strict=True):
             table = shown.through(member.view)
@@ -338,7 +343,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             own = np.zeros_like(terms)
             for j, name in enumerate(owners):
                 own[:, place[name]] += np.clip(found.terms[:, j], -FAR, FAR)
-            first, moved, rest = backed_off_terms(found.prior, own, logs, self._own_prior, self._weights.sum(), rival)
+            first, moved, rest = backed_off_terms(found.prior, own, logs, self.log_shares, self._weights.sum(), rival)
             base += weight * first
             terms += weight * moved
             terms[:, -1] += weight * rest
@@ -366,10 +371,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "reader_")
         free = Freedom.of(among, hold, columns)
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
+        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        return self.reader_._flips(X, decide, outcomes, free)
+    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        return self.reader_.flips(X, decide, outcomes, free)
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
@@ -388,12 +393,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
         plain = member.classifier.nomogram(target, rival, among=among)
-        pair, base = list(plain.pair), self._base(prior)
+        pair, base = list(plain.pair), self.log_base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
-        backed = MemberBackoff(self._own_prior[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
+        backed = MemberBackoff(self.log_shares[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
         link = Link(backed.odds, backed.member_odds)
         return replace(
-            plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_, rows).X)
+            plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_.model_, rows).X)
         )
 
     def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
@@ -408,16 +413,24 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self.reader_.model_.weights
 
     @property
-    def _own_prior(self) -> Float:
+    def log_shares(self) -> Float:
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
         return smoothed_prior(self._weights)
 
-    def _log_prior(self, prior: Any) -> Float:
+    def log_prior(self, prior: Any = None) -> Float:
         """log P(c): the smoothed shares, unless another prior was asked for."""
         given = self.prior if prior is None else prior
         if isinstance(given, str) and given == "empirical":
-            return self._own_prior
+            return self.log_shares
         return log_prior(given, self.reader_.model_.counted.domain.classes, self._weights)
+
+    def table_reader(self) -> Model:
+        """The model that knows the columns."""
+        return self.reader_.model_
+
+    def honest_log_proba(self, X: Any) -> Float | None:
+        """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
+        return self.predict_log_proba(X) if type(self).predict_proba is AutoBayes.predict_proba else None
 
     def summary(self) -> Leaderboard:
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import bayeskit
+from bayeskit.ensemble.candidate import Member
+from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import Pool
+from bayeskit.ensemble.views import View, ViewNotes
 from bayeskit.errors import ModelFileError
-from bayeskit.estimators.candidates import Member
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.leaderboard import Leaderboard, LeaderboardEntry
-from bayeskit.estimators.views import View, ViewNotes
 from bayeskit.model.codec import parsed, written
 from bayeskit.model.model import Model
 from bayeskit.storage.bundle import Bundle
@@ -70,7 +70,7 @@ def unbundled(bundle: Bundle) -> tuple[BayesClassifier, tuple[Member, ...], Pool
     members: list[Member] = []
     for i, (name, view) in enumerate(zip(notes.names, notes.views, strict=True)):
         mine = {k.removeprefix(f"view {i}."): a for k, a in numbers.items() if k.startswith(f"view {i}.")}
-        member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine, reader))
+        member = Member(name, made[f"member {i}"], None if view is None else View.rebuilt(view, mine, reader.model_))
         _agrees(member, reader)
         same = next((m for m in members if member.sees_like(m)), member)
         members.append(replace(member, view=same.view))
@@ -100,8 +100,8 @@ def _agrees(member: Member, reader: BayesClassifier) -> None:
         raise ModelFileError(f"its member {member.name!r} does not fit the others")
 
 
-def _kept(classifier: BayesClassifier) -> Read:
-    return classifier.model_, type(classifier).__name__, classifier._settings
+def _kept(classifier: Any) -> Read:
+    return classifier.model_, type(classifier).__name__, classifier.saved_settings()
 
 
 def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
@@ -110,7 +110,5 @@ def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifie
     if not issubclass(kind, BayesClassifier):
         raise ModelFileError(f"a {name} is no classifier of one model")
     made: BayesClassifier = kind(**settings)
-    made._check_settings()
-    made._structure(model.schema)  # refuses settings that no table of these columns could have been learned with
-    made._adopt(model)
-    return made
+    made.spec().structure(model.schema)  # refuses settings that no table of these columns could have been learned with
+    return made.with_model(model)

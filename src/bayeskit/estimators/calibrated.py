@@ -18,12 +18,14 @@ from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.evaluate import evaluate
+from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.learn import learn_rows
+from bayeskit.model.model import Model
 
 PART = "calibration"
 
@@ -141,24 +143,31 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A temperature leaves those of the classifier; the other maps follow the rows they were fitted to.
         """
         if isinstance(self.calibration_, Temperature):
-            return self._log_prior(None)
+            return self.log_prior(None)
         with np.errstate(divide="ignore"):
             logs: Float = np.log(self.shares_)
         return logs
 
-    def _log_prior(self, prior: Any) -> Float:
+    def log_prior(self, prior: Any = None) -> Float:
         """log P(class) as the classifier reads a prior, its own for None: (K,)."""
-        if isinstance(self.estimator_, AutoBayes):
-            return self.estimator_._log_prior(prior)
-        logs: Float = self.estimator_.model_.log_prior(prior)
+        logs: Float = self.estimator_.log_prior(prior)
         return logs
+
+    def table_reader(self) -> Model:
+        """The model that knows the columns."""
+        known: Model = self.estimator_.table_reader()
+        return known
+
+    def honest_log_proba(self, X: Any) -> Float | None:
+        """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
+        return self.predict_log_proba(X) if type(self).predict_proba is Calibrated.predict_proba else None
 
     def _moved(self, prior: Any) -> Float:
         """log of a new prior over the shares the calibrated posterior stands for: (K,)."""
         own = self.log_base
         if not np.isfinite(own).all():
             raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
-        return self._log_prior(prior) - own
+        return self.log_prior(prior) - own
 
     def log_evidence(self, X: Any) -> Float:
         """log p(row) of the classifier, (n,)."""
@@ -197,10 +206,10 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """What would change the decision of each row, as the classifier's own ``counterfactual``."""
         check_is_fitted(self, "estimator_")
         free = Freedom.of(among, hold, columns)
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
+        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        found: Flips = self.estimator_._flips(X, decide, outcomes, free)
+    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        found: Flips = self.estimator_.flips(X, decide, outcomes, free)
         return found
 
     def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
@@ -251,5 +260,4 @@ def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: A
     inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again: BayesClassifier = clone(inner)
-        return again._learned(X, y, weight, ()).digest == replace(inner.model_, weighting=None).digest
+        return learn_rows(inner.spec(), X, y, weight).digest == replace(inner.model_, weighting=None).digest

@@ -3,70 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 import bayeskit
+from bayeskit.ensemble.candidate import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
-from bayeskit.estimators.views import View
 
 DEEP = 700  # rows from which columns are joined by threes, and have four parents
 PAIRED = 150  # columns up to which pairs of columns are counted
 BROAD = 1000  # columns up to which covariances are counted
 SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What decides which candidates can help."""
-
-    rows: float  # what they weigh
-    classes: int
-    columns: int  # that are not constant, as the next two
-    numeric: int
-    coded: int
-    holes: float  # share of cells
-    holed: tuple[str, ...]  # columns that have some
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A classifier, what it looks at, and whether its pieces are weighed."""
-
-    name: str
-    make: Callable[[], BayesClassifier]
-    plain: bool = True  # whether it stands as it is
-    weighed: bool = False  # whether it stands with fitted weights too
-    view: str = ""  # "", "numbers", "scores" or "indicators"
-    counts: str = ""  # what it counts, if others with the same view count it too
-    sizes: tuple[int, ...] = ()  # numbers of neighbours that stand each for themselves
-    helps: Callable[[Facts], str] = lambda facts: ""  # why not, if it cannot
-
-
-@dataclass(frozen=True)
-class Member:
-    """One member of the pool: a classifier of all rows, and the view it takes."""
-
-    name: str
-    classifier: BayesClassifier
-    view: View | None = None
-
-    @property
-    def together(self) -> bool:
-        """Whether it sees a row as a whole, so that no column has a part of its own."""
-        return type(self.classifier).__name__ == "KNNBayes"
-
-    def sees_like(self, other: Member) -> bool:
-        """Whether rows look the same to both, so that what they counted can be added."""
-        if self.view is None or other.view is None:
-            return self.view is other.view
-        mine, theirs = self.view.numbers(), other.view.numbers()
-        same = self.view.described() == other.view.described()
-        return same and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
 def candidates(kinds: Any, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
@@ -79,9 +27,9 @@ def candidates(kinds: Any, unseen: str, holed: Sequence[str]) -> tuple[Candidate
     def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
-    def near() -> BayesClassifier:
+    def near(k: int = max(SIZES)) -> BayesClassifier:
         settings = {"scale": "mutual_information", "weights": "epanechnikov", "pseudo": 1.0, "max_rows": NEAR}
-        made: BayesClassifier = bayeskit.KNNBayes(k=max(SIZES), **settings)
+        made: BayesClassifier = bayeskit.KNNBayes(k=k, **settings)
         return made
 
     return (

@@ -24,7 +24,11 @@ from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
 from bayeskit.explain.words import column_called
 from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.model import Model
 from bayeskit.model.prior import normal_prior
+from bayeskit.model.spec import Spec
+
+OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
 
 class BayesClassifier(ClassifierMixin, Learner):
@@ -32,10 +36,25 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     prior_shift_: PriorShift
 
+    def fold_spec(self) -> Spec | None:
+        """What to learn, if models of folds come from one pass; a class that learns or answers in its own way is
+        refitted."""
+        own = all(getattr(type(self), name) is getattr(BayesClassifier, name) for name in OWN)
+        spec = self.spec()
+        return spec if own and spec.algebraic else None
+
+    def table_reader(self) -> Model:
+        """The model that knows the columns."""
+        return self.model_
+
+    def honest_log_proba(self, X: Any) -> Float | None:
+        """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
+        return self.predict_log_proba(X) if type(self).predict_proba is BayesClassifier.predict_proba else None
+
     @property
     def _has_evidence(self) -> bool:
         """Whether its scores are densities."""
-        return not self._weighs
+        return not self.spec().fits_weights
 
     def predict(self, X: Any, prior: Any = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie."""
@@ -50,7 +69,7 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""
-        return self._predictor(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
+        return self._predictor(X).log_posterior(prior)
 
     def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
         """log P(class, row), (n, K); -inf where a class is impossible."""
@@ -101,9 +120,9 @@ class BayesClassifier(ClassifierMixin, Learner):
         """
         check_is_fitted(self, "model_")
         free = Freedom.of(among, hold, columns)
-        return self._flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
+        return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
         others = None if free.among is None else self._predictor(free.among).blocks()
         return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
@@ -123,6 +142,11 @@ class BayesClassifier(ClassifierMixin, Learner):
         check_is_fitted(self, "model_")
         found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
+
+    def log_prior(self, prior: Any = None) -> Float:
+        """log P(class), (K,): the model's own, or that of ``prior``."""
+        check_is_fitted(self, "model_")
+        return self.model_.log_prior(prior)
 
     def summary(self, names: Any = None) -> Summary:
         """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
@@ -157,6 +181,6 @@ class BayesClassifier(ClassifierMixin, Learner):
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
         prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
         adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})
-        adapted._adopt(replace(self.model_, prior=normal_prior(prior)))
+        adapted = adapted.with_model(replace(self.model_, prior=normal_prior(prior)))
         adapted.prior_shift_ = shift
         return adapted

@@ -154,4 +154,4 @@ def _add(model: Learner, entry: Entry) -> None:
 
 def _keep(model: Learner, journal: Journal) -> None:
     known = core(model)
-    known._adopt(replace(known.model_, journal=journal))
+    known.model_ = replace(known.model_, journal=journal)

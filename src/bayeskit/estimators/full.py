@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.model.spec import Spec, together
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 
@@ -56,17 +58,16 @@ class FullBayes(BayesClassifier):
         self.missing = missing
         self.n_jobs = n_jobs
 
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Full(self.covariance, self.shrinkage, self.smoothing, self._available)
-        return self._together(likelihood, schema, "all columns together")
+        return together(likelihood, schema, "all columns together")
 
     @property
     def _available(self) -> bool:
         return isinstance(self.missing, str) and self.missing == AVAILABLE
 
-    @property
-    def _policy(self) -> Any:
-        return "skip" if self._available else self.missing
+    def spec(self) -> Spec:
+        return replace(super().spec(), missing="skip" if self._available else self.missing)
 
     def mahalanobis(self, X: Any) -> Float:
         """Distance of the numbers of each row to the mean of every class, in its deviations: (n, K).

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bayeskit.estimators.augmented import Dependent
+from bayeskit.model.spec import Spec
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.joined import Joined
 
@@ -55,9 +57,8 @@ class AJE(Dependent):
     def _has_evidence(self) -> bool:
         return False  # sets overlap
 
-    @property
-    def _holds(self) -> bool:
-        return True
+    def spec(self) -> Spec:
+        return replace(super().spec(), fixes_choices=True)
 
     def _likelihood(self) -> Discrete:
         return Joined(self.cuts, n=self.n, most=self.sets)

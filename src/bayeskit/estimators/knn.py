@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.explain.neighbors import Neighbors
+from bayeskit.model.spec import Spec, together
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.neighbours import Neighbours
 
@@ -74,11 +76,10 @@ class KNNBayes(BayesClassifier):
         self.missing = missing
         self.n_jobs = n_jobs
 
-    @property
-    def _algebra(self) -> bool:
-        return self.max_rows is None  # a sample of all rows is no sample of those of a fold
+    def spec(self) -> Spec:
+        return replace(super().spec(), one_pass=self.max_rows is None)  # a sample of all rows is none of a fold's
 
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         seed = self.random_state
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**63:
             raise InputError(f"random_state={seed!r}: give a whole number of at least 0")
@@ -90,7 +91,7 @@ class KNNBayes(BayesClassifier):
                 f"column {column.name!r} {what}, and metric={self.metric!r} compares numbers only; "
                 f'choose metric="gower", or leave the column out'
             )
-        return self._together(likelihood, schema, f"the {self.k} nearest rows")
+        return together(likelihood, schema, f"the {self.k} nearest rows")
 
     def neighbors(self, X: Any) -> Neighbors:
         """The rows that decide about each row of X, nearest first, with their distances, and the radius around it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
@@ -15,16 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayeskit.arrays import Array
 from bayeskit.data.schema import Schema
-from bayeskit.densities.density import describe_family
+from bayeskit.ensemble.cross_fit import fit_weights
+from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
+from bayeskit.model.learn import learn, learn_rows
 from bayeskit.model.model import Model
-from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.model.prior import normal_prior
-from bayeskit.statistics.counted import Counted
+from bayeskit.model.open_table import OpenTable
+from bayeskit.model.spec import Spec
 from bayeskit.storage import model_file
-from bayeskit.storage.model_file import UNSEEN
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
 
@@ -38,66 +37,26 @@ class Learner(BaseEstimator):
     missing: Any
     n_jobs: int | None
 
-    @property
-    def _algebra(self) -> bool:
-        """Whether the counts of some folds are what a fit to them would count, so that folds are algebra."""
-        return True
+    def spec(self) -> Spec:
+        """What to learn, as a value: all that cross-validation, pools and streams need to know of this classifier."""
+        settings = self.kinds, self.missing, self.prior, self.unseen, self.n_jobs
+        return Spec(type(self).__name__, self._build, *settings)
 
-    @property
-    def _weighs(self) -> bool:
-        """Whether fitting also finds how much each column counts."""
-        return False
+    def with_model(self, model: Model) -> Self:
+        """A copy that knows what a model has learned."""
+        made = type(self)(**self.get_params(deep=False))
+        made._adopt(model)
+        return made
 
-    @property
-    def _holds(self) -> bool:
-        """Whether pieces are the same only where what fitting chose is held, so that weights need it to be."""
-        return False
-
-    @property
-    def _keeps(self) -> bool:
-        """Whether rows are kept, and all that fitting chooses is derived from them."""
-        return False
-
-    def _renewed(self, model: Model) -> Model:
-        """With weights derived from the rows the model keeps, if it keeps them and is to have weights."""
-        return self._weighed(model, None, None, None) if self._keeps else model
-
-    @property
-    def _policy(self) -> Any:
-        """What missing values mean to the schema."""
-        return self.missing
-
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
 
-    @staticmethod
-    def _together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
-        """All columns in one likelihood."""
-        family = describe_family(likelihood)
-        columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
-        schema = replace(schema, columns=columns)
-        return Naive.alike([likelihood], schema), schema
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X."""
-        self._adopt(self._weighed(self._learned(X, y, sample_weight, ()), X, y, sample_weight))
+        spec = self.spec()
+        self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         return self
-
-    def _weighed(self, model: Model, X: Any, y: Any, weight: Any) -> Model:
-        """The model of all rows with its weights fitted to them, if it is to have some."""
-        if not self._weighs:
-            return model
-        if np.count_nonzero(model.weights) < 2:
-            warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=3)
-            return model
-        if self._keeps:
-            from bayeskit.estimators.renewal import renewed
-
-            return renewed(self, model)
-        from bayeskit.estimators.cross_fit import tuned
-
-        return tuned(self, model, X, y, weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
@@ -105,28 +64,29 @@ class Learner(BaseEstimator):
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
-        fresh = self._learned(X, y, sample_weight, known, self._fitted)
-        if self._fitted:
-            self.model_.counted.domain.check_classes(fresh.counted.domain)
+        spec = self.spec()
+        fresh = learn_rows(spec, X, y, sample_weight, known, known=self.model_ if self._fitted else None)
         if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
-            fresh = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
-            fresh = self._renewed(fresh)
+            self.model_.counted.domain.check_classes(fresh.counted.domain)
+            before = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen)
+            self._adopt(_renewed(spec, before.merge(fresh)))
         else:
-            fresh = self._weighed(fresh, X, y, sample_weight)
-        self._adopt(fresh)
+            self._adopt(_weighted(spec, fresh, X, y, sample_weight))
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
-        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells. Refused
+        So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
+        ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
         """
         check_is_fitted(self, "model_")
-        rest = self.model_.subtract(self._learned(X, y, sample_weight, (), True))
+        spec = self.spec()
+        rest = self.model_.subtract(learn_rows(spec, X, y, sample_weight, known=self.model_))
         if not rest.weights.sum() > 0:
             raise InputError("forgetting these rows would leave nothing; drop the model instead")
-        self._adopt(self._renewed(rest))
+        self._adopt(_renewed(spec, rest))
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
@@ -137,15 +97,15 @@ class Learner(BaseEstimator):
         holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
         """
         check_is_fitted(self, "model_")
-        model = self.model_
+        spec, model = self.spec(), self.model_
         if X is None:
             check_renewable(self.exact_)
-            self._adopt(self._renewed(model))
+            self._adopt(_renewed(spec, model))
             return self
-        check_rows_of(model, self._learned(X, y, sample_weight, (), True))
-        table = self._opened(X, y, sample_weight, model.schema)
-        fresh = self._counted(table, model.schema.classes, declared=model.schema)
-        self._adopt(replace(self._weighed(fresh, X, y, sample_weight), journal=model.journal))
+        check_rows_of(model, learn_rows(spec, X, y, sample_weight, known=model))
+        table = OpenTable.of(X, y, sample_weight, spec.n_jobs, model.counted.types).against(model.schema, spec.name)
+        fresh = learn(spec, table, model.schema.classes, declared=model.schema)
+        self._adopt(replace(_weighted(spec, fresh, X, y, sample_weight), journal=model.journal))
         return self
 
     def merge(self, other: Learner) -> Self:
@@ -157,62 +117,13 @@ class Learner(BaseEstimator):
         for what in ("prior", "unseen"):
             if getattr(self.model_, what) != getattr(other.model_, what):
                 raise MergeError(f"the models differ in {what}; fit both with the same")
-        both = type(self)(**self.get_params(deep=False))
         try:
-            both._adopt(self._renewed(self.model_.merge(other.model_)))
+            return self.with_model(_renewed(self.spec(), self.model_.merge(other.model_)))
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
-        return both
 
     def __add__(self, other: Any) -> Self:
         return self.merge(other) if isinstance(other, Learner) else NotImplemented
-
-    def _learned(
-        self, X: Any, y: Any, weight: Any, classes: Sequence[Any], known: bool = False, fixed: Naive | None = None
-    ) -> Model:
-        """The model of one table alone; ``known`` if its columns must be those of the fit.
-
-        ``fixed`` is a structure whose choices are kept.
-        """
-        self._check_settings()
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-        table = self._opened(X, y, weight, self.model_.schema if known else None)
-        return self._counted(table, classes, fixed=self.model_.structure if known else fixed)
-
-    def _counted(
-        self,
-        table: OpenTable,
-        classes: Sequence[Any] = (),
-        folds: int = 1,
-        fixed: Naive | None = None,
-        declared: Schema | None = None,
-    ) -> Model:
-        """The model of all rows of a table; what it counted may be kept apart by fold.
-
-        ``fixed`` is a structure whose choices are kept, ``declared`` a schema whose kinds and levels are.
-        """
-        found = table.schema(self.kinds, self._policy, classes)
-        structure, schema = self._structure(found if declared is None else declared.unify(found))
-        next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
-        while next_stage is not None:  # what to count may depend on what was counted before
-            structure = next_stage
-            empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
-            counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
-            check_rows(counted, table.place)
-            model = Model(counted.canonical(), structure, normal_prior(self.prior), self.unseen)
-            next_stage = model.next_stage()
-        return model
-
-    def _reuse_counts(self, model: Model) -> Model:
-        """The model of the same counts with the settings of this classifier, which must ask for the same counts."""
-        structure, schema = self._structure(model.schema)
-        counted = model.reuse_counts(structure, schema)
-        return Model(counted, structure, normal_prior(self.prior), self.unseen)
-
-    def _opened(self, X: Any, y: Any = None, weight: Any = None, schema: Schema | None = None) -> OpenTable:
-        known = None if schema is None else self.model_.counted.types
-        return OpenTable.of(X, y, weight, self.n_jobs, known).against(schema, type(self).__name__)
 
     def _adopt(self, model: Model) -> None:
         """Take a new model, once all that can be derived from it has been."""
@@ -228,11 +139,6 @@ class Learner(BaseEstimator):
             self.feature_names_in_ = np.array(model.schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    def _check_settings(self) -> None:
-        if self.unseen not in UNSEEN:
-            raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
-        normal_prior(self.prior)
 
     @property
     def _fitted(self) -> bool:
@@ -268,15 +174,29 @@ class Learner(BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        model_file.save(path, self.model_, type(self).__name__, self._settings)
+        model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
 
-    @property
-    def _settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> dict[str, Any]:
         """What a file keeps of the parameters."""
         return changed(self, "n_jobs")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
+
+
+def _weighted(spec: Spec, model: Model, X: Any, y: Any, weight: Any) -> Model:
+    """The model of all rows with its weights fitted to them, if it is to have some."""
+    if not spec.fits_weights:
+        return model
+    if np.count_nonzero(model.weights) < 2:
+        warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=4)
+        return model
+    return renewed(spec, model) if spec.keeps_rows else fit_weights(spec, model, X, y, weight)
+
+
+def _renewed(spec: Spec, model: Model) -> Model:
+    """With weights derived from the rows the model keeps, if it keeps them and is to have weights."""
+    return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
 
 
 def changed(estimator: Any, *besides: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
 from bayeskit.model.codec import read
+from bayeskit.model.spec import Spec
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.backoff import Backoff, title
@@ -85,9 +86,8 @@ class NaiveBayes(BayesClassifier):
         self.weights = weights
         self.n_jobs = n_jobs
 
-    @property
-    def _weighs(self) -> bool:
-        return fitted_weights(self.weights)
+    def spec(self) -> Spec:
+        return replace(super().spec(), fits_weights=fitted_weights(self.weights))
 
     def word_probabilities(self, names: Any = None, kind: str = "pyarrow") -> Any:
         """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
@@ -98,7 +98,7 @@ class NaiveBayes(BayesClassifier):
         by_class = {f"P(word | {label})": shares[:, k] for k, label in enumerate(labels)}
         return frame({"word": list(named(columns, names)), **by_class}, kind)
 
-    def _structure(self, schema: Schema) -> tuple[Naive, Schema]:
+    def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         named, general = self._wanted(schema)
         if isinstance(schema.columns, Alike) and not named:
             like, families = self._column(_as_counts(schema.columns.like, general), None, general)

@@ -166,7 +166,7 @@ class Network(Questions):
 
     def forget(self, X: Any, sample_weight: Any = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a network that never saw them."""
-        self._fit = self.fitted.subtract(self._more(X, sample_weight))
+        self._fit = self.fitted.subtract(self._more(X, sample_weight), self._declared)
         return self
 
     def merge(self, other: Network) -> Network:

@@ -13,9 +13,11 @@ from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError
+from bayeskit.evaluation.protocols import Wrapper
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.model import Model
 
 
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -114,6 +116,16 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba: Float = self.estimator_.predict_proba(X)
         return proba
 
+    def table_reader(self) -> Model | None:
+        """The model that knows the columns, if the estimator is of this library."""
+        inner = self.estimator_
+        return inner.table_reader() if isinstance(inner, Wrapper) else None
+
+    def honest_log_proba(self, X: Any) -> Float | None:
+        """log P(class | row) of the estimator, (n, K), if it says it so."""
+        inner = self.estimator_
+        return inner.honest_log_proba(X) if isinstance(inner, Wrapper) else None
+
     def explain(self, X: Any, top: int | None = None, names: Any = None) -> Explanation:
         """What each column says for each class, adding up to the posterior that the costs are weighed with.
 
@@ -130,10 +142,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
-        return self._flips(X, self._taken, actions, Freedom.of(among, hold, columns))
+        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns))
 
-    def _flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
-        found: Flips = self._explaining("counterfactual")._flips(X, decide, outcomes, free)
+    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+        found: Flips = self._explaining("counterfactual").flips(X, decide, outcomes, free)
         return found
 
     def _taken(self, X: Any) -> tuple[Int, Float]:

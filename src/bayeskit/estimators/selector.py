@@ -107,14 +107,14 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
 
     def _walked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
-        if model._weighs:
+        if model.spec().fits_weights:
             raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
         model.fit(X, y, sample_weight=weight)
         if len(model.classes_) < 2:
             raise InputError("one class only: no column can tell it from another; give rows of two classes or more")
         schema, counted = model.model_.schema, model.model_.counted
         most, names = self._most(schema), schema.names
-        table = model._opened(X, y, weight, schema)
+        table = OpenTable.of(X, y, weight, model.n_jobs, counted.types).against(schema, type(model).__name__)
         roles = table.source.roles
 
         def learned(batch: Any, _: int) -> Block:

@@ -10,6 +10,7 @@ from scipy.special import chndtr, ndtr
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.numerics.proportion import LEVEL, Interval, effective
+from bayeskit.numerics.reliability import BINS
 
 
 def debiased_gap(table: Float) -> float:
@@ -48,11 +49,14 @@ def square_interval(table: Float) -> Interval:
 
     c = (Σ (sv)² + 2rθ) / (A + 2θ) gives T its variance 2 Σ (sv)² + 4rθ, where r is the mean of sv over cells by
     s (g² + v): gaps lie where a model is too sure, chance elsewhere. The ends are the θ for which what was seen is the
-    97.5 % and 2.5 % point.
+    97.5 % and 2.5 % point. There is none where many rows have one probability below 1: shares are by chance.
     """
     share, gap, variance = _known(table)
     if not len(share) or not (variance > 0).any():
         return no_interval("too few rows")
+    unsure = table[0, table[1] < (1 - 1e-6) * table[0]]
+    if unsure.max(initial=0.0) > 2 / BINS * table[0].sum():
+        return no_interval("many rows have the same probability")
     part, seen = share * variance, float(share @ gap**2)
     chance, square = float(part.sum()), float(part @ part)
     own = (float((part * share) @ gap**2) + square) / (seen + chance)

@@ -17,7 +17,7 @@ from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, 
 from bayeskit.evaluation.intervals import mean_of_shares, no_interval
 from bayeskit.numerics.proportion import Interval, effective, wilson
 
-FEW = 10  # rows of a class below which an interval of its F1 misses the truth too often
+FEW = 20  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 

@@ -75,11 +75,9 @@ class DecisionCosts:
         column = self._taken(expected, action)
         decided, undecided = column >= 0, 0.0 if self.reject is None else self.reject
         least = np.where(decided, expected[row, column], undecided)
-        convert_frame = np.where(decided, self.table[codes, column], undecided)
+        realised = np.where(decided, self.table[codes, column], undecided)
         named = decided & (action < len(self.table))
-        return np.stack(
-            [least, convert_frame, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))]
-        )
+        return np.stack([least, realised, *(x.astype(np.float64) for x in (decided, named, named & (action == codes)))])
 
 
 @dataclass(frozen=True)

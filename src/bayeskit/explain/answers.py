@@ -106,7 +106,7 @@ class Answers:
         return pa.record_batch(columns, schema=self.schema)
 
     def _explained(self, block: Block, proba: Float) -> Explanation:
-        names, nothing = self.model.schema.names, ((),) * block.rows
+        names, nothing = self.model.density.columns, ((),) * block.rows  # neighbours speak of all columns at once
         return Explanation(self.model.classes, self.prior, names, self.model.terms(block), nothing, proba)
 
     def _reasons(self, explained: Explanation) -> list[str]:

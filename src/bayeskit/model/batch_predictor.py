@@ -48,6 +48,10 @@ class BatchPredictor:
         parts = list(self.steps(prior, one, self.model.density.checks_infinite))
         return np.concatenate(parts) if whole is None else whole
 
+    def log_posterior(self, prior: Any = None) -> Float:
+        """log P(class | row), (n, K)."""
+        return self.rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
+
     def blocks(self) -> Iterator[Block]:
         """The rows in the codes of the model."""
         return self.steps(None, lambda model, block, *_: block)

@@ -226,6 +226,11 @@ class Model:
         weighting = None if self.weighting is None else self.weighting.on(both.domain.classes)
         return replace(self, counted=both, structure=structure, weighting=weighting)
 
+    def declaring(self, classes: tuple[Any, ...]) -> Model:
+        """The same counts, with these classes as the ones that stay without a row."""
+        schema = replace(self.schema, classes=classes)
+        return self if schema == self.schema else replace(self, counted=replace(self.counted, schema=schema))
+
     @property
     def exact(self) -> Exactness:
         """What learning, forgetting and merging give bit for bit, and what is held."""

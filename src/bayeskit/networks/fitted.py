@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.method not in (COUNTS, *METHODS):
             raise InputError(f"method={self.method!r}: choose {', '.join((COUNTS, *METHODS))}")
+        seed = self.random_state
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise InputError(f"random_state={seed!r}: give a whole number of at least 0, or None")
         if self.restarts is not None and self.restarts < 1:
             raise InputError(f"restarts={self.restarts!r}: choose at least 1")
         if not self.tolerance >= 0 or not self.iterations >= 1:
@@ -128,10 +131,10 @@ class Fitted:
         told = None if other.counted is None else other.counted.schema
         return self._with(other, told, Counted.merge, DistinctRows.merge)
 
-    def subtract(self, other: Fitted) -> Fitted:
-        """Without the other's rows."""
+    def subtract(self, other: Fitted, declared: Collection[str] = ()) -> Fitted:
+        """Without the other's rows; ``declared`` are the nodes whose states are."""
         told = None if other.counted is None else other.counted.schema.undeclared()
-        return self._with(other, told, Counted.subtract, DistinctRows.subtract)
+        return self._with(other, told, Counted.subtract, partial(DistinctRows.subtract, declared=declared))
 
     def _with(
         self,

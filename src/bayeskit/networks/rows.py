@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,8 +69,11 @@ class DistinctRows:
         one, two = self.on(levels), other.on(levels)
         return DistinctRows.joined(levels, np.hstack([one.codes, two.codes]), _after(one.mass, two.mass))
 
-    def subtract(self, other: DistinctRows) -> DistinctRows:
-        """Without the other's rows; refused where they cannot have been learned."""
+    def subtract(self, other: DistinctRows, declared: Collection[str] = ()) -> DistinctRows:
+        """Without the other's rows; refused where they cannot have been learned.
+
+        A level goes with its last row, unless the states of its node were declared.
+        """
         for name, theirs in other.levels.items():
             for key in theirs.keys:
                 if key not in self.levels[name].index:
@@ -80,7 +83,20 @@ class DistinctRows:
         rest = DistinctRows.joined(self.levels, np.hstack([self.codes, gone.codes]), _after(self.mass, less))
         if rest.mass.negative().any():
             raise ForgetError("these rows cannot have been learned: one of them was never seen, or not so often")
-        return rest
+        before, after = self._occupied, rest._occupied
+        return rest.on(
+            {
+                name: some
+                if name in declared
+                else Levels(tuple(k for k, c in some.index.items() if c in after[name] or c not in before[name]))
+                for name, some in self.levels.items()
+            }
+        )
+
+    @property
+    def _occupied(self) -> dict[str, set[int]]:
+        """The codes that rows have, by node."""
+        return {name: set(np.unique(codes).tolist()) for name, codes in zip(self.levels, self.codes, strict=True)}
 
 
 def _after(one: ExactSum, two: ExactSum) -> ExactSum:

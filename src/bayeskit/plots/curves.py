@@ -13,7 +13,20 @@ from bayeskit.errors import InputError
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.numerics.roc import Curve, curve
-from bayeskit.plots.style import FAINT, INK, LEGEND, PALETTE, Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.plots.style import (
+    FAINT,
+    INK,
+    LEGEND,
+    PALETTE,
+    Display,
+    codes_of,
+    colour,
+    entry,
+    labels_of,
+    legend,
+    line,
+    tidy,
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,7 @@ class RocDisplay(Display):
         many = len(self.curves) > LEGEND
         for k, (name, c) in enumerate(zip(labels_of(list(self.curves)), self.curves.values(), strict=True)):
             look = {"color": FAINT, "lw": 0.8} if many else {"color": colour(k), "ls": line(k), "lw": 1.8}
-            ax.plot(c.false_positive, c.true_positive, label=f"{name}, area {c.area:.3f}", **look)
+            ax.plot(c.false_positive, c.true_positive, label=entry(f"{name}, area {c.area:.3f}"), **look)
         ax.set_aspect("equal")
         ax.set_xlim(-0.01, 1.01)
         ax.set_ylim(-0.01, 1.01)

@@ -12,7 +12,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
-from bayeskit.plots.style import LEGEND, Display, codes_of, colour, labels_of, legend, line, tidy
+from bayeskit.plots.style import LEGEND, Display, codes_of, colour, entry, labels_of, legend, line, tidy
 
 HISTOGRAMS = 6  # classes up to which the data are drawn too
 LEVELS = 15  # levels with a place on the axis
@@ -82,7 +82,7 @@ class DensityDisplay(Display):
                 bins = np.arange(low - 0.5, high + 1) if not self.continuous else np.linspace(low, high, 31)
                 ax.hist(some, bins=bins, density=True, color=colour(k), alpha=0.25, zorder=1)
             style = {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
-            ax.plot(x[inside], self.density[inside, k], color=colour(k), label=label, **style)
+            ax.plot(x[inside], self.density[inside, k], color=colour(k), label=entry(label), **style)
         if not self.continuous:
             ax.xaxis.get_major_locator().set_params(integer=True)
         top = self.density[inside]
@@ -103,7 +103,7 @@ class DensityDisplay(Display):
         width = 0.8 / len(self.classes)
         for k, label in enumerate(labels_of(self.classes)):
             x = np.arange(len(shown)) + (k - (len(self.classes) - 1) / 2) * width
-            ax.bar(x, self.density[shown, k], width * 0.92, color=colour(k), alpha=0.85, label=label)
+            ax.bar(x, self.density[shown, k], width * 0.92, color=colour(k), alpha=0.85, label=entry(label))
             if self.data is not None and self.codes is not None:
                 mine = self.data[self.codes == k]
                 known = max(1, sum(v is not None for v in mine))

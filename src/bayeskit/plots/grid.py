@@ -12,7 +12,7 @@ import pyarrow as pa
 from bayeskit.arrays import Array, Float
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.errors import InputError
-from bayeskit.plots.style import colour, marker
+from bayeskit.plots.style import colour, entry, marker
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,14 @@ class Grid:
         for k, label in enumerate(labels):
             mine = codes == k
             ax.scatter(
-                *self.points[mine].T, s=22, c=colour(k), marker=marker(k), label=label, ec="white", lw=0.4, zorder=3
+                *self.points[mine].T,
+                s=22,
+                c=colour(k),
+                marker=marker(k),
+                label=entry(label),
+                ec="white",
+                lw=0.4,
+                zorder=3,
             )
 
     def frame_axes(self, ax: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", ":")
 INK, FAINT = "#222222", "#B0B0B0"
 FOR, AGAINST = PALETTE[0], PALETTE[1]
+HIDDEN = "\u200b"  # a space of no width
 LEGEND = 10  # classes named in a legend
 
 
@@ -41,9 +43,11 @@ class Display:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it."""
+        others = {} if ax is None else _texts(ax.figure)
         if ax is None:
             ax = new_axes(self._size())
         self._draw(ax)
+        _verbatim(ax, others)
         object.__setattr__(self, "ax_", ax)
         object.__setattr__(self, "figure_", ax.figure)
         return self
@@ -55,6 +59,29 @@ def new_axes(size: tuple[float, float]) -> Any:
 
     _, ax = plt.subplots(figsize=size, layout="constrained")
     return ax
+
+
+def _texts(figure: Any) -> dict[Any, str]:
+    from matplotlib.text import Text
+
+    return {text: text.get_text() for text in figure.findobj(Text)}
+
+
+def _verbatim(ax: Any, others: dict[Any, str]) -> None:
+    """What was written into axes is no TeX, whatever signs names have; the texts of ``others`` stay as they are.
+
+    So do ticks that are numbers: powers of ten are TeX.
+    """
+    from matplotlib.ticker import FixedLocator
+
+    axes = [axis for some in ax.figure.axes for axis in (some.xaxis, some.yaxis)]
+    ticks = {axis: [label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)] for axis in axes}
+    numbers = {label for labels in ticks.values() for label in labels}
+    fixed = [labels for axis, labels in ticks.items() if isinstance(axis.get_major_locator(), FixedLocator)]
+    new = [text for text, said in _texts(ax.figure).items() if text not in numbers and others.get(text) != said]
+    for text in (*chain.from_iterable(fixed), *new):
+        text.set_parse_math(False)
+        text.set_usetex(False)
 
 
 def colour(k: int) -> str:
@@ -89,7 +116,14 @@ def legend(ax: Any, names: Sequence[str], **where: Any) -> None:
         note = f"{len(names)} classes"
         ax.annotate(note, (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=9, color="#555555")
     elif labels:
-        ax.legend(handles, labels, framealpha=0.75, edgecolor="none", fontsize=9, **where)
+        shown = ax.legend(handles, labels, framealpha=0.75, edgecolor="none", fontsize=9, **where)
+        for text in shown.get_texts():
+            text.set_text(text.get_text().removeprefix(HIDDEN))
+
+
+def entry(label: str) -> str:
+    """A label for a legend; matplotlib leaves out those that begin with an underscore."""
+    return f"{HIDDEN}{label}" if label.startswith("_") else label
 
 
 def labels_of(classes: Any) -> list[str]:

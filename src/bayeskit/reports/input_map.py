@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, key
-from bayeskit.estimators.views import GRAINS, ScaledColumn, View
+from bayeskit.ensemble.views import GRAINS, ScaledColumn, View
 from bayeskit.reports.input_field import InputField
 from bayeskit.reports.packed import Store
 

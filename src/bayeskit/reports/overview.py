@@ -99,7 +99,7 @@ def model(evaluation: Evaluation) -> Section:
         fitted = fitted.estimator_
     record = getattr(fitted, "model_", None)
     if isinstance(fitted, AutoBayes):
-        said.append(_prior(fitted.classes_.tolist(), np.exp(fitted._log_prior(None))))
+        said.append(_prior(fitted.classes_.tolist(), np.exp(fitted.log_prior())))
         said.append(pool.members(fitted.summary()))
     elif record is not None and hasattr(record, "log_prior"):
         said += _learned(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayeskit.estimators.leaderboard import Leaderboard
+from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.reports.markup import Safe, folded, number, table
 
 WORDS = {  # by how the name of a candidate begins

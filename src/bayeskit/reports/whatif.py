@@ -118,10 +118,10 @@ def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
         tuple(map(str, pool.classes_.tolist())),
         asked,
         tuple(voices),
-        pool._base(None),
-        pool._own_prior,
+        pool.log_base(),
+        pool.log_shares,
         1 / (rows + 10),
-        np.exp(pool._log_prior(None)),
+        np.exp(pool.log_prior()),
     )
 
 

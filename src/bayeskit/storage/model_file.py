@@ -20,6 +20,7 @@ from bayeskit.errors import BayeskitError, InputError, ModelFileError
 from bayeskit.model.codec import json_text, keys_of, likelihoods, parsed, registry, written
 from bayeskit.model.journal import Entry
 from bayeskit.model.model import Model
+from bayeskit.model.spec import UNSEEN
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
@@ -34,7 +35,6 @@ from bayeskit.structures.weighted import FactorWeights
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
 ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
-UNSEEN = ("missing", "smooth", "error")
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 

@@ -202,5 +202,5 @@ class Joint:
 
 def _table(weight: ExactSum, code: Int, groups: Int, size: int, n: int) -> ExactSum:
     """Weights of keys gathered by code and group: (size, n); -1 drops."""
-    read_rows = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
-    return ExactSum(read_rows.limbs.reshape(size, n, read_rows.limbs.shape[-1]), read_rows.low)
+    sums = weight.placed(np.where(code < 0, -1, code * n + groups), size * n)
+    return ExactSum(sums.limbs.reshape(size, n, sums.limbs.shape[-1]), sums.low)

@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 from bayeskit.arrays import Array
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.actions import Actions
+from bayeskit.evaluation.protocols import Decider
 from bayeskit.evaluation.scores import DecisionCosts
 
 
@@ -29,7 +29,7 @@ def price_decisions(costs: Any, reject: float | None, classes: Array) -> Decisio
 def actions_of(model: Any, classes: Array) -> Actions:
     """The actions a classifier is known to take; others may come up."""
     known, decider = tuple(classes.tolist()), _decider(model)
-    if not isinstance(decider, RiskClassifier):
+    if not isinstance(decider, Decider):
         return Actions(known)
     others = tuple(a for a in Costs.of(decider.costs, known).actions if a not in known)
     if not decider.may_abstain or decider.abstain in known:
@@ -41,10 +41,10 @@ def actions_of(model: Any, classes: Array) -> Actions:
 def costs_of_decisions(model: Any, given: DecisionCosts | None, classes: Array) -> DecisionCosts | None:
     """What is at stake: a classifier that decides has its own actions priced, by the costs given or else by its own."""
     decider = _decider(model)
-    if decider is None or (given is None and not isinstance(decider, RiskClassifier)):
+    if decider is None or (given is None and not isinstance(decider, Decider)):
         return given
     actions = actions_of(model, classes)
-    if not isinstance(decider, RiskClassifier):
+    if not isinstance(decider, Decider):
         return DecisionCosts(given.table, given.reject, given.actions, actions)  # type: ignore[union-attr]
     if given is not None:
         reject = decider.reject if given.reject is None else given.reject
@@ -59,5 +59,5 @@ def costs_of_decisions(model: Any, given: DecisionCosts | None, classes: Array) 
 def _decider(model: Any) -> Any:
     """Who decides otherwise than for the most probable class, if anyone does."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    kinds = (RiskClassifier, FixedThresholdClassifier, TunedThresholdClassifierCV)
+    kinds = (Decider, FixedThresholdClassifier, TunedThresholdClassifierCV)
     return last if isinstance(last, kinds) else None

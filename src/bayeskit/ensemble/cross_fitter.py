@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,10 +10,10 @@ from scipy.special import log_softmax
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
-from bayeskit.estimators.candidates import Candidate, Member
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.cross_fit import BIAS, TOWARD, CrossFit
-from bayeskit.estimators.views import View
+from bayeskit.ensemble.candidate import Candidate, Member
+from bayeskit.ensemble.cross_fit import BIAS, TOWARD, CrossFit
+from bayeskit.ensemble.views import View
+from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.naive import Naive
@@ -37,11 +36,11 @@ class CrossFitter:
     candidate: Candidate
     plan: CrossFit
     view: View | None
-    every: Callable[[], BayesClassifier]  # fitted to all rows, when a member is wanted
+    every: Callable[[], Model]  # of all rows, when a member is wanted
 
     def plain(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
         """As it stands; ``known`` has models of candidates that count the same, and gets those that are made."""
-        parts = [m.predict_log_proba(X) for m, X in self.plan.models(self.candidate.make(), known)]
+        parts = [asked.log_posterior() for asked in self.plan.models(self.candidate.make().spec(), known)]
         yield self._unweighted(np.concatenate(parts))
 
     def by_size(self, known: dict[int, Model]) -> Iterator[CandidatePrediction]:
@@ -54,21 +53,20 @@ class CrossFitter:
             out: Float = log_softmax(logs + model.log_prior(), axis=2)
             return out
 
-        models = self.plan.models(candidate.make(), known)
-        found = np.concatenate([step for m, X in models for step in m._predictor(X).steps(None, asked)])
+        models = self.plan.models(candidate.make().spec(), known)
+        found = np.concatenate([step for predictor in models for step in predictor.steps(None, asked)])
         for i, k in enumerate(candidate.sizes):
             name = f"{k} nearest"
 
             def made(k: int = k, name: str = name) -> Member:
-                member = candidate.make().set_params(k=k)
-                member._adopt(member._reuse_counts(self.every().model_))
-                return Member(name, member, self.view)
+                member = candidate.make(k)
+                return Member(name, member.with_model(reuse_counts(member.spec(), self.every())), self.view)
 
             yield CandidatePrediction(name, found[:, i], made)
 
     def weighed(self, fixed: Naive | None) -> Iterator[CandidatePrediction]:
         """With fitted weights, and without if it stands so too; ``fixed`` is a structure whose choices are kept."""
-        pieces, base = self.plan.factors(self.candidate.make(), fixed)
+        pieces, base = self.plan.factors(self.candidate.make().spec(), fixed)
         if self.candidate.plain:
             with np.errstate(invalid="ignore"):
                 summed: Float = log_softmax(np.maximum(pieces, -700.0).sum(axis=1) + np.maximum(base, -700.0), axis=1)
@@ -77,16 +75,19 @@ class CrossFitter:
         name = f"{self.candidate.name}, weighted"
 
         def made() -> Member:
-            fitted = copy(self.every())
-            weighting = FactorWeights(weight, bias, fitted.model_.counted.domain.classes)
-            fitted._adopt(replace(fitted.model_, weighting=weighting))
-            return Member(name, fitted, self.view)
+            model = self.every()
+            weighting = FactorWeights(weight, bias, model.counted.domain.classes)
+            return Member(name, self.candidate.make().with_model(replace(model, weighting=weighting)), self.view)
 
         yield CandidatePrediction(name, logs, made)
 
     def _unweighted(self, log_posterior: Float) -> CandidatePrediction:
         name = self.candidate.name
-        return CandidatePrediction(name, log_posterior, lambda: Member(name, self.every(), self.view))
+
+        def made() -> Member:
+            return Member(name, self.candidate.make().with_model(self.every()), self.view)
+
+        return CandidatePrediction(name, log_posterior, made)
 
 
 def _tuned(pieces: Float, base: Float, plan: CrossFit) -> tuple[tuple[Float, Float], Float]:

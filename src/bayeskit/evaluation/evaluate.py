@@ -15,19 +15,19 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
-from bayeskit.estimators.algebra import Algebra, by_algebra
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.deciding import actions_of, costs_of_decisions, price_decisions
-from bayeskit.estimators.fitted_run import FittedRun
-from bayeskit.estimators.refit import Refit, weighted
-from bayeskit.estimators.stream import Stream
 from bayeskit.evaluation.actions import Actions
+from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
+from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_decisions
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.evaluation.refit import Refit, weighted
 from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores, by_row
+from bayeskit.evaluation.stream import Stream
 from bayeskit.model.labelled_table import LabelledTable
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
@@ -174,8 +174,9 @@ class MemoryRun:
 
 def _way(model: Any, sample: LabelledTable, method: Any, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
-    if by_algebra(model):
-        algebra = Algebra(model, sample)
+    spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
+    if spec is not None:
+        algebra = Algebra(spec, sample)
         if not (isinstance(method, LeaveOneOut) and (method.exact or algebra.chooses)):
             return algebra
     return Refit(model, sample, n_jobs)
@@ -274,7 +275,7 @@ def _by_chance(
 
 def fitted(model: Any, sample: LabelledTable) -> Any:
     """A copy of the model, fitted to all rows."""
-    if isinstance(model, BayesClassifier):
+    if isinstance(model, SupportsSpec):
         return clone(model).fit(sample.X, sample.y, sample.weight)
     X, y, weight = sample.take(np.flatnonzero(sample.rows.counted))
     return clone(model).fit(X, y, **weighted(model, weight))

@@ -14,17 +14,18 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.encode import Roles
+from bayeskit.ensemble.candidate import Candidate, Facts
+from bayeskit.ensemble.cross_fit import CrossFit, Share
+from bayeskit.ensemble.cross_fitter import CandidatePrediction, CrossFitter
+from bayeskit.ensemble.leaderboard import LeaderboardEntry
 from bayeskit.ensemble.pool import evidence, smoothed_prior
+from bayeskit.ensemble.views import PORTION, View, opened
 from bayeskit.errors import InputError
-from bayeskit.estimators.candidates import Candidate, Facts
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.cross_fit import CrossFit, Share
-from bayeskit.estimators.cross_fitter import CandidatePrediction, CrossFitter
-from bayeskit.estimators.leaderboard import LeaderboardEntry
-from bayeskit.estimators.views import PORTION, View, opened
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, without
+from bayeskit.model.learn import learn_rows, reuse_counts
 from bayeskit.model.model import Model
+from bayeskit.model.spec import Spec
 from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows
@@ -38,27 +39,27 @@ class CandidateRun:
 
     sample: LabelledTable  # of distinct rows
     judged: LabelledTable  # those the plan is of
-    reader: BayesClassifier  # of all rows
+    reader: Model  # of all rows
     plan: CrossFit
     constant: frozenset[str] = frozenset()  # columns that say nothing
     _views: dict[str, tuple[View, Float]] = field(default_factory=dict)
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, reader: BayesClassifier, random_state: Any) -> CandidateRun:
+    def of(cls, sample: LabelledTable, reader: Model, random_state: Any) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
-        distinct = Distinct.of(_opened(sample), reader.model_, key)
+        distinct = Distinct.of(_opened(sample), reader, key)
         judged = distinct.some(JUDGED)
         whole = distinct.sample
         some = whole if judged is distinct else judged.sample
-        few = int(judged.units.sum()) * len(reader.classes_) <= SEVERAL
+        few = int(judged.units.sum()) * len(reader.classes) <= SEVERAL
         inner = replace(judged, X=some.X, index=np.arange(len(some.rows)))
         return cls(whole, some, reader, CrossFit.of(inner, 5 if few else 2), distinct.constant)
 
     @property
     def facts(self) -> Facts:
         """What decides which candidates can help."""
-        model, schema = self.reader.model_, self.reader.model_.schema
+        model, schema = self.reader, self.reader.schema
         weights = model.counted.statistic["features"].column_weights()
         present = {name: float(w.total().rounded()[0]) for name, w in weights if name not in self.constant}
         rows = float(model.weights.sum())
@@ -84,7 +85,7 @@ class CandidateRun:
                 skipped.append(LeaderboardEntry.skipped(candidate.name, "no time left to try it"))
                 continue
             try:
-                found += self._voices(candidate)
+                found += self._predictions(candidate)
             except Exception as error:  # whatever goes wrong inside one candidate, the others answer
                 skipped.append(LeaderboardEntry.failed(candidate.name, error))
         if not found:
@@ -109,25 +110,21 @@ class CandidateRun:
         weights = np.bincount(known.codes[train.rows], train.mass, minlength=len(known.classes))
         return np.broadcast_to(smoothed_prior(weights.astype(np.float64)), (rows, len(weights)))
 
-    def _voices(self, candidate: Candidate) -> list[CandidatePrediction]:
+    def _predictions(self, candidate: Candidate) -> list[CandidatePrediction]:
         classes = tuple(self.sample.rows.classes.tolist())
         known = self._models[candidate.view, candidate.counts] if candidate.counts else {}
         view, seen = self._viewed(candidate.view) if candidate.view else (None, self.plan)
 
-        fixed = None
-        if candidate.make()._holds:
-            first = candidate.make()._learned(*self.judged.take(np.arange(len(self.judged.rows))), classes)
-            fixed = first.structure
+        spec, fixed = candidate.make().spec(), None
+        if spec.fixes_choices:
+            fixed = learn_rows(spec, *self.judged.take(np.arange(len(self.judged.rows))), classes).structure
 
         @cache
-        def every() -> BayesClassifier:
-            made = candidate.make()
+        def every() -> Model:
             if EVERY in known:
-                made._adopt(made._reuse_counts(known[EVERY]))
-                return made
-            made._adopt(self._whole(made, view, fixed))
-            known[EVERY] = made.model_
-            return made
+                return reuse_counts(spec, known[EVERY])
+            known[EVERY] = self._whole(spec, view, fixed)
+            return known[EVERY]
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -136,20 +133,20 @@ class CandidateRun:
                 return list(fitter.by_size(known))
             return list(fitter.weighed(fixed) if candidate.weighed else fitter.plain(known))
 
-    def _whole(self, made: BayesClassifier, view: View | None, fixed: Naive | None) -> Model:
+    def _whole(self, spec: Spec, view: View | None, fixed: Naive | None) -> Model:
         """The model of all rows; a view is made of some at a time."""
         rows = np.arange(len(self.sample.rows))
         if view is None:
-            return made._learned(*self.sample.take(rows), (), fixed=fixed)
+            return learn_rows(spec, *self.sample.take(rows), fixed=fixed)
         parts = []
         for some in np.array_split(rows, -(-len(rows) // PORTION)):
             X, y, weight = self.sample.take(some)
-            parts.append(made._learned(view.matrix(self.reader, X), y, weight, ()))
+            parts.append(learn_rows(spec, view.matrix(self.reader, X), y, weight))
         return reduce(Model.merge, parts)
 
     def _viewed(self, name: str) -> tuple[View, CrossFit]:
         """A view made of the rows that are judged, and their plan in it."""
-        if name == "indicators" and not set(self.reader.model_.schema.coded) - self.constant:
+        if name == "indicators" and not set(self.reader.schema.coded) - self.constant:
             name = "scores"  # there is nothing to indicate
         if name not in self._views:
             X, weight = self.judged.X, self.judged.rows.weights

@@ -8,28 +8,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Column
 from bayeskit.engines.declared import Declared
-from bayeskit.estimators.cross_fit import tuned
+from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.model.model import Model
+from bayeskit.model.spec import Spec
 from bayeskit.statistics.distinct import Distinct
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 
 
-def renewed(classifier: Any, model: Model) -> Model:
+def renewed(spec: Spec, model: Model) -> Model:
     """The model with weights fitted to the rows it keeps, read in their one order; cuts, arcs and sets are held."""
     family, names, rows = _kept(model)
     likelihood, _ = family.chosen(rows, model.context)
     levels = {c.name: "nominal" for c in model.schema.columns if c.coded and not c.numeric}
-    kinds = {**levels, **classifier.kinds} if isinstance(classifier.kinds, Mapping) else classifier.kinds or levels
-    plain = clone(classifier).set_params(exact=False, kinds=kinds)
+    kinds = {**levels, **spec.kinds} if isinstance(spec.kinds, Mapping) else spec.kinds or levels
+    plain = replace(spec, kinds=kinds, keeps_rows=False)
     chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), weighting=None)
-    return replace(model, weighting=tuned(plain, chosen, *_table(model, rows)).weighting)
+    return replace(model, weighting=fit_weights(plain, chosen, *_table(model, rows)).weighting)
 
 
 def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:

@@ -18,17 +18,15 @@ from bayeskit.data.schema import Column
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.deciding import actions_of, costs_of_decisions
-from bayeskit.estimators.refit import done_by, logs_of
-from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.estimators.stream import PARTS, Judged, measured
+from bayeskit.evaluation.deciding import actions_of, costs_of_decisions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted
+from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.evaluation.refit import done_by, logs_of
 from bayeskit.evaluation.scores import DecisionCosts
+from bayeskit.evaluation.stream import PARTS, Judged, measured
 from bayeskit.model.labelled_table import LabelledTable
-from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 
 
@@ -50,7 +48,7 @@ class FittedRun:
         check_is_fitted(model)
         if not is_outside(self.X):
             return examined(model, LabelledTable.of(self.X, self.y, self.weight, least=1), AsFitted(), self.costs_for)
-        known = reader(model)
+        known = model.table_reader() if isinstance(model, Wrapper) else None
         if known is None:
             raise InputError(f"{type(model).__name__} does not read files; read the rows into memory first")
         table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
@@ -120,17 +118,6 @@ def examined(
         sample.y,
         others=actions.others,
     )
-
-
-def reader(model: Any) -> Model | None:
-    """What knows the columns of a bayeskit classifier, whatever is around it; None for any other."""
-    from bayeskit.estimators.auto import AutoBayes
-    from bayeskit.estimators.calibrated import Calibrated
-
-    while isinstance(model, RiskClassifier | Calibrated):
-        model = model.estimator_
-    inner = model.reader_ if isinstance(model, AutoBayes) else model
-    return inner.model_ if isinstance(inner, BayesClassifier) else None
 
 
 def _sorted(levels: Levels, *given: Array) -> Array:

@@ -14,14 +14,16 @@ from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
 from bayeskit.model.labelled_table import names_in, without
+from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
 from bayeskit.storage.model_file import key_of
 
+READER = "AutoBayes"  # who reads a table for the members
 KNOTS = 256  # values whose normal scores the map goes through; it has a knot on each side of them
 PORTION = 1 << 15  # rows of a view that are made at a time
 GRAINS = 1 << 16  # of a deviation: numbers are told no finer
@@ -66,10 +68,10 @@ class View:
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, reader: BayesClassifier, X: Any, weight: Float, scores: bool, levels: bool) -> View:
-        """From the rows of a table and their weights, in the codes of a fitted classifier."""
+    def of(cls, reader: Model, X: Any, weight: Float, scores: bool, levels: bool) -> View:
+        """From the rows of a table and their weights, in the codes of a model."""
         blocks = list(_blocks(reader, X))
-        schema, known = reader.model_.schema, reader.model_.counted.domain.levels
+        schema, known = reader.schema, reader.counted.domain.levels
         scales = []
         for name in schema.numeric:
             x = np.concatenate([np.asarray(b.numbers((name,))[0].column(0)) for b in blocks])
@@ -86,9 +88,9 @@ class View:
                 coded.append((name, Levels(tuple(known[name].keys[c] for c in told.tolist()))))
         return cls(tuple(scales), tuple(coded))
 
-    def without_forgotten(self, reader: BayesClassifier) -> View:
+    def without_forgotten(self, reader: Model) -> View:
         """The same numbers of every row, without the names of levels that no row has any more."""
-        known = reader.model_.counted.domain.levels
+        known = reader.counted.domain.levels
         levels = tuple(
             (name, Levels(tuple(k if k in known[name].index else FORGOTTEN for k in told.keys)))
             for name, told in self.levels
@@ -105,9 +107,9 @@ class View:
         return {str(i): np.stack([s.scale.values, s.scale.scores]) for i, s in enumerate(self.scales)}
 
     @classmethod
-    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], reader: BayesClassifier) -> View:
+    def rebuilt(cls, notes: ViewNotes, numbers: Mapping[str, Float], reader: Model) -> View:
         """Back from both; refused where the encoder could not tell it the columns."""
-        schema = reader.model_.schema
+        schema = reader.schema
         if not {s[0] for s in notes.scales} <= {*schema.numeric} or not {n for n, _ in notes.levels} <= {*schema.coded}:
             raise ModelFileError("a view has columns that the model has not")
         scales = []
@@ -127,9 +129,9 @@ class View:
     def __len__(self) -> int:
         return len(self.owners)
 
-    def matrix(self, reader: BayesClassifier, X: Any) -> Float:
+    def matrix(self, reader: Model, X: Any) -> Float:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
-        known = reader.model_.counted.domain.levels
+        known = reader.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
         blocks = list(_blocks(reader, X))
         out, start = np.empty((len(self), sum(block.rows for block in blocks))), 0
@@ -158,14 +160,14 @@ class View:
 class ViewCache:
     """A table as the members of a pool see it: its columns opened once, and each view made once."""
 
-    reader: BayesClassifier
+    reader: Model
     X: Any
     _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, reader: BayesClassifier, X: Any) -> ViewCache:
+    def of(cls, reader: Model, X: Any) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
-        target = reader.model_.schema.target
+        target = reader.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
         return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
@@ -193,8 +195,8 @@ def opened(X: Any, rows: Any) -> Any:
     return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
-def _blocks(reader: BayesClassifier, X: Any) -> Iterator[Block]:
-    return reader._predictor(X).blocks()
+def _blocks(reader: Model, X: Any) -> Iterator[Block]:
+    return BatchPredictor.of(reader, X, READER).blocks()
 
 
 def _filled(name: str, x: Float, weight: Float, scores: bool) -> ScaledColumn | None:

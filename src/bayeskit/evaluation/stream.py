@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
@@ -19,16 +18,18 @@ from bayeskit.data.hash_split import HashSplit
 from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R
 from bayeskit.errors import InputError, SchemaError
-from bayeskit.estimators.algebra import by_algebra, coarse_grids, predict_folds, warn_lost
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.singles import Singles
+from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
+from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.scores import DecisionCosts, Scores
+from bayeskit.evaluation.singles import Singles
+from bayeskit.model.learn import learn
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.spec import Spec
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
@@ -71,7 +72,8 @@ class Divided:
 class Stream:
     """A classifier on statistics, and a source whose rows are divided by a hash of their key or number."""
 
-    classifier: BayesClassifier
+    classifier: SupportsSpec
+    spec: Spec
     table: OpenTable
     division: HashSplit | None  # None leaves each row out
 
@@ -80,24 +82,24 @@ class Stream:
         cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
-        if not by_algebra(model):
+        spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
+        if spec is None:
             raise InputError(
                 f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
             )
-        table = OpenTable.of(X, y, weight, model.n_jobs if n_jobs is None else n_jobs)
+        table = OpenTable.of(X, y, weight, spec.n_jobs if n_jobs is None else n_jobs)
         if division is not None:
             if division.key is not None and division.key not in table.names:
                 raise SchemaError(f"groups={division.key!r} names no column of the source")
             fields = pa.schema([field for field in table.fields if field.name != division.key])
             roles = replace(table.source.roles, fold=FOLD)
             table = OpenTable(replace(table.source, roles=roles), Divided(table.engine, division), fields)
-        return cls(model, table, division)
+        return cls(model, spec, table, division)
 
     def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Any) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
-        self.classifier._check_settings()
-        whole = self.classifier._counted(self.table, folds=1 if self.division is None else self.division.folds)
+        whole = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(whole, counted=whole.counted.pooled())
         if len(pooled.classes) < 2:
             raise InputError(
@@ -118,8 +120,8 @@ class Stream:
             measured(judged, folds, len(pooled.classes), ratio, decision_costs, self._grouped, self.division is None),
             method,
             "algebra",
-            type(self.classifier).__name__,
-            fit=lambda: self._fitted(pooled),
+            self.spec.name,
+            fit=lambda: self.classifier.with_model(pooled),
             X=self.table.source.rows,
             y=self.table.source.roles.label,
             held=pooled.density.held if isinstance(method, LeaveOneOut) else coarse_grids(pooled),
@@ -183,11 +185,6 @@ class Stream:
             return codes[used], logs[used], weights[used], part[used], None
 
         return step
-
-    def _fitted(self, model: Model) -> BayesClassifier:
-        fitted: BayesClassifier = clone(self.classifier)
-        fitted._adopt(model)
-        return fitted
 
 
 def measured(

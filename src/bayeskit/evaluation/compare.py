@@ -7,9 +7,9 @@ from typing import Any
 
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
-from bayeskit.estimators.baselines import baselines as usual
-from bayeskit.estimators.evaluate import planned
+from bayeskit.evaluation.baselines import baselines as usual
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
+from bayeskit.evaluation.evaluate import planned
 
 
 def compare(

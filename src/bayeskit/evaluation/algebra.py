@@ -8,34 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.data.rows import Rows
 from bayeskit.data.schema import Schema
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.singles import Singles, unseen_level
 from bayeskit.evaluation.methods import Split
+from bayeskit.evaluation.singles import Singles, unseen_level
+from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.learn import learn, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.spec import Spec
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.product import Product
 from bayeskit.structures.naive import Naive
-
-OWN = ("fit", "predict", "predict_proba")
-
-
-def by_algebra(model: Any) -> bool:
-    """Whether the models of folds come from one pass: fitting only counts, and nothing is fitted to labels afterwards.
-
-    A class that learns or answers in its own way is taken at its word, and refitted.
-    """
-    if not isinstance(model, BayesClassifier) or not model._algebra or model._weighs:
-        return False
-    return all(getattr(type(model), name) is getattr(BayesClassifier, name) for name in OWN)
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,7 @@ class Algebra:
     Classes and grids are those of all rows; whatever used labels is derived anew from the counts of a fold.
     """
 
-    classifier: BayesClassifier
+    spec: Spec
     sample: LabelledTable
 
     computed: ClassVar[str] = "algebra"
@@ -57,8 +46,7 @@ class Algebra:
 
     @property
     def _structure(self) -> tuple[Naive, Schema]:
-        schema = self._table().schema(self.classifier.kinds, self.classifier._policy, ())
-        return self.classifier._structure(schema)
+        return self.spec.structure(self._table().schema(self.spec.kinds, self.spec.missing, ()))
 
     @property
     def grids(self) -> tuple[str, ...]:
@@ -66,13 +54,13 @@ class Algebra:
         structure, schema = self._structure
         if not any(_bins(Model.statistic(structure, schema)(0))):
             return ()
-        return coarse_grids(self.classifier._counted(self._table()))
+        return coarse_grids(learn(self.spec, self._table()))
 
     def out_of_fold(self, split: Split) -> tuple[Float, None]:
         """Log-posteriors of every tested row by the model of its fold, NaN for the others: (n, K); it does what is most
         probable, so that is not said."""
         table = self._table(split.fold)
-        whole = self.classifier._counted(table, folds=split.folds)
+        whole = learn(self.spec, table, folds=split.folds)
         models = {f: replace(whole, counted=whole.counted.trained(split.kept(f))) for f in split.tested}
         warn_lost((model.weights for model in models.values()), self.sample.rows.classes)
         fold = split.fold.astype(np.int16 if split.folds < 1 << 15 else np.int64)  # small numbers sort faster
@@ -88,7 +76,7 @@ class Algebra:
     def left_out(self) -> tuple[Float, None, tuple[str, ...]]:
         """Log-posteriors of every row by the model without it, (n, K), and what that model still has of all rows."""
         table, rows = self._table(), self.sample.rows
-        model = self.classifier._counted(table)
+        model = learn(self.spec, table)
         out, apart = np.empty((len(rows), len(rows.classes))), []
 
         def count(block: Block, start: int) -> list[Int]:
@@ -111,14 +99,15 @@ class Algebra:
         rows = self.sample.rows
         others = np.flatnonzero(rows.counted & (np.arange(len(rows)) != row))
         X, y, weight = self.sample.take(others)
-        less = clone(self.classifier).partial_fit(X, y, rows.classes, weight)
-        found: Float = less.predict_log_proba(take_rows(self.sample.features, np.array([row])))[0]
+        less = learn_rows(self.spec, X, y, weight, tuple(rows.classes.tolist()))
+        asked = BatchPredictor.of(less, take_rows(self.sample.features, np.array([row])), self.spec.name)
+        found: Float = asked.log_posterior()[0]
         return found
 
     def resampled(self, draws: Iterable[Float]) -> Iterator[tuple[Float, tuple[Float, None]]]:
         """How often each row was drawn, (n,), and log-posteriors of all rows by the model of those drawn, (n, K)."""
         table, rows = self._table(), self.sample.rows
-        whole = self.classifier._counted(table)
+        whole = learn(self.spec, table)
         blocks = _each_block(table, whole, lambda block, start: (block, start))
         for drawn in draws:
             often = replace(rows, weights=rows.weights * drawn)
@@ -132,8 +121,7 @@ class Algebra:
             )
 
     def _table(self, fold: Any = None) -> OpenTable:
-        self.classifier._check_settings()
-        return self.sample.intake(self.classifier.n_jobs, fold)
+        return self.sample.intake(self.spec.n_jobs, fold)
 
 
 def coarse_grids(model: Model) -> tuple[str, ...]:

@@ -14,10 +14,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.errors import InputError, KindError
-from bayeskit.estimators.algebra import warn_lost
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
+from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
+from bayeskit.evaluation.protocols import Wrapper
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 
 TOLERANCE = 1e-6
@@ -93,15 +92,10 @@ def logs_of(estimator: Any, X: Any, classes: Array) -> Float:
     Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
     of their probabilities.
     """
-    from bayeskit.estimators.auto import AutoBayes
-    from bayeskit.estimators.calibrated import Calibrated
-
-    model = estimator.estimator_ if isinstance(estimator, RiskClassifier) else estimator
-    own = (BayesClassifier, AutoBayes, Calibrated)
-    if isinstance(model, own) and any(type(model).predict_proba is kind.predict_proba for kind in own):
-        logs = np.asarray(model.predict_log_proba(X))
-        checked(np.exp(logs), model.classes_, classes)
-        return _placed(logs, model.classes_, classes, -np.inf)
+    logs = estimator.honest_log_proba(X) if isinstance(estimator, Wrapper) else None
+    if logs is not None:
+        checked(np.exp(logs), estimator.classes_, classes)
+        return _placed(logs, estimator.classes_, classes, -np.inf)
     with np.errstate(divide="ignore"):
         return np.log(checked(estimator.predict_proba(X), estimator.classes_, classes))
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bayeskit.errors import InputError
-from bayeskit.estimators.evaluate import fitted, planned
-from bayeskit.estimators.fitted_run import examined
-from bayeskit.estimators.refit import Refit
+from bayeskit.evaluation.evaluate import fitted, planned
+from bayeskit.evaluation.fitted_run import examined
 from bayeskit.evaluation.populations import Populations
+from bayeskit.evaluation.refit import Refit
 from bayeskit.model.labelled_table import LabelledTable
 
 

@@ -9,15 +9,16 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from bayeskit.arrays import Array, Float, Int
 from bayeskit.data.levels import Levels
 from bayeskit.data.rows import Rows
-from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import take_rows
+from bayeskit.model.learn import learn_rows, reuse_counts
 from bayeskit.model.model import Model
+from bayeskit.model.spec import Spec
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import FactorWeights
@@ -135,9 +136,9 @@ class CrossFit:
         return take_rows(self.X, self.index[rows]), y, None if (mass == 1).all() else mass
 
     def models(
-        self, classifier: BayesClassifier, known: dict[int, Model] | None = None, fixed: Naive | None = None
-    ) -> Iterator[tuple[BayesClassifier, Any]]:
-        """For each set of training rows the classifier of them, and the rows of all its parts.
+        self, spec: Spec, known: dict[int, Model] | None = None, fixed: Naive | None = None
+    ) -> Iterator[BatchPredictor]:
+        """For each set of training rows the model of them, before the rows of all its parts.
 
         ``known`` has models of the same rows that counted the same, and gets those that are made; ``fixed`` is a
         structure whose choices are kept.
@@ -146,21 +147,20 @@ class CrossFit:
         known = {} if known is None else known
         for number, parts in groupby(zip(self.tests, self.trains, strict=True), key=lambda part: id(part[1])):
             tests, (train, *_) = zip(*parts, strict=True)
-            made = clone(classifier)
             if number in known:
-                made._adopt(made._reuse_counts(known[number]))
+                model = reuse_counts(spec, known[number])
             else:
-                made._adopt(made._learned(*self.learned(train), every, fixed=fixed))
-                known[number] = made.model_
-            yield made, take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
+                model = known[number] = learn_rows(spec, *self.learned(train), every, fixed)
+            asked = take_rows(self.X, self.index[np.concatenate([test.rows for test in tests])])
+            yield BatchPredictor.of(model, asked, spec.name, n_jobs=spec.n_jobs)
 
-    def factors(self, classifier: BayesClassifier, fixed: Naive | None = None) -> tuple[Float, Float]:
+    def factors(self, spec: Spec, fixed: Naive | None = None) -> tuple[Float, Float]:
         """Pieces of evidence, (m, J, K), and log priors, (m, K), by models that have not learned the row."""
         pieces, bases = [], []
-        for made, X in self.models(classifier, fixed=fixed):
-            found = np.concatenate(list(made._predictor(X).steps(None, _factors)))
+        for asked in self.models(spec, fixed=fixed):
+            found = np.concatenate(list(asked.steps(None, _factors)))
             pieces.append(found)
-            bases.append(np.broadcast_to(made.model_.log_prior(), (len(found), found.shape[2])))
+            bases.append(np.broadcast_to(asked.model.log_prior(), (len(found), found.shape[2])))
         return np.concatenate(pieces), np.concatenate(bases)
 
 
@@ -169,15 +169,15 @@ def _factors(model: Model, block: Any, *_: Any) -> Float:
     return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
 
 
-def tuned(classifier: BayesClassifier, model: Model, X: Any, y: Any, weight: Any) -> Model:
+def fit_weights(spec: Spec, model: Model, X: Any, y: Any, weight: Any) -> Model:
     """The model with a weight for each piece and a bias for each class, fitted to rows predicted by the others.
 
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.
     """
     plan = CrossFit.of(Distinct.read(X, y, weight, model, DRAWN))
-    fixed = model.structure if classifier._holds else None
+    fixed = model.structure if spec.fixes_choices else None
     with warnings.catch_warnings():  # what is to be said of the rows has been, by the model of all of them
         warnings.simplefilter("ignore")
-        seen = Evidence.of(*plan.factors(classifier, fixed), plan.label, plan.mass)
+        seen = Evidence.of(*plan.factors(spec, fixed), plan.label, plan.mass)
     w, bias = seen.fitted(np.full(seen.terms.shape[2], seen.temperature()), TOWARD, BIAS)
     return replace(model, weighting=FactorWeights(w, bias, Levels.of(plan.known.classes.tolist())))

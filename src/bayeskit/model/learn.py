@@ -1,0 +1,63 @@
+"""learn: the way from a specification and a table to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bayeskit.data.schema import Schema
+from bayeskit.errors import InputError
+from bayeskit.model.model import Model
+from bayeskit.model.open_table import OpenTable, check_rows
+from bayeskit.model.prior import normal_prior
+from bayeskit.model.spec import Spec
+from bayeskit.statistics.counted import Counted
+from bayeskit.structures.naive import Naive
+
+
+def learn(
+    spec: Spec,
+    table: OpenTable,
+    classes: Sequence[Any] = (),
+    folds: int = 1,
+    fixed: Naive | None = None,
+    declared: Schema | None = None,
+) -> Model:
+    """The model of all rows of a table; what it counted may be kept apart by fold.
+
+    ``fixed`` is a structure whose choices are kept, ``declared`` a schema whose kinds and levels are.
+    """
+    found = table.schema(spec.kinds, spec.missing, classes)
+    structure, schema = spec.structure(found if declared is None else declared.unify(found))
+    next_stage: Naive | None = structure if fixed is None else structure.with_choices_of(fixed)
+    while next_stage is not None:  # what to count may depend on what was counted before
+        structure = next_stage
+        empty = Counted.empty(schema, Model.statistic(structure, schema), table.source.roles, folds)
+        counted = table.engine.reduce(table.rows(structure.sparse), table.columns(schema), empty)
+        check_rows(counted, table.place)
+        model = Model(counted.canonical(), structure, normal_prior(spec.prior), spec.unseen)
+        next_stage = model.next_stage()
+    return model
+
+
+def learn_rows(
+    spec: Spec,
+    X: Any,
+    y: Any,
+    weight: Any = None,
+    classes: Sequence[Any] = (),
+    fixed: Naive | None = None,
+    known: Model | None = None,
+) -> Model:
+    """The model of one table alone; with ``known`` its columns must be those of that model, whose choices are kept."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
+    types, schema = (None, None) if known is None else (known.counted.types, known.schema)
+    table = OpenTable.of(X, y, weight, spec.n_jobs, types).against(schema, spec.name)
+    return learn(spec, table, classes, fixed=fixed if known is None else known.structure)
+
+
+def reuse_counts(spec: Spec, model: Model) -> Model:
+    """The model of the same counts with other settings, which must ask for the same counts."""
+    structure, schema = spec.structure(model.schema)
+    return Model(model.reuse_counts(structure, schema), structure, normal_prior(spec.prior), spec.unseen)
