@@ -13,6 +13,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.networks.exploration import Exploration, whole_number
 from bayeskit.networks.score import CELLS, Scores, score_rule
@@ -20,7 +21,7 @@ from bayeskit.networks.search import Limits
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import BOTH, CLASS, FRONT, SHARES, Conditional, Margin
+from bayeskit.structures.conditional import BOTH, CLASS, SHARES, Conditional, Margin
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
