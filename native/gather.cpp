@@ -252,7 +252,7 @@ std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<int64_t, 2>>
 gather(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, Weights weights, int64_t n_groups,
        int64_t width, bool presence, bool whole, int64_t low, int64_t high, double lowest, double highest) {
     require(n_groups >= 0 && width >= 0, "the number of groups, or the width, is negative");
-    require(low < high && high - low <= 1024 && low >= -1024 && high <= 1024, "this is no window of limbs");
+    require(low >= -1024 && high <= 1024 && low < high && high - low <= 1024, "this is no window of limbs");
     Rows r = rows_of(indptr, indices, values, width);
     require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
     const double *w = weights_of(weights, r.count);

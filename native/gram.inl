@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t GRAM_ROWS = 128, GRAM_TILES = 256, FIRST_BITS = 22, NEXT_BITS = 23, MOST_SLICES = 16;
 constexpr int64_t DOWN = 4, ACROSS = LANES == 8 ? 6 : 3;  // factors by vectors of factors whose sums stay in registers
 constexpr int64_t GRAM_PANEL = 192;  // columns: a tile of so many stays in the second cache
+constexpr double MOST_SLICED = 0x1p22;  // of the first slice, where numbers are below 2^E as was said
 constexpr double LEAST_SLICED = 0x1p-800;  // smaller numbers may lose bits while they are cut
 
 inline Whole whole_numbers(Real x) {
@@ -148,10 +149,12 @@ struct Gram {
             x = keep(equal(x, x), x);
             Real y = x * load(scale + j) * load(scale + plain.step + j);
             bad |= differs(x, zero) & less(magnitude(y), splat(LEAST_SLICED));
+            bad |= less(splat(MOST_SLICED), magnitude(y));
             bad |= cut(y, zero, plain, plain.data + r * plain.step + j);
             if (!weights) continue;
             Real h = y * w;
             bad |= differs(y, zero) & less(magnitude(h), splat(LEAST_SLICED));
+            bad |= less(splat(MOST_SLICED), magnitude(h));
             bad |= cut(h, product_rest(y, w, h), heavy, heavy.data + r * heavy.step + j);
         }
         if (!any(bad)) return true;

@@ -353,8 +353,9 @@ void marginal(Input<int32_t, 2> codes, Input<int32_t, 2> parents, Input<int32_t,
             require(cells <= int64_t(log.shape(0)), "a table has more cells than there are");
             cells *= size.data()[p] + FRONT;
         }
-        require(offset.data()[j] >= 0 && offset.data()[j + 1] - offset.data()[j] == cells &&
-                    offset.data()[j + 1] <= int64_t(log.shape(0)),
+        int64_t all = int64_t(log.shape(0));
+        require(offset.data()[j] >= 0 && offset.data()[j] <= all && cells <= all - offset.data()[j] &&
+                    offset.data()[j + 1] == offset.data()[j] + cells,
                 "a table has another size than its columns make");
         seen[size_t(j)] = 1;
     }

@@ -138,14 +138,17 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
     require(o[0] == 0 && o[units] == int64_t(centre.shape(0)) && s[0] == 0 && s[units] == int64_t(stretches) &&
                 b[0] == 0 && b[stretches] == int64_t(curve.shape(0)),
             "offsets do not fit");
+    // All of them before anything is read by one: a later one may fall.
+    require(std::is_sorted(o, o + units + 1) && std::is_sorted(s, s + units + 1) && std::is_sorted(b, b + stretches + 1),
+            "offsets must not decrease");
     int64_t longest = 8;
     for (size_t u = 0; u < units; ++u) {
-        require(o[u] <= o[u + 1] && s[u] <= s[u + 1], "offsets must not decrease");
         check_centres(centre.data() + o[u], log_weight.data() + o[u], o[u + 1] - o[u], real.data()[u]);
         longest = std::max(longest, o[u + 1] - o[u]);
         for (int64_t i = s[u]; i < s[u + 1]; ++i) {
             double span = (high.data()[i] - low.data()[i]) * steps.data()[u];
-            require(b[i] <= b[i + 1] && span < double(b[i + 1] - b[i]), "a stretch is longer than its curve");
+            require(span < double(b[i + 1] - b[i]), "a stretch is longer than its curve");
+            require(steps.data()[u] >= 0, "a step is negative");
         }
     }
     Curves t = {centre.data(), log_weight.data(), o,           real.data(), precision.data(), constant.data(), steps.data(),

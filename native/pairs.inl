@@ -222,7 +222,7 @@ Status pairs(Codes codes, const int32_t *groups, int64_t n_groups, Tables t, Sum
                 if (p.word[g] == p.word[g + 1]) continue;
                 count_pair(p, a, la, b, lb, g, cell);
                 int64_t *to = s.limb + (g * t.cells + t.offset[u]) * s.length - s.low;
-                for (int64_t k = 0; k < la * lb; ++k) to[k * s.length] += cell[k];
+                for (int64_t k = 0; k < la * lb; ++k) to[k * s.length] = wrapped(to[k * s.length], cell[k]);
             }
         }
     }

@@ -1,5 +1,6 @@
 // Exact sums of w x_i x_j by group for all pairs of columns, in slices (gram.inl) or one by one, and the covariances in them.
 #include <algorithm>
+#include <cstdlib>
 #include "bindings.h"
 #include "words.h"
 
@@ -32,6 +33,7 @@ Array<bool, 1> gram(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_
     require(weight_exponent >= -1000 && weight_exponent <= 1000, "weights are too far from 1");
     require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs_of(m),
             "sums have no such group, or other pairs");
+    for (size_t j = 0; j < m; ++j) require(std::abs(exponent.data()[j] / 2) <= 1000, "an exponent is not that of a double");
     check_rows(c, row.data(), n);
     Owned<bool, 1> lost({n});
     Status status;

@@ -19,13 +19,12 @@ Cells cells_of(const Starts &starts, const Places &columns, int64_t width) {
     int64_t groups = int64_t(starts.shape(0)) - 1, n = int64_t(columns.shape(0));
     const int64_t *start = starts.data();
     require(start[0] == 0 && start[groups] == n, "starts do not span the cells");
-    for (int64_t g = 0; g < groups; ++g) {
-        require(start[g] <= start[g + 1], "starts fall");
+    require(std::is_sorted(start, start + groups + 1), "starts fall");
+    for (int64_t g = 0; g < groups; ++g)
         for (int64_t k = start[g]; k < start[g + 1]; ++k) {
             require(columns.data()[k] >= 0 && columns.data()[k] < width, "a cell lies outside the columns");
             require(k == start[g] || columns.data()[k - 1] < columns.data()[k], "columns of a group must ascend");
         }
-    }
     return {start, columns.data(), groups, n};
 }
 
@@ -119,11 +118,11 @@ std::vector<double> others(const Cells &c, const Used &used, Sums s) {
         const int64_t *from = whole.data() + used.place[size_t(k)] * length;
         int64_t carry = 0;
         for (int64_t l = 0; l < s.length; ++l) {
-            carry += from[l] - s.limb[k * s.length + l];
+            carry = int64_t(uint64_t(carry) + uint64_t(from[l]) - uint64_t(s.limb[k * s.length + l]));
             cell[size_t(l)] = carry & int64_t(MASK32);
             carry >>= 32;
         }
-        cell[size_t(s.length)] = from[s.length] + carry;
+        cell[size_t(s.length)] = wrapped(from[s.length], carry);
         out[size_t(n + k)] = rounded_cell(cell.data(), length, s.low, m, work);
     }
     return out;

@@ -83,7 +83,8 @@ inline void count_local(Codes codes, const int32_t *groups, Tables t, int64_t u,
         for (int64_t k = 0; k < cells; ++k) {
             int64_t sum = 0;
             for (int64_t copy = 0; copy < copies; ++copy) sum += counter[copy * all + g * cells + k];
-            s.limb[(g * t.cells + t.offset[u] + k) * s.length - s.low] += sum;
+            int64_t &to = s.limb[(g * t.cells + t.offset[u] + k) * s.length - s.low];
+            to = wrapped(to, sum);
         }
 }
 
@@ -119,8 +120,12 @@ inline bool count_two(Codes codes, const int32_t *groups, Tables t, int64_t u, i
             for (uint32_t y = 0; y < n; ++y) {
                 int64_t sum = 0, at = ((g + 1) * m + x) * n + y;
                 for (int64_t copy = 0; copy < COPIES; ++copy) sum += counter[copy * all + at];
-                if (x >= 2) s.limb[(g * t.cells + t.offset[u] + x - 2) * s.length - s.low] += sum;
-                if (y >= 2) s.limb[(g * t.cells + t.offset[u + 1] + y - 2) * s.length - s.low] += sum;
+                auto add = [&](int64_t place) {
+                    int64_t &to = s.limb[(g * t.cells + place) * s.length - s.low];
+                    to = wrapped(to, sum);
+                };
+                if (x >= 2) add(t.offset[u] + x - 2);
+                if (y >= 2) add(t.offset[u + 1] + y - 2);
             }
     return true;
 }
@@ -137,8 +142,10 @@ inline bool count_direct(Codes codes, const int32_t *groups, const double *weigh
             int64_t at_cell = cell[i] + t.offset[u];
             if (weights)
                 good &= add(s, at_cell, weights[at + i]);
-            else
-                ++s.limb[at_cell * s.length - s.low];
+            else {
+                int64_t &to = s.limb[at_cell * s.length - s.low];
+                to = wrapped(to, 1);
+            }
         }
     }
     return good;
