@@ -41,6 +41,14 @@ def whole(value: Any) -> int | None:
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
+def positive(what: str, value: float) -> float:
+    """A setting as a plain number above 0: settings are compared and saved by what they print."""
+    plain = number(value)
+    if plain is None or not plain > 0:
+        raise InputError(f"{what}={value!r}: give a finite number above 0")
+    return plain
+
+
 def switch(owner: Any, name: str) -> None:
     """Check a setting that is on or off."""
     given = getattr(owner, name)

@@ -24,7 +24,7 @@ from fuzz.core_calls import Call, Columns, Texts, recorded
 
 WHOLE = (0, -1, -2, -3, 1, 2, 7, 8, 1023, 2**24, 2**31 - 1, 2**31, -(2**31), 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 REAL = (0.0, -0.0, -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e16, np.nan, np.inf, -np.inf, 2.0**63, 1e-9)
-PATIENCE = 60  # seconds for one call
+PATIENCE = 60  # seconds of the processor for one call
 MEMORY = 6 << 30  # bytes; what asks for more is refused by a MemoryError
 
 
@@ -165,7 +165,7 @@ def main(seed: int, count: int, only: str | None = None) -> None:
             if checked and any(isinstance(v, int) and 2**20 < v < 2**60 for v in call.arguments):
                 continue  # AddressSanitizer ends a process that asks for too much memory; elsewhere it is an error
             print(number, file=sys.stderr, flush=True)
-            signal.alarm(PATIENCE)  # what hangs ends as a crash does
+            signal.setitimer(signal.ITIMER_PROF, PATIENCE)  # what hangs ends as a crash does
             try:
                 call.run()
             except (ValueError, TypeError, MemoryError):

@@ -205,16 +205,16 @@ def _cubics(value: Float, slope: Float) -> Float:
 def log_sums(y: Float, centre: Float, mass: Float, cell: Int, stays: Float, left: Float, width: Float) -> Float:
     """log f(y) of kernels as wide as each row says, where its cell has the mass ``stays`` and all ``left``: (n,)."""
     out = np.empty(len(y))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # kernels too far away add nothing
         known = np.log(mass)
-    for start in range(0, len(y), SUMMED):
-        some = slice(start, start + SUMMED)
-        logs = (y[some, None] - centre) * (np.sqrt(0.5) / width[some, None])
-        np.subtract(known, np.square(logs, out=logs), out=logs)
-        with np.errstate(divide="ignore"):
+        for start in range(0, len(y), SUMMED):
+            some = slice(start, start + SUMMED)
+            logs = (y[some, None] - centre) * (np.sqrt(0.5) / width[some, None])
+            np.subtract(known, np.square(logs, out=logs), out=logs)
             rest = np.log(stays[some]) - ((y[some] - centre[cell[some]]) / width[some]) ** 2 / 2
-        logs[np.arange(len(logs)), cell[some]] = rest
-        top = logs.max(axis=1)
-        logs -= top[:, None]
-        out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
+            logs[np.arange(len(logs)), cell[some]] = rest
+            top = logs.max(axis=1)
+            top[np.isneginf(top)] = 0.0
+            logs -= top[:, None]
+            out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
     return out - np.log(left) - np.log(width) - LOG_ROOT_2PI

@@ -54,8 +54,11 @@ class Parametric(Protocol):
     def log_density(self, x: Float, *parameters: Float) -> Float:
         """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
 
-    def magnitude(self, log2: Float, *parameters: Float) -> Float | None:
-        """log2 of the term that may leave the range of a double, from log2 of the values: (K, n); None if none may."""
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float | None:
+        """log2 of the size of log p(x 2^shift | class), whatever doubles reach: (K, n); None if it is never large.
+
+        See ``special.log2_distance``; what is not above 2^900, and a probability of 0, may be anything below that.
+        """
         return None
 
     def check(self, columns: Sequence[str], sums: Views) -> None:
@@ -141,9 +144,10 @@ class ParametricDensity:
         if not terms:
             return 1.0, 0.0
         (one, _), (other, _) = self._faint
+        finite = np.isfinite(terms[0]) & np.isfinite(terms[1])
         with np.errstate(invalid="ignore"):
-            power = np.round((terms[0] - terms[1]) / (one - other))
-        return power, terms[0] - power * one
+            power = np.where(finite, np.round((terms[0] - terms[1]) / (one - other)), np.inf)
+            return power, np.where(finite, terms[0] - power * one, 0.0)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         support = self.family.support
@@ -241,7 +245,7 @@ class _Fitted:
     def magnitude(self, x: Float) -> Float:
         """log2 of what may overflow in the term, -inf if nothing is: (n, K)."""
         with np.errstate(all="ignore"):
-            size = self.family.magnitude(np.log2(x) + self.shift, *self.parameters)
+            size = self.family.magnitude(x, self.shift, *self.parameters)
         if size is None:
             return np.full((len(x), len(self.parameters[0])), -np.inf)
         return np.where(np.isnan(x) | np.isnan(size) | ~self.varying, -np.inf, size).T

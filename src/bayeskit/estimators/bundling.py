@@ -15,7 +15,6 @@ from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.views import View, ViewNotes
 from bayeskit.errors import ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.learner import changed
 from bayeskit.model.codec import parsed, written
 from bayeskit.model.model import Model
 from bayeskit.storage.bundle import Bundle
@@ -102,7 +101,7 @@ def _agrees(member: Member, reader: BayesClassifier) -> None:
 
 
 def _kept(classifier: Any) -> Read:
-    return classifier.model_, type(classifier).__name__, changed(classifier, "n_jobs")
+    return classifier.model_, type(classifier).__name__, classifier.saved_settings()
 
 
 def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:

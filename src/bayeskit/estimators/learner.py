@@ -174,7 +174,11 @@ class Learner(BaseEstimator):
     def save(self, path: Any) -> None:
         """Write a ``.bayes`` file: whole or not at all."""
         check_is_fitted(self, "model_")
-        model_file.save(path, self.model_, type(self).__name__, changed(self, "n_jobs"))
+        model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
+
+    def saved_settings(self) -> dict[str, Any]:
+        """What a file keeps of the parameters."""
+        return changed(self, "n_jobs")
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())

@@ -28,8 +28,8 @@ from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
-from bayeskit.structures.discrete import positive
 from bayeskit.structures.naive import Naive
+from bayeskit.validation import positive
 
 # what "auto" tries for numbers, fewest parameters first
 AUTO = "auto"

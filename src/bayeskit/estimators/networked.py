@@ -150,8 +150,7 @@ class NetworkBayes(Dependent):
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
         return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
-    @property
-    def _settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> dict[str, Any]:
         found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(getattr(self.structure, "edges", self.structure))

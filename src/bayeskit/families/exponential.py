@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.numerics.special import log2_distance
 from bayeskit.smoothing import pseudo_rows
 
 FLOOR = 1e-9  # of the pooled mean: a class of zeros gets no density of infinity
@@ -45,6 +46,6 @@ class Exponential(Parametric):
         out: Float = -np.log(mean) - x / mean
         return out
 
-    def magnitude(self, log2: Float, *parameters: Float) -> Float:
-        out: Float = log2 - np.log2(parameters[0])
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float:
+        out: Float = log2_distance(x, shift) - np.log2(parameters[0])
         return out

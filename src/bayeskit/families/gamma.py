@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.support import POSITIVE, Support
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.errors import InputError
-from bayeskit.numerics.special import LOG_2, LOG_2PI, deviance, gamma_shape, stirling
+from bayeskit.numerics.special import LOG_2, LOG_2PI, deviance, gamma_shape, log2_distance, stirling
 
 LEAST = 1e-8  # log mean minus mean log: below it the shape is lost in rounding
 
@@ -66,9 +66,9 @@ class Gamma(Parametric):
         out: Float = -np.log(x) - shape * gap + (np.log(shape) - LOG_2PI) / 2 - stirling(shape)
         return out
 
-    def magnitude(self, log2: Float, *parameters: Float) -> Float:
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float:
         mean, shape = parameters
-        out: Float = log2 - np.log2(mean) + np.log2(shape)
+        out: Float = log2_distance(x, shift) - np.log2(mean) + np.log2(shape)
         return out
 
 

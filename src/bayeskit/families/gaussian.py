@@ -11,17 +11,16 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayeskit import _core
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
+from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
-
-LOG_2, LOG_2PI = float(np.log(2)), float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,7 @@ class GaussianDensity(Located):
         out = np.full_like(self._zeros(block), -np.inf)
         for j, x, sums in self._each(block, left_out):
             mean, deviation = sums.normal()
-            far = (2 * (log_distance(x, sums.shift, mean) - np.log(deviation))) / LOG_2 - 1
+            far = 2 * (log2_distance(x, sums.shift, mean) - np.log2(deviation)) - 1
             out[:, j] = np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
         return out
 
@@ -235,7 +234,7 @@ class StudentDensity(Located, Bounded):
         mean = sums.grand_mean + np.where(n > 0, (sums.mean - sums.grand_mean) * (n / kappa), 0.0)
         deviation = sums.scale * np.sqrt(squares / nu * (1 + 1 / kappa))
         scale = deviation * np.sqrt(nu)
-        high = log_distance(x, sums.shift, mean) - np.log(scale)  # log(|z| / sqrt(v))
+        high = log2_distance(x, sums.shift, mean) * LOG_2 - np.log(scale)  # log(|z| / sqrt(v))
         with np.errstate(over="ignore"):
             near = (np.ldexp(x, sums.shift) - mean) / scale
             tail = np.where(high > 40, 2 * high, np.log1p(near * near))
@@ -249,10 +248,3 @@ def _gamma_ratio(nu: Float) -> Float:
     series = ((17 / 14336 / z**2 - 1 / 640) / z**2 + 1 / 192) / z**3 - 1 / 8 / z - LOG_2PI / 2
     direct = gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2
     return np.where(nu >= 60, series, direct)
-
-
-def log_distance(x: Float, shift: Int, mean: Float) -> Float:
-    """log |x 2^shift - mean| for any doubles, NaN where x is: the distance itself may overflow."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        half = np.abs(np.ldexp(x, shift - 1) - mean * 0.5)
-        return np.where(np.isinf(half), np.log(np.abs(x)) + shift * LOG_2, np.log(half) + LOG_2)

@@ -16,16 +16,15 @@ from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
 from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints, ascending
+from bayeskit.numerics.special import LOG_2
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.validation import keep, whole
-
-LOG_2 = float(np.log(2))
-FRONT = 2  # lines of a table in front of its cells: the core asks for codes from -2 on
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from bayeskit.densities.loo_family_scores import Recipe
 from bayeskit.densities.mixture import Around, Curves, Mixture, log_sums
 from bayeskit.errors import InputError
 from bayeskit.numerics.bandwidth import FACTORS, bandwidths, bandwidths_without
+from bayeskit.numerics.special import LOG_2, log2_distance
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.validation import keep, number
 
 RULES = ("silverman", "scott", "isj")
-LOG_2 = float(np.log(2))
 BANDWIDTHS = "bandwidths of Kernel, which saw the label of the row"
 
 
@@ -161,10 +161,10 @@ class Kernels:
         out = np.full((len(x), len(self.mixtures)), -np.inf)
         y = self.at(x)
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = np.log2(np.abs(x)) + self.shift
             for k, mixture in enumerate(self.mixtures):
-                near = np.log2(np.abs(y - mixture.nearest(y)))
-                far = np.where(np.isfinite(y), near, size)
+                nearest = mixture.nearest(y)
+                beyond = log2_distance(x, np.array(self.shift), nearest + self.base)
+                far = np.where(np.isfinite(y), np.log2(np.abs(y - nearest)), beyond)
                 out[:, k] = np.where(np.isnan(x), -np.inf, 2 * (far - np.log2(mixture.bandwidth)) - 1)
         return out
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.support import COUNTS, Support
 from bayeskit.densities.parametric import Parametric, Views, toward_pooled
-from bayeskit.numerics.special import LOG_2PI, deviance, stirling
+from bayeskit.numerics.special import LOG_2PI, deviance, log2_deviance, stirling
 from bayeskit.smoothing import pseudo_rows
 
 
@@ -59,3 +59,11 @@ class NegativeBinomial(Parametric):
         positive = np.where(mean > 0, np.where(spread, wide, poisson), -np.inf)
         out: Float = np.where(x > 0, positive, np.where(spread, -r * np.log1p(mean / r), -mean))
         return out
+
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float:
+        mean, excess = parameters
+        spread = excess > 0
+        r = 1 / np.where(spread, excess, 1.0)
+        n, share = x / 2 + r / 2, 1 / (1 + mean / r)
+        wide = log2_deviance((x / 2, n * (mean / (r + mean))), (r / 2, n * share)) + 1  # twice its halves
+        return np.where(mean > 0, np.where(spread, wide, log2_deviance((x, mean))), -np.inf)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.support import COUNTS, Support
 from bayeskit.densities.parametric import Parametric, Views, toward_pooled
-from bayeskit.numerics.special import LOG_2PI, deviance, stirling
+from bayeskit.numerics.special import LOG_2PI, deviance, log2_deviance, stirling
 from bayeskit.smoothing import pseudo_rows
 
 
@@ -43,3 +43,7 @@ class Poisson(Parametric):
         some = -stirling(np.maximum(x, 1.0)) - deviance(x, known) - (LOG_2PI + np.log(np.maximum(x, 1.0))) / 2
         out: Float = np.where(x > 0, np.where(mean > 0, some, -np.inf), -mean)
         return out
+
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float:
+        (mean,) = parameters
+        return np.where(mean > 0, log2_deviance((x, mean)), -np.inf)

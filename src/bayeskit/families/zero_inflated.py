@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Int
 from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.densities.loo_family_scores import Recipe
@@ -96,7 +96,7 @@ class ZeroInflated(Parametric):
         out: Float = np.where(x == 0, np.log(zero), np.log(other) + density)
         return out
 
-    def magnitude(self, log2: Float, *parameters: Float) -> Float | None:
+    def magnitude(self, x: Float, shift: Int, *parameters: Float) -> Float | None:
         _, _, speaks, *inner = parameters
-        size = self.family.magnitude(log2, *inner)
+        size = self.family.magnitude(x, shift, *inner)
         return None if size is None else np.where(speaks, size, -np.inf)

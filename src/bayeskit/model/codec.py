@@ -41,9 +41,11 @@ def smoothings() -> dict[str, type[Any]]:
 def registry() -> dict[str, type[Any]]:
     """Every value class that a file may name, by its identifier there."""
     known: list[Any] = [*families().values(), *structures().values(), *smoothings().values(), Nominal, Ordinal]
-    found = {kind.identifier: kind for kind in known}
-    if len(found) < len(known):
-        raise TypeError("two value classes have the same identifier in files; give each its own")
+    found: dict[str, type[Any]] = {}
+    for kind in known:
+        if (other := found.setdefault(kind.identifier, kind)) is not kind:
+            both = " and ".join(f"{k.__module__}.{k.__qualname__}" for k in (other, kind))
+            raise TypeError(f"{both} have the same identifier in files, {kind.identifier!r}; give each its own")
     return found
 
 

@@ -48,7 +48,7 @@ def bandwidths_without(
         masses[k, c], masses[-1, c] = rest[i], every[i]
         out[i] = _core.bandwidths(centres, masses, FACTORS[rule], float(least[i]))
         masses[k, c], masses[-1, c] = before
-    return np.maximum(out, least[:, None])
+    return np.fmax(out, least[:, None])  # a mass below the range of doubles has no spread: the least there is
 
 
 def _steps_without(edges: Float) -> Float:

@@ -45,7 +45,7 @@ def short(low: Float, high: Float) -> Float:
     The middle, rounded to the largest power of ten that is at most half the way. So neither of the two is told by it,
     nor follows from it and the other one.
 
-    >>> short(np.array([43.0, 1.9, 0.1234567]), np.array([46.0, 3.0, 0.1234568]))
+    >>> short(np.array([43.0, 1.9, 0.1234567]), np.array([46.0, 3.1, 0.1234568]))
     array([44.        ,  2.5       ,  0.12345675])
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -24,10 +24,12 @@ from bayeskit.model.spec import UNSEEN
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.sliced import Sliced
 from bayeskit.storage import container, format1
 from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
+from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.weighted import FactorWeights
@@ -229,6 +231,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     ranges = _ranges(header, arrays, len(schema.numeric))
     counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
     _agree(counted)
+    _finished(structure, statistic)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
         pieces = model.density.factor_names if structure.kept else structure.factor_names
@@ -237,6 +240,13 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("its digest does not fit its content")
     model.log_prior(), model.classes, model.density  # whatever follows from it must be there
     return model
+
+
+def _finished(structure: Naive, statistic: Product) -> None:
+    """Refuse a structure whose cuts or arcs are yet to be chosen from what it counted."""
+    for family, _ in structure.components:
+        if isinstance(family, Discrete) and not isinstance(statistic["features"][family], Sliced):  # type: ignore[index]
+            raise ModelFileError("it was saved before all it is to choose was chosen")
 
 
 def _counting(structure: Naive, header: Header) -> Naive:

@@ -10,14 +10,16 @@ from typing import ClassVar, Self
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
-from bayeskit.structures.conditional import BOTH, FRONT, SHARES, Conditional, Margin
+from bayeskit.structures.conditional import BOTH, SHARES, Conditional, Margin
 from bayeskit.structures.dependence import Dependence
-from bayeskit.structures.discrete import Smoothed, positive
+from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
+from bayeskit.validation import positive
 
 CELLS = 1 << 18  # cells of the table of one column, holes and classes included: 2 MB
 

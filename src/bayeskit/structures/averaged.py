@@ -16,14 +16,16 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.density import Bounded, Context, revealed
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.conditional import FRONT, Margin
+from bayeskit.structures.conditional import Margin
 from bayeskit.structures.dependence import relevance
-from bayeskit.structures.discrete import Smoothed, positive
+from bayeskit.structures.discrete import Smoothed
+from bayeskit.validation import positive
 
 Member = tuple[Bool, Code, Int, Float]  # the rows that have it, their cells (columns, rows), and a table: see lookup
 

@@ -13,6 +13,7 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
 from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, describe_family, held_by
+from bayeskit.validation import keep, positive
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,9 @@ class Backoff:
 
     identifier: ClassVar[str] = "structure/backoff"
     kinds: ClassVar[tuple[str, ...]] = NUMERIC
+
+    def __post_init__(self) -> None:
+        keep(self, rows=positive("backoff", self.rows))
 
     def __str__(self) -> str:
         return f"{describe_family(self.family)}, backed off by {self.rows:g} rows"

@@ -10,10 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import FRONT
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
-FRONT = 2  # places in front of the levels on each axis: never seen, missing
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
 CLASS, BOTH, EVEN = "class", "both", "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table shrinks toward

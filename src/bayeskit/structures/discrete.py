@@ -14,7 +14,7 @@ from bayeskit.memory import check_pairs
 from bayeskit.numerics.cut_points import CutPoints, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.validation import number
+from bayeskit.validation import positive
 
 MDLP, FREQUENCY = "mdlp", "frequency"
 Grid = tuple[tuple[str, tuple[float, ...]], ...]
@@ -85,11 +85,3 @@ class Smoothed(Discrete):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "smoothing", positive("smoothing", self.smoothing))
-
-
-def positive(what: str, value: float) -> float:
-    """A setting as a plain number above 0: settings are compared and saved by what they print."""
-    plain = number(value)
-    if plain is None or not plain > 0:
-        raise InputError(f"{what}={value!r}: give a finite number above 0")
-    return plain

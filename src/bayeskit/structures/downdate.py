@@ -9,8 +9,8 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.errors import InputError
+from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.structures.covariance import class_scale, oas
-from bayeskit.structures.factor import LOG_2, LOG_2PI
 from bayeskit.structures.joint import LeftOutRows
 from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Points

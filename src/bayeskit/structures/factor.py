@@ -11,11 +11,10 @@ from scipy.linalg import solve_triangular
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.blas import alone
 from bayeskit.structures.cells import Cells, places
 from bayeskit.structures.numbers import FARTHEST, Points
-
-LOG_2PI, LOG_2 = float(np.log(2 * np.pi)), float(np.log(2))
 
 
 class Factor(Protocol):

@@ -13,9 +13,10 @@ from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Bounded
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.conditional import FRONT, strides
+from bayeskit.structures.conditional import strides
 
 
 @dataclass(frozen=True)

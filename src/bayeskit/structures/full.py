@@ -14,6 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
 from bayeskit.densities.density import Axis, Context, TailLogDensity
 from bayeskit.errors import InputError
+from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
@@ -22,7 +23,7 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.cells import Cells
 from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
 from bayeskit.structures.downdate import left_out
-from bayeskit.structures.factor import LOG_2, LOG_2PI, factor_of
+from bayeskit.structures.factor import factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
 from bayeskit.structures.mixed import mixed
 from bayeskit.structures.normals import Normals

@@ -14,12 +14,12 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
 from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.conditional import FRONT
 from bayeskit.structures.discrete import MDLP, Discrete
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of

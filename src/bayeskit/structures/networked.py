@@ -13,6 +13,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Context
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
 from bayeskit.networks.exploration import Exploration, whole_number
@@ -21,10 +22,11 @@ from bayeskit.networks.search import Limits
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
-from bayeskit.structures.conditional import BOTH, CLASS, FRONT, SHARES, Conditional, Margin
-from bayeskit.structures.discrete import Smoothed, positive
+from bayeskit.structures.conditional import BOTH, CLASS, SHARES, Conditional, Margin
+from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
+from bayeskit.validation import positive
 
 SEARCHED = 100_000  # different rows a search looks at, the same ones in any order of the table
 Node = str | None  # a column by name; None is the class

@@ -13,6 +13,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Bounded, Context, revealed
+from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
@@ -26,7 +27,6 @@ from bayeskit.structures.averaged import (
     mean_of,
     refuse_left_out,
 )
-from bayeskit.structures.conditional import FRONT
 
 CELLS = 1 << 24  # counted of three columns and the class: 128 MB
 KEPT = 1 << 22  # cells up to which the logarithms of all pairs are kept; beyond, one pair is worked out at a time
