@@ -257,7 +257,7 @@ gather(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, 
     require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
     const double *w = weights_of(weights, r.count);
     require(!whole || (low <= 0 && high > 0), "the limbs do not reach 2^0");
-    require(!whole || !(highest > WholeSums::MOST), "the highest value is no whole number of a double");
+    require(!whole || presence || !(highest > WholeSums::MOST), "the highest value is no whole number of a double");
     Sums like = {nullptr, high - low, low};
     bool good = true;
     Gathered out;
