@@ -31,7 +31,7 @@ class CandidatePrediction:
 
 @dataclass(frozen=True)
 class CrossFitter:
-    """A candidate before the rows of a plan, in the view it takes; it may speak with several members."""
+    """A candidate before the rows of a plan, in the view it takes; it may give several members."""
 
     candidate: Candidate
     plan: CrossFit

@@ -12,7 +12,7 @@ from bayeskit.numerics.log_linear import Evidence, mixture_weights
 
 PULL = 30.0  # of the weights toward the shares of a mixture
 BIAS = 5.0  # pull of the biases toward 0
-VOICE, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are taken to have predicted best beforehand
+MEMBER, ALONE = 0.3, 5.0  # rows that each member, and the prior alone, are taken to have predicted best beforehand
 SILENT = 1e-3  # a weight below which a member is dropped
 ROUNDING = 1e-13  # share of what terms say
 FAR = 1e6  # nats: what a single term can say at most
@@ -88,7 +88,7 @@ class MemberBackoff:
         return out
 
     def member_odds(self, odds: Float) -> Float:
-        """Infinite or NaN where no member is loud enough."""
+        """Infinite or NaN where no member has enough weight."""
         share = expit((odds - self.base) / self.weight + self.log_prior[0] - self.log_prior[1])
         e = 1 / (self.rows + 10)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -116,7 +116,7 @@ class Pool:
         posterior = members + log_prior[:, None]
         given = (posterior - np.logaddexp.reduce(posterior, axis=2, keepdims=True))[row, :, label]
         alone = (log_prior - np.logaddexp.reduce(log_prior, axis=1, keepdims=True))[row, label, None]
-        before = np.append(np.full(given.shape[1], VOICE), ALONE)
+        before = np.append(np.full(given.shape[1], MEMBER), ALONE)
         shares = mixture_weights(np.concatenate([given, alone], axis=1), mass, before)[:-1]
         weight, bias = seen.fitted(shares, PULL, BIAS)
         pulls = np.diag(np.repeat([PULL, BIAS], [len(weight), len(bias)]))

@@ -26,7 +26,7 @@ BELOW = -1.7e308  # below any number of a table
 
 @dataclass(frozen=True)
 class Summed:
-    """A voice that multiplies the tables of a network, what is missing summed out."""
+    """A member that multiplies the tables of a network, what is missing summed out."""
 
     codings: tuple[Coding, ...]  # of each question
     of: tuple[int, ...]  # the question of each column

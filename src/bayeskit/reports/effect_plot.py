@@ -22,16 +22,16 @@ WORTH = 0.01  # bits on average below which a column is not drawn
 
 def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
     """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
-    voice = program.voices[0]
-    if len(program.voices) > 1 or not 2 <= len(program.classes) <= CLASSES:
+    member = program.members[0]
+    if len(program.members) > 1 or not 2 <= len(program.classes) <= CLASSES:
         return None
-    if not isinstance(voice.says, Factors) or voice.says.mixtures:
+    if not isinstance(member.says, Factors) or member.says.mixtures:
         return None
-    alone = {factor.of[0]: factor for factor in voice.says.factors if len(factor.of) == 1}
-    together = {q for factor in voice.says.factors if len(factor.of) > 1 for q in factor.of}
+    alone = {factor.of[0]: factor for factor in member.says.factors if len(factor.of) == 1}
+    together = {q for factor in member.says.factors if len(factor.of) > 1 for q in factor.of}
     worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
     order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
-    drawn = [_effect_plot(program, voice.says.codings, j, alone[j]) for j in order]
+    drawn = [_effect_plot(program, member.says.codings, j, alone[j]) for j in order]
     shown = [picture for picture in drawn if picture]
     if not shown:
         return None
@@ -46,7 +46,7 @@ def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
 
 
 def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
-    question, weight = program.questions[j], program.voices[0].weight
+    question, weight = program.questions[j], program.members[0].weight
     if question.levels is not None:
         return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
     if not question.high > question.low:

@@ -1,4 +1,4 @@
-"""Factors: a voice that multiplies what tables and curves say of single columns or of few together."""
+"""Factors: a member that multiplies what tables and curves say of single columns or of few together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InputMap: the answers to a panel as a row of numbers, for voices that know numbers only."""
+"""InputMap: the answers to a panel as a row of numbers, for members that know numbers only."""
 
 from __future__ import annotations
 
@@ -78,28 +78,28 @@ class Is:
 class InputMap:
     """A number for each facet."""
 
-    facets: tuple[Input, ...]
+    inputs: tuple[Input, ...]
 
     @classmethod
     def of(cls, view: View, questions: Sequence[InputField]) -> InputMap:
         """What a view makes of a row."""
         place = {q.name: j for j, q in enumerate(questions)}
-        facets: list[Input] = []
+        inputs: list[Input] = []
         for filled in view.scales:
             q = place[filled.name]
-            facets.append(Knots(q, filled))
+            inputs.append(Knots(q, filled))
             if filled.flagged:
-                facets.append(Is(q, -1))
+                inputs.append(Is(q, -1))
         for name, told in view.levels:
             q = place[name]
             known: dict[Any, int] = {key(value): i for i, value in enumerate(questions[q].levels or ())}
             known[MISSING] = -1
-            facets += [Is(q, known.get(level, -2)) for level in told.keys]  # one that is not offered is never met
-        return cls(tuple(facets))
+            inputs += [Is(q, known.get(level, -2)) for level in told.keys]  # one that is not offered is never met
+        return cls(tuple(inputs))
 
     def matrix(self, read: Sequence[Float]) -> Float:
-        """(n, facets)."""
-        return np.stack([facet.at(read[facet.of]) for facet in self.facets], axis=1)
+        """(n, inputs)."""
+        return np.stack([facet.at(read[facet.of]) for facet in self.inputs], axis=1)
 
     def json(self, store: Store) -> list[dict[str, Any]]:
-        return [facet.json(store) for facet in self.facets]
+        return [facet.json(store) for facet in self.inputs]

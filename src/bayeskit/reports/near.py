@@ -1,4 +1,4 @@
-"""Near: a voice of the learned rows around a row."""
+"""Near: a member of the learned rows around a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bayeskit.structures.neighbours import NeighbourDensity
 class NeighborTerms:
     """log K_c / n_c: of the rows within reach of the k-th nearest, those of the class."""
 
-    lens: InputMap  # the numbers compared
+    input_map: InputMap  # the numbers compared
     scale: Float  # (d,) what they are multiplied with
     of: tuple[int, ...]  # questions of the levels compared
     codings: tuple[Coding, ...]
@@ -39,16 +39,16 @@ class NeighborTerms:
 
     @classmethod
     def of_density(
-        cls, density: NeighbourDensity, lens: InputMap, of: Sequence[int], codings: Sequence[Coding]
+        cls, density: NeighbourDensity, input_map: InputMap, of: Sequence[int], codings: Sequence[Coding]
     ) -> NeighborTerms:
-        """With facets and questions for all columns of the density, those that do not count included."""
+        """With inputs and questions for all columns of the density, those that do not count included."""
         rows, metric, likelihood = density.statistic.rows, density.metric, density.likelihood
         points = metric.read(rows.numbers, rows.codes)
         d = len(metric.scale)
         some, others = np.flatnonzero(metric.used[:d]), np.flatnonzero(metric.used[d:])
         ranks = np.append(np.ones(d - np.count_nonzero(metric.ordinal)), metric.ordinal[metric.ordinal > 0])
         return cls(
-            InputMap(tuple(lens.facets[j] for j in some.tolist())),
+            InputMap(tuple(input_map.inputs[j] for j in some.tolist())),
             (np.ldexp(metric.scale, -metric.exponent) / ranks)[some],
             tuple(of[j] for j in others.tolist()),
             tuple(codings[j] for j in others.tolist()),
@@ -68,7 +68,7 @@ class NeighborTerms:
     def log(self, read: Sequence[Float]) -> Float:
         """(n, K), up to the volume that all classes share."""
         n = len(read[0])
-        numbers = self.lens.matrix(read) * self.scale if self.lens.facets else np.empty((n, 0))
+        numbers = self.input_map.matrix(read) * self.scale if self.input_map.inputs else np.empty((n, 0))
         codes = [c.of(read[q]) for q, c in zip(self.of, self.codings, strict=True)]
         levels = np.stack(codes, axis=1) if codes else np.empty((n, 0), dtype=np.int64)
         return np.array([self._one(x, c) for x, c in zip(numbers, levels, strict=True)])
@@ -116,7 +116,7 @@ class NeighborTerms:
     def json(self, store: Store) -> dict[str, Any]:
         return {
             "kind": "near",
-            "lens": self.lens.json(store),
+            "lens": self.input_map.json(store),
             "scale": store.exact(self.scale),
             "of": self.of,
             "codings": [c.json() for c in self.codings],

@@ -1,4 +1,4 @@
-"""Normal: a voice of normal densities, about the mean of the class or of a cell of its categories."""
+"""Normal: a member of normal densities, about the mean of the class or of a cell of its categories."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Cells:
 class Normal:
     """log N(z; mean, covariance) of the numbers that are there, z = (x - origin) * scale."""
 
-    lens: InputMap
+    input_map: InputMap
     origin: Float  # (d,)
     scale: Float  # (d,)
     mean: Float  # (K, d)
@@ -94,18 +94,23 @@ class Normal:
     note: str = ""
 
     @classmethod
-    def of(cls, density: FullDensity, lens: InputMap, cells: Cells | None = None) -> Normal:
-        """With a lens that has a facet for each of its columns of numbers."""
+    def of(cls, density: FullDensity, input_map: InputMap, cells: Cells | None = None) -> Normal:
+        """With an input map that has an input for each of its columns of numbers."""
         numbers, matrix = density.normals.numbers, density.normals.covariance.dense
         shared = len(matrix) > 1 and bool((matrix == matrix[0]).all())
         return cls(
-            lens, numbers.origin, np.ldexp(1.0, numbers.shift), numbers.mean, matrix[:1] if shared else matrix, cells
+            input_map,
+            numbers.origin,
+            np.ldexp(1.0, numbers.shift),
+            numbers.mean,
+            matrix[:1] if shared else matrix,
+            cells,
         )
 
     def log(self, read: Sequence[Float]) -> Float:
         """(n, K)."""
         n, k = len(read[0]), len(self.mean)
-        z = (self.lens.matrix(read) - self.origin) * self.scale if self.lens.facets else np.zeros((n, 0))
+        z = (self.input_map.matrix(read) - self.origin) * self.scale if self.input_map.inputs else np.zeros((n, 0))
         matrix = np.broadcast_to(self.covariance, (k, *self.covariance.shape[1:]))
         codes = None if self.cells is None else self.cells.read(read)
         out = np.empty((n, k))
@@ -128,7 +133,7 @@ class Normal:
         lower = np.tril_indices(len(self.origin))
         return {
             "kind": "normal",
-            "lens": self.lens.json(store),
+            "lens": self.input_map.json(store),
             "origin": store.exact(self.origin),
             "scale": store.exact(self.scale),
             "mean": store.exact(self.mean),

@@ -43,7 +43,7 @@ class MemberProgram:
 
 @dataclass(frozen=True)
 class Program:
-    """score_c = base_c + sum over voices of weight (log((1 - e) P(c | x) + e own_c) - log own_c).
+    """score_c = base_c + sum over members of weight (log((1 - e) P(c | x) + e own_c) - log own_c).
 
     Of a single classifier e is 0, ``base`` 0 and ``own`` 1, so that the score is its log posterior times the weight:
     the temperature of a calibrated one, else 1. Another prior adds log of it over ``prior``.
@@ -51,24 +51,24 @@ class Program:
 
     classes: tuple[str, ...]
     questions: tuple[InputField, ...]
-    voices: tuple[MemberProgram, ...]
+    members: tuple[MemberProgram, ...]
     base: Float  # (K,)
-    own: Float  # (K,) log of what voices are backed off to
+    own: Float  # (K,) log of what members are backed off to
     back_off: float  # e
     prior: Float  # (K,) the model's own, as probabilities
 
     @classmethod
     def alone(
-        cls, classes: tuple[str, ...], questions: tuple[InputField, ...], voice: MemberProgram, prior: Float
+        cls, classes: tuple[str, ...], questions: tuple[InputField, ...], member: MemberProgram, prior: Float
     ) -> Program:
         """Of a single classifier."""
         nothing = np.zeros(len(classes))
-        return cls(classes, questions, (voice,), nothing, nothing, 0.0, prior)
+        return cls(classes, questions, (member,), nothing, nothing, 0.0, prior)
 
     def scaled(self, times: float, more: Float, prior: Float) -> Program:
         """With every score multiplied and added to, and another prior as its own: (K,) each."""
-        voices = tuple(replace(voice, weight=times * voice.weight) for voice in self.voices)
-        return replace(self, voices=voices, base=times * self.base + more, prior=prior)
+        members = tuple(replace(member, weight=times * member.weight) for member in self.members)
+        return replace(self, members=members, base=times * self.base + more, prior=prior)
 
     def proba(self, values: Sequence[Sequence[Any]]) -> Float:
         """P(c | row) of rows with a value for each question, NaN where a row has a level that was left out: (n, K)."""
@@ -79,11 +79,11 @@ class Program:
         known = [np.where(absent, -1.0, mine) for mine in read]
         score = self.base + np.zeros((len(values), 1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            for voice in self.voices:
-                logs = voice.log_posterior(known)
+            for member in self.members:
+                logs = member.log_posterior(known)
                 if self.back_off:
                     logs = np.logaddexp(np.log1p(-self.back_off) + logs, np.log(self.back_off) + self.own)
-                score = score + voice.weight * (logs - self.own)
+                score = score + member.weight * (logs - self.own)
             share = np.exp(score - score.max(axis=1, keepdims=True))
         share[absent] = np.nan
         out: Float = share / share.sum(axis=1, keepdims=True)
@@ -92,12 +92,12 @@ class Program:
     @property
     def notes(self) -> list[str]:
         """What is not exact."""
-        return [voice.says.note for voice in self.voices if voice.says.note]
+        return [member.says.note for member in self.members if member.says.note]
 
     @property
     def rows(self) -> int:
         """How many learned rows it holds."""
-        return max((len(v.says.heavy) for v in self.voices if isinstance(v.says, NeighborTerms)), default=0)
+        return max((len(v.says.heavy) for v in self.members if isinstance(v.says, NeighborTerms)), default=0)
 
     def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> tuple[float, int]:
         """The largest difference from posteriors found otherwise, and in how many rows it was looked for."""
@@ -111,11 +111,11 @@ class Program:
     @cached_property
     def _json(self) -> dict[str, Any]:
         store = Store()
-        voices = [voice.json(store) for voice in self.voices]
+        members = [member.json(store) for member in self.members]
         return {
             "classes": self.classes,
             "questions": [q.json() for q in self.questions],
-            "voices": voices,
+            "voices": members,
             "numbers": store.json(),
             "base": self.base.tolist(),
             "own": self.own.tolist(),

@@ -84,8 +84,8 @@ def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
         raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
     model, name = estimator.model_, type(estimator).__name__
     asked = _asked(model, profiles)
-    voice = MemberProgram(name, 1.0, model.log_base(), _says(model, asked, name))
-    return Program.alone(tuple(map(str, model.classes.tolist())), asked, voice, np.exp(model.log_prior()))
+    member = MemberProgram(name, 1.0, model.log_base(), _says(model, asked, name))
+    return Program.alone(tuple(map(str, model.classes.tolist())), asked, member, np.exp(model.log_prior()))
 
 
 def _calibrated(estimator: Calibrated) -> tuple[float, Float]:
@@ -106,18 +106,20 @@ def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[InputField, .
 
 
 def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
-    """Every member as a voice."""
+    """Every member as a program."""
     asked = _asked(pool.reader_.model_, profiles)
-    voices = []
+    members = []
     for member, weight in zip(pool.members_, pool.pool_.weight.tolist(), strict=True):
-        lens = None if member.view is None else InputMap.of(member.view, asked)
+        input_map = None if member.view is None else InputMap.of(member.view, asked)
         model = member.classifier.model_
-        voices.append(MemberProgram(member.name, weight, model.log_base(), _says(model, asked, member.name, lens)))
+        members.append(
+            MemberProgram(member.name, weight, model.log_base(), _says(model, asked, member.name, input_map))
+        )
     rows = float(pool.reader_.model_.weights.sum())
     return Program(
         tuple(map(str, pool.classes_.tolist())),
         asked,
-        tuple(voices),
+        tuple(members),
         pool.log_base(),
         pool.log_shares,
         1 / (rows + 10),
@@ -125,8 +127,8 @@ def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
     )
 
 
-def _says(model: Model, asked: Sequence[InputField], name: str, lens: InputMap | None = None) -> Says:
-    """What the density of a model says, its columns being questions, or facets of a lens."""
+def _says(model: Model, asked: Sequence[InputField], name: str, input_map: InputMap | None = None) -> Says:
+    """What the density of a model says, its columns being questions, or inputs of a map."""
     density = model.density
     first = density.densities[0] if len(density.densities) == 1 else None
     place = {q.name: j for j, q in enumerate(asked)}
@@ -135,26 +137,30 @@ def _says(model: Model, asked: Sequence[InputField], name: str, lens: InputMap |
         return Discrete(model, asked).factors(first)
     if isinstance(first, FullDensity):
         columns, coded = first.normals.numbers.columns, first.joint.columns
-        facets = [Plain(place[n]) if lens is None else lens.facets[model.schema.names.index(n)] for n in columns]
+        inputs = [
+            Plain(place[n]) if input_map is None else input_map.inputs[model.schema.names.index(n)] for n in columns
+        ]
         _check_numbers(name, first.classes * len(columns) ** 2 + sum(c.offset.size for c in first.normals.cells))
         codings = [coding(model, asked[place[n]]) for n in coded]
         cells = Cells.of_joint(first.joint, first, [place[n] for n in coded], codings) if coded else None
-        return Normal.of(first, InputMap(tuple(facets)), cells)
+        return Normal.of(first, InputMap(tuple(inputs)), cells)
     if isinstance(first, NeighbourDensity):
         if first.metric.covariance is not None:
             raise Unwritten(f"the distances of {name} depend on which columns are known, which no table holds")
         _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
-        return _near(model, first, asked, lens)
+        return _near(model, first, asked, input_map)
     if density.additive and density.columns == model.schema.names:
         return Additive.of(model, asked).factors()
     raise Unwritten(f"{name} cannot be written down term by term")
 
 
-def _near(model: Model, density: NeighbourDensity, asked: Sequence[InputField], lens: InputMap | None) -> NeighborTerms:
+def _near(
+    model: Model, density: NeighbourDensity, asked: Sequence[InputField], input_map: InputMap | None
+) -> NeighborTerms:
     schema, place = density.statistic.schema, {q.name: j for j, q in enumerate(asked)}
-    if lens is not None:
-        facets = tuple(lens.facets[model.schema.names.index(n)] for n in schema.numeric)
-        return NeighborTerms.of_density(density, InputMap(facets), (), ())
+    if input_map is not None:
+        inputs = tuple(input_map.inputs[model.schema.names.index(n)] for n in schema.numeric)
+        return NeighborTerms.of_density(density, InputMap(inputs), (), ())
     codings = {n: coding(model, asked[place[n]]) for n in schema.coded}
     ranked = [n for n, most in zip(schema.coded, density.metric.ordinal, strict=True) if most > 0]
     plain = [n for n in schema.coded if n not in ranked]
@@ -175,10 +181,10 @@ def _check_room(program: Program, rows: bool) -> None:
         raise Unwritten("neighbours are looked up in the learned rows, which were to stay out of the page (rows=False)")
     whole, sizes = len(program.json()["numbers"]["data"]), {}
     if whole > ROOM:
-        for voice in program.voices:
+        for member in program.members:
             store = Store()
-            voice.json(store)
-            sizes[voice.name] = len(store.json()["data"])
+            member.json(store)
+            sizes[member.name] = len(store.json()["data"])
         largest = max(sizes, key=lambda name: sizes[name])
         raise Unwritten(
             f"its numbers take {whole / 1e6:.1f} MB ({largest} alone {sizes[largest] / 1e6:.1f}), too much for a page"
