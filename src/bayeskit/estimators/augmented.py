@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -81,7 +82,7 @@ class TAN(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -131,7 +132,7 @@ class KDB(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -187,7 +188,7 @@ class AODE(Dependent):
         parents: int | None = None,
         given: float = 0.5,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Frame
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
@@ -94,7 +94,7 @@ class Comparison(TableRepr):
         how = f"; Holm over {tests}" if tests > 1 else ""
         return found[0], *(replace(d, p=float(q), how=d.how + how) for d, q in zip(found[1:], p, strict=True))
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """A line for each model, the best first: measures with intervals, and the difference to the best.
 
         ``p`` is after the correction that ``test`` names, ``p_alone`` before.
@@ -117,7 +117,7 @@ class Comparison(TableRepr):
         columns["test"] = [d.how for d in apart]
         return frame(columns, kind or self.kind)
 
-    def plot(self, of: str = "measure", by: str | None = None, ax: Any = None) -> Any:
+    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Any:
         """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
         from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -44,9 +44,9 @@ class Confusion(TableRepr):
     def __init__(
         self,
         matrix: Any,
-        labels: Sequence[Any] | Array,
+        labels: Sequence[Label] | Array,
         kind: str = "pyarrow",
-        others: Sequence[Any] = (),
+        others: Sequence[Label] = (),
         squared: Float | None = None,
     ) -> None:
         counts = np.asarray(matrix, dtype=np.float64)
@@ -91,29 +91,29 @@ class Confusion(TableRepr):
     # -- by class, one against the rest ----------------------------------------------------------
 
     @property
-    def sensitivity(self) -> dict[Any, float]:
+    def sensitivity(self) -> dict[Label, float]:
         """Share of the rows of a class that were found (recall, recognition rate)."""
         return self._by_label(ratio(self.right, self.true))
 
     recall = sensitivity
 
     @property
-    def specificity(self) -> dict[Any, float]:
+    def specificity(self) -> dict[Label, float]:
         """Share of the rows of all other classes not predicted as this one."""
         others = self.weight - self.true
         return self._by_label(ratio(others - (self._predicted - self.right), others))
 
     @property
-    def precision(self) -> dict[Any, float]:
+    def precision(self) -> dict[Label, float]:
         """Share of the rows predicted as a class that are of it."""
         return self._by_label(ratio(self.right, self._predicted))
 
     @property
-    def f1(self) -> dict[Any, float]:
+    def f1(self) -> dict[Label, float]:
         """Harmonic mean of sensitivity and precision."""
         return self._by_label(ratio(2 * self.right, self.true + self._predicted))
 
-    def interval(self, rate: str, label: Any = None) -> Interval:
+    def interval(self, rate: str, label: Label | None = None) -> Interval:
         """Of a score of the confusion ("accuracy", "mcc" ...), or of a label one of the other rates.
 
         Wilson's for proportions, their mean by MOVER, percentiles of Dirichlet draws for the others.
@@ -156,14 +156,14 @@ class Confusion(TableRepr):
 
     # -- showing ---------------------------------------------------------------------------------
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """One line for each class: its row of the matrix and its rates."""
         columns: dict[str, Any] = {"class": self.labels}
         columns |= {f"as {name}": self.matrix[:, j] for j, name in enumerate((*self.labels.tolist(), *self.others))}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """A heat map, shaded by the share of the true class."""
         from bayeskit.plots.heat import ConfusionDisplay
 
@@ -208,7 +208,7 @@ class Confusion(TableRepr):
         columns: Float = self.matrix.sum(axis=0)[: len(self.labels)]
         return columns
 
-    def _by_label(self, values: Float) -> dict[Any, float]:
+    def _by_label(self, values: Float) -> dict[Label, float]:
         return dict(zip(self.labels.tolist(), values.tolist(), strict=True))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -38,15 +38,15 @@ METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
 def evaluate(
     model: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: LabelsLike,
     method: Any = None,
     *,
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: WeightsLike = None,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
@@ -76,7 +76,14 @@ def evaluate(
 
 
 def planned(
-    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+    X: TableLike,
+    y: LabelsLike,
+    method: Any,
+    costs: Any,
+    reject: float | None,
+    groups: Any,
+    weight: Any,
+    random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
@@ -284,7 +291,7 @@ def fitted(model: Any, sample: LabelledTable) -> Any:
     return clone(model).fit(X, y, **weighted(model, weight))
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

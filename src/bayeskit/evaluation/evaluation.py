@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
@@ -76,7 +76,7 @@ class Evaluation(TableRepr):
         return Confusion(counts, self.classes, self.kind, self.others, squared)
 
     @property
-    def auc_by_class(self) -> dict[Any, float]:
+    def auc_by_class(self) -> dict[Label, float]:
         return dict(zip(self.classes.tolist(), self.measures.areas.tolist(), strict=True))
 
     @property
@@ -103,7 +103,7 @@ class Evaluation(TableRepr):
 
     # -- tables ----------------------------------------------------------------------------------
 
-    def frame(self, kind: str | None = None, of: str = "measures") -> Any:
+    def frame(self, kind: str | None = None, of: str = "measures") -> Frame:
         """A table of one kind of frame ("pandas", "polars", "pyarrow"; that of X unless asked).
 
         ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
@@ -121,7 +121,7 @@ class Evaluation(TableRepr):
             raise InputError(f"frame(of={of!r}): choose one of {', '.join(tables)}")
         return frame(tables[of](), kind or self.kind)
 
-    def _measures(self) -> dict[str, Any]:
+    def _measures(self) -> Json:
         names = list(self.measures.names)
         found = [self.measures.interval(name) for name in names]
         return {
@@ -133,7 +133,7 @@ class Evaluation(TableRepr):
             "held": ["; ".join(self.held)] * len(names),
         }
 
-    def _classes(self) -> dict[str, Any]:
+    def _classes(self) -> Json:
         table, labels = self.confusion, self.classes.tolist()
         columns: dict[str, Any] = {"class": self.classes, "weight": table.matrix.sum(axis=1)}
         for rate in ("sensitivity", "specificity", "precision"):
@@ -142,12 +142,12 @@ class Evaluation(TableRepr):
             columns[f"{rate}_low"], columns[f"{rate}_high"] = [e.low for e in ends], [e.high for e in ends]
         return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas}
 
-    def _folds(self) -> dict[str, Any]:
+    def _folds(self) -> Json:
         shown = (name for name in self.measures.names if SCORES[name].headline and isinstance(SCORES[name], SumScore))
         each = {name: self.measures.by_fold(name) for name in shown}
         return {"fold": np.arange(len(each["accuracy"])), **each}
 
-    def _rows(self) -> dict[str, Any]:
+    def _rows(self) -> Json:
         kept = self._must_keep("rows")
         labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
         names = [*self.classes.tolist(), *self.others]
@@ -156,7 +156,7 @@ class Evaluation(TableRepr):
         named = {f"P({label})": kept.proba[:, k] for k, label in enumerate(self.classes.tolist())}
         return {"true": labels, "predicted": best, **named}
 
-    def _reliability(self) -> dict[str, Any]:
+    def _reliability(self) -> Json:
         """Cells of the top probability: how sure the model was, and how often it was right."""
         weight, said, right, squared = self.measures.total.top[0]
         there = weight > 0
@@ -169,7 +169,7 @@ class Evaluation(TableRepr):
             "right": right[there] / weight[there],
         }
 
-    def _roc(self) -> dict[str, Any]:
+    def _roc(self) -> Json:
         curves = {label: self.roc(label) for label in self.classes.tolist()}
         return {
             "class": [label for label, c in curves.items() for _ in c.threshold],
@@ -178,7 +178,7 @@ class Evaluation(TableRepr):
             "true_positive": np.concatenate([c.true_positive for c in curves.values()]),
         }
 
-    def roc(self, label: Any) -> Curve:
+    def roc(self, label: Label) -> Curve:
         """The ROC curve of one class against the rest, over the rows that were tested."""
         kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
         if label not in labels:
@@ -188,7 +188,7 @@ class Evaluation(TableRepr):
         found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
-    def plot(self, of: str = "overview", ax: Any = None, **options: Any) -> Any:
+    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Any:
         """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""
         from bayeskit.evaluation.pictures import picture
 

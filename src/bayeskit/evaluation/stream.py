@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, LabelsLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
@@ -88,7 +88,7 @@ class Stream:
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
+        cls, model: Any, X: TableLike, y: LabelsLike, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
         spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
