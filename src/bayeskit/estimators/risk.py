@@ -188,12 +188,8 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(f"y has the label {unknown[0]!r}, which is not a class the costs are given for")
         matrix = self.costs_.matrix_for(self.classes_)
         cost = matrix[[row[label] for label in labels], decision.best]
-        return -float(
-            np.average(
-                np.where(refused, self.reject or 0.0, cost),
-                weights=None if sample_weight is None else np.asarray(sample_weight),
-            )
-        )
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=weights))
 
     def _usual(self, X: TableLike) -> Float:
         for name in ("log_evidence", "score_samples"):
