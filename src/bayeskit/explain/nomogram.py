@@ -14,7 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.explain.marginal import Marginal, log_densities, marginals
 from bayeskit.explain.trials import numbers_of
 from bayeskit.model.model import Model
 
@@ -91,32 +91,24 @@ class Nomogram(TableRepr):
                 "a nomogram adds up points column by column, which only a model with columns independent given the "
                 "class allows (NaiveBayes); explain the rows of this one instead"
             )
-        alone = _followed(model)
-        weights = {name: m.weight * (m.log_density[:, a] - m.log_density[:, b]) for name, m in alone.items()}
+        axes = _axes(model, among)
+        weights = {name: axis.weight * (axis.log_density[:, a] - axis.log_density[:, b]) for name, axis in axes.items()}
         for name, weight in weights.items():
             if not np.isfinite(weight).all():
                 raise InputError(
                     f"column {name!r} has a value that rules a class out, which is no number of points; "
                     f"fit with smoothing above 0"
                 )
-        kept = {name: _usual(m, among) for name, m in alone.items()}
-        low = {name: float(weight[kept[name]].min()) for name, weight in weights.items()}
-        widest = max((float(np.ptp(weight[kept[name]])) for name, weight in weights.items()), default=0.0)
+        low = {name: float(weight.min()) for name, weight in weights.items()}
+        widest = max((float(np.ptp(weight)) for weight in weights.values()), default=0.0)
         if not widest > 0:
             raise InputError(f"no column tells {target!r} from {model.classes.tolist()[b]!r}; there is nothing to draw")
         unit, start = widest / FULL, model.log_base(prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
-            Scale(
-                name,
-                tuple(m.values[i] for i in kept[name].tolist()),
-                (weights[name][kept[name]] - low[name]) / unit,
-                -low[name] / unit,
-                m.numeric,
-                m.continuous,
-            )
-            for name, m in alone.items()
+            Scale(name, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
+            for name, axis in axes.items()
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
@@ -220,10 +212,25 @@ def _followed(model: Model) -> dict[str, Marginal]:
     return alone
 
 
-def _usual(alone: Marginal, among: Sequence[Block]) -> Any:
-    """Which of its values are shown: all levels, the usual numbers as far as rows have such."""
-    if not alone.numeric:
-        return np.arange(len(alone.values))
-    low, high = alone.among(numbers_of(among, alone.name)).usual()
-    numbers = np.asarray(alone.values, dtype=np.float64)
-    return np.flatnonzero((numbers >= low) & (numbers <= high))
+@dataclass(frozen=True)
+class Axis:
+    """The values of a column that are shown, and what it says there."""
+
+    values: tuple[Any, ...]  # (m)
+    log_density: Float  # (m, K)
+    weight: float
+    numeric: bool
+    joined: bool  # whether numbers between the values exist
+
+
+def _axes(model: Model, among: Sequence[Block]) -> dict[str, Axis]:
+    """All levels, the usual numbers as far as rows have such, written with the decimals of the column."""
+    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _followed(model).items()}
+    shown = {name: m.recorded() for name, m in alone.items() if m.numeric}
+    logs = log_densities(model, {name: values for name, (values, _) in shown.items()})
+    return {
+        name: Axis(tuple(shown[name][0].tolist()), logs[name], m.weight, True, shown[name][1])
+        if m.numeric
+        else Axis(tuple(m.values), m.log_density, m.weight, False, False)
+        for name, m in alone.items()
+    }
