@@ -14,6 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.densities.density import Density, TailLogDensity
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -104,6 +105,17 @@ class TabularDensity(Density):
             for j, terms, _ in self._left_out(block):
                 out[:, j] = terms
         return out
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        found = []
+        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
+            code = int(row.codes[position, 0])
+            log, known = self.table[self.offset[j] + FRONT + code], code >= 0
+            if known or log.any():
+                counts = self.tables.table(j).rounded()
+                ratios = self.rule.written(code, counts, self.context.weights) if known else ()
+                found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
@@ -184,6 +185,17 @@ class GaussianDensity(Located):
             z = (np.ldexp(x, sums.shift) - mean) / deviation
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        columns, _ = row.numbers(self.columns)
+        mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
+        found = []
+        for factor in super().worked(row):
+            j = self.columns.index(factor.columns[0])
+            x, each = columns.column(j)[0], zip(mean[:, j], deviation[:, j], strict=True)
+            formulas = tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each)
+            found.append(replace(factor, formulas=formulas))
+        return found
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
