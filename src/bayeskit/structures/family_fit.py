@@ -90,7 +90,7 @@ class Numbers:
     def _on_steps(self, family: Any, density: LogDensity) -> OnSteps:
         """As probabilities of recording steps, where these are few and the family does not give such by itself."""
         column, support = self.column, getattr(family, "support", ANY)
-        points = _core.lattice(column.centres, column.step)
+        points = _core.lattice_points(column.centres, column.step)
         points = points[support.inside(points)]
         if support.integer or not len(points):
             return OnSteps(density, np.zeros(1))

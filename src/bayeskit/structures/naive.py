@@ -217,7 +217,7 @@ class NaiveDensity:
             terms = density.terms(block, left_out=True)
             for place in np.flatnonzero(mine >= 0).tolist():
                 term = np.broadcast_to(terms[:, mine[place]], (block.rows, out.shape[1] + 1))
-                _core.odds(np.array(term), block.classes, floor, out[place])
+                _core.log_odds(np.array(term), block.classes, floor, out[place])
 
     @property
     def factor_names(self) -> tuple[str, ...]:
