@@ -33,6 +33,13 @@ inline void require(bool good, const char *what) {
     if (!good) refuse(what);
 }
 
+// Ascending, the same value any number of times in a row: what binary searches rely on.
+template <typename T> inline bool ascends(const T *x, size_t n) {
+    bool good = !n || x[0] == x[0];
+    for (size_t i = 1; i < n; ++i) good &= x[i - 1] <= x[i];
+    return good;
+}
+
 // Ascending and finite, one and the same value any number of times if `equal`.
 inline void require_ascending(const double *x, size_t n, bool equal, const char *what) {
     bool good = true;

@@ -7,10 +7,8 @@ namespace {
 
 void check_centres(const double *centre, const double *log_weight, int64_t count, int64_t real) {
     require(count % 8 == 0 && real >= 0 && real <= count, "centres come in eights, the last ones padding");
-    for (int64_t k = 0; k < count; ++k) {
-        require(std::isfinite(centre[k]) && (k == 0 || centre[k - 1] <= centre[k]), "centres must ascend");
-        require(log_weight[k] <= 0, "logarithms of weights are at most 0");
-    }
+    require_ascending(centre, size_t(count), true, "centres must ascend");
+    for (int64_t k = 0; k < count; ++k) require(log_weight[k] <= 0, "logarithms of weights are at most 0");
 }
 
 std::pair<Array<double, 1>, Array<double, 1>> mixture(Input<double, 1> centre, Input<double, 1> log_weight, int64_t real,
@@ -123,6 +121,7 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
     for (size_t u = 0; u < units; ++u) {
         check_centres(centre.data() + o[u], log_weight.data() + o[u], o[u + 1] - o[u], real.data()[u]);
         longest = std::max(longest, o[u + 1] - o[u]);
+        require_ascending(low.data() + s[u], size_t(s[u + 1] - s[u]), true, "stretches must ascend");
         for (int64_t i = s[u]; i < s[u + 1]; ++i) {
             double span = (high.data()[i] - low.data()[i]) * steps.data()[u];
             require(span < double(b[i + 1] - b[i]), "a stretch is longer than its curve");

@@ -22,6 +22,7 @@ template <typename T>
 void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64_t, 2> index) {
     size_t rows = values.shape(0), n = values.shape(1), k = best.shape(1);
     require(best.shape(0) == rows && index.shape(0) == rows && index.shape(1) == k && k >= 1, "best does not fit values");
+    for (size_t i = 0; i < rows; ++i) require(ascends(best.data() + i * k, k), "the smallest values so far must ascend");
     nb::gil_scoped_release free;
     for (size_t i = 0; i < rows; ++i) {
         const T *v = values.data() + i * n;

@@ -14,7 +14,7 @@ import bayeskit as bk
 from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import KernelDensity, Kernels

@@ -11,7 +11,8 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
@@ -21,7 +22,7 @@ FRONT = 2  # cells in front of each column's levels: never seen, missing
 
 
 @dataclass(frozen=True)
-class TabularDensity:
+class TabularDensity(Density):
     """Log probabilities of the levels of every column, one table after the other."""
 
     columns: tuple[str, ...]
@@ -104,9 +105,6 @@ class TabularDensity:
                 out[:, j] = terms
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
-
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
         if left_out:
@@ -122,9 +120,6 @@ class TabularDensity:
         every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
         cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
         return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
         """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""

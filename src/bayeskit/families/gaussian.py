@@ -14,8 +14,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
@@ -24,7 +24,7 @@ from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Family[Moments]):
     """log p(x | c) = -log s - log(2 pi)/2 - ((x - mu)/s)^2 / 2, with mean and variance (ddof 0) of the class.
 
     A class variance below 1e-9 of the column's total variance T becomes max(P/(W + 1), 1e-9 T), where P is the
@@ -51,7 +51,6 @@ class Gaussian:
 
     @property
     def recipe(self) -> Recipe | None:
-        """As the core knows it."""
         return None if self.predictive else Recipe("Gaussian")
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
@@ -60,7 +59,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Located:
+class Located(Density):
     """Columns with a location and a scale in every class."""
 
     columns: tuple[str, ...]
@@ -74,9 +73,6 @@ class Located:
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
         return tuple(name for name, varies in zip(self.columns, self.sums.varying, strict=True) if not varies)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     @property
     def axes(self) -> dict[str, Axis]:
@@ -211,7 +207,7 @@ class GaussianDensity(Located):
 
 
 @dataclass(frozen=True)
-class StudentDensity(Located, Bounded):
+class StudentDensity(Located):
     """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never overflow."""
 
     far: ClassVar[float] = 2.0**20

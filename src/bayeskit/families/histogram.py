@@ -13,8 +13,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
@@ -28,7 +28,7 @@ from bayeskit.validation import keep, whole
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Family[Any]):
     """p(x | c) = (n_c(cell) + a) / (n_c + a m) / width: the share of the class in the cell of x, spread evenly.
 
     Of the m cells two are tails, where the density falls as exp(-distance / l), l the mean width of the inner cells (1
@@ -217,7 +217,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class HistogramDensity:
+class HistogramDensity(Density):
     """Histograms of several columns."""
 
     columns: tuple[str, ...]
@@ -290,9 +290,6 @@ class HistogramDensity:
             vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
             rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
         return TailLogDensity(zeros, overflow + np.zeros_like(zeros), rest)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
 
 def _leaving(block: Block, x: Float, left_out: bool) -> tuple[Int, Int, Float]:

@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Bounded
+from bayeskit.densities.density import Factored
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.sliced import Slices
@@ -20,7 +20,7 @@ from bayeskit.structures.conditional import strides
 
 
 @dataclass(frozen=True)
-class FactorDensity(Bounded):
+class FactorDensity(Factored):
     """Logarithms by cell and class of every table, one table after the other."""
 
     slices: Slices
@@ -32,7 +32,6 @@ class FactorDensity(Bounded):
     scale: float = 1.0  # how much every table counts while it has no weight of its own
 
     normalised: ClassVar[bool] = False  # sets of columns overlap
-    by_set: ClassVar[bool] = True  # weights belong to tables, however many
     additive: ClassVar[bool] = False
 
     @classmethod

@@ -12,7 +12,8 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, TailLogDensity
+from bayeskit.densities.density import Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
@@ -33,7 +34,7 @@ TINY = 2.0**-900
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(Likelihood[Product]):
     """p(x | c) = p(cell | c) N(numbers; mean of the cell, covariance of the class).
 
     The cell is that of all categorical columns; its mean is (n x_cell + 5 x_class) / (n + 5).
@@ -113,14 +114,14 @@ def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...
 
 
 @dataclass(frozen=True)
-class FullDensity:
+class FullDensity(Density):
     """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
 
     columns: tuple[str, ...]
     joint: Joint
     normals: Normals
     single: tuple[str, ...]  # categorical columns of one level
-    regularised: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
+    singular: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
     classes: int
     removable: bool  # whether a row can be taken out
 
@@ -135,8 +136,11 @@ class FullDensity:
         return ("pooled variances that covariances are drawn toward, which saw the label of the row",) if shrunk else ()
 
     @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        return self.singular
+
+    @property
     def constant(self) -> tuple[str, ...]:
-        """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
 
     @property
@@ -149,11 +153,9 @@ class FullDensity:
         return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
     @property
-    def overlap(self) -> Float:
-        """log of the integral of sqrt(p_a p_b) for each pair of classes, of numbers alone: (K, K)."""
-        if self.joint.columns:
-            raise AttributeError("categories have no overlap of normal densities")
-        return self.normals.covariance.overlap(self.normals.numbers.mean)
+    def overlap(self) -> Float | None:
+        """Of numbers alone."""
+        return None if self.joint.columns else self.normals.covariance.overlap(self.normals.numbers.mean)
 
     def draw(self, group: int, rows: int, rng: np.random.Generator) -> dict[str, Float]:
         """Rows of a class, by column; of numbers alone."""
@@ -246,9 +248,6 @@ class FullDensity:
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # distances are bounded
-
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
         out = np.zeros((block.rows, self.classes))
@@ -258,6 +257,3 @@ class FullDensity:
         rest = np.full_like(out, -np.log(TINY))
         tiny.add(block, rest, left_out)
         return TailLogDensity(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}

@@ -12,7 +12,8 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
-from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
@@ -27,7 +28,7 @@ TIE = 1e-12  # nats between classes that are equally probable but for rounding
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Likelihood[Rows]):
     """p(x | c) = K_c / (n_c V): of the K rows in the ball of volume V around x that holds the k nearest, those of c.
 
     All rows at the distance of the k-th count, so K may be more than k; a row of weight w counts as w rows.
@@ -84,7 +85,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class NeighbourDensity:
+class NeighbourDensity(Density):
     """Densities around rows, by class."""
 
     likelihood: Neighbours
@@ -243,24 +244,12 @@ class NeighbourDensity:
         self.add(block, out, left_out)
         return out[:, None, :]
 
-    def class_range(self, block: Block) -> Float:
-        """How far apart the classes are, summed over the rows: (1,)."""
-        terms = self.terms(block)
-        apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
-        return apart
-
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)
-
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
         for rows, share, totals, volume in self._shares(block, left_out):
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
         return TailLogDensity(zeros, np.zeros_like(zeros), rest)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     def neighbours(self, block: Block) -> NearestPoints:
         """The rows around each row, by their place among all rows; distances in units of the table."""
