@@ -75,7 +75,7 @@ class Counts(Density):
             np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
         else:
             cells, presence = cells.ordered().floats(), self.totals.presence
-            _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
+            _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         return self.terms_of(block, np.arange(len(self.columns)), left_out)
@@ -170,7 +170,7 @@ class Left:
     def cells_of(self, sums: Scattered, groups: Int) -> Float:
         """Of each stored value the sum of its column in a group, without its row: (stored,)."""
         wide = sums.dense.widened(*self.window)
-        out: Float = _core.sparse_without(
+        out: Float = _core.loo_sparse_sums(
             np.arange(len(self.stored) + 1),
             self.values,
             self.mass[self.row],
@@ -185,7 +185,7 @@ class Left:
         """Of each row the sum (G,) of a group, without the row's own values: (n,)."""
         wide = sums.widened(*self.window)
         values, presence = np.ascontiguousarray(self.cells.values), self.totals.presence
-        out: Float = _core.sparse_without(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
+        out: Float = _core.loo_sparse_sums(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
         return out
 
 

@@ -124,7 +124,7 @@ class Density(ABC):
         terms = self.terms(block, left_out=True)
         for j in range(terms.shape[1]):
             term = np.broadcast_to(terms[:, j], (block.rows, out.shape[1] + 1))
-            _core.odds(np.array(term), block.classes, floor, out[j])
+            _core.log_odds(np.array(term), block.classes, floor, out[j])
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""

@@ -62,14 +62,14 @@ class TabularDensity(Density):
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         if not left_out:
-            _core.lookup(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+            _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
             return
         strata = LooStrata.of(block, out.shape[1])
         if strata.few(len(self.table), len(self.columns), out.shape[1]):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
             codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
-            _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
+            _core.lookup_tables(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
             for _, terms, _ in self._left_out(block):
                 out += terms

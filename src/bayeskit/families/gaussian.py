@@ -132,7 +132,7 @@ class GaussianDensity(Located):
         columns = block.columns(self.checks_infinite)
         doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
         before = out[doubt]
-        if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
+        if _core.gaussian_log_density(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.checks_infinite)
         if len(doubt):
             out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
@@ -151,7 +151,7 @@ class GaussianDensity(Located):
         column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
         doubt = self._downdate.at(i).add(column, block, term)
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
-        _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+        _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
             x, some = column.column(0)[doubt], block.at(doubt)
             term[doubt] = self._term(x, self.sums.left_out(self.moments, j, x, some))
@@ -167,7 +167,7 @@ class GaussianDensity(Located):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
                 term = self._left_out(i, int(live[i]), some.columns(self.checks_infinite), some)
-                _core.odds(term, some.classes, floor, apart)
+                _core.log_odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room

@@ -99,7 +99,7 @@ class Histogram(Family[Any]):
         if self.bins == "mdlp":
             inner = borders.mdlp()
         elif self.bins == "auto":
-            inner = borders.equal_frequency(_core.histogram_parts(float(column.pooled.sum())))
+            inner = borders.equal_frequency(_core.histogram_bins(float(column.pooled.sum())))
         else:
             with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
                 wanted = int(max(1, min(self.bins, np.round((high - low) / np.float64(step)))))
@@ -256,7 +256,7 @@ class HistogramDensity(Density):
                 out += cells.inner(x, block, left_out)
         elif columns:
             codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
-            _core.lookup(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
+            _core.lookup_tables(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
         for _, cells, x in columns:
             far = np.flatnonzero(~((cells.at(x) > cells.cuts[0]) & (cells.at(x) <= cells.cuts[-1])))
             with np.errstate(over="ignore"):
