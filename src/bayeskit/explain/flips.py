@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -14,6 +14,7 @@ from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
+from bayeskit.explain.words import named
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
 PAIRED = 8  # columns of which two are changed together: those that come nearest to turning the decision
@@ -40,17 +41,21 @@ class Flip:
 
 @dataclass(frozen=True)
 class Freedom:
-    """What may be changed: to values of a table, not in some columns, in one column or in two at once."""
+    """What may be changed: to values of a table, not in some columns, in one column or in two at once.
+
+    ``names`` are those of columns that have none, such as words.
+    """
 
     among: Any = None
     hold: tuple[str, ...] = ()
     columns: int = 1
+    names: Any = None
 
     @classmethod
-    def of(cls, among: Any, hold: Any, columns: Any) -> Freedom:
+    def of(cls, among: Any, hold: Any, columns: Any, names: Any = None) -> Freedom:
         if columns not in (1, 2):
             raise InputError(f"columns={columns!r}: one column may be changed at a time, or two; give 1 or 2")
-        return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns))
+        return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns), names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +68,18 @@ class Flips(TableRepr):
     kind: str = "pyarrow"
 
     _left = 4
+
+    def with_names(self, columns: Sequence[str], names: Any) -> Flips:
+        """The same with columns by the names given for them."""
+        if names is None:
+            return self
+        words = dict(zip(columns, named(columns, names), strict=True))
+
+        def renamed(column: Any) -> Any:
+            return tuple(map(renamed, column)) if isinstance(column, tuple) else words[column]
+
+        rows = tuple(tuple(replace(flip, column=renamed(flip.column)) for flip in row) for row in self.rows)
+        return replace(self, rows=rows, untried=tuple(map(renamed, self.untried)))
 
     @property
     def nearest(self) -> tuple[Flip | None, ...]:

@@ -15,6 +15,7 @@ from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
+from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import listed, rounded, usual_decimals
 from bayeskit.model.model import Model
 from bayeskit.statistics.ranges import decimals_of
@@ -199,6 +200,10 @@ def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
         raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
     if found := marginals(model, [name], prior):
         return found[name]
+    if (share := word_probability(model, name)) is not None:
+        logs, prior_of = np.log([1 - share, share]), np.exp(model.log_prior(prior))
+        weight = model.factor_weights.get(name, 1.0)
+        return Marginal(name, model.classes, prior_of, [0, 1], np.ones(2), logs, False, weight)
     if column_of(model, name) is None:
         raise InputError(f"column {name!r} has one value or none, and says nothing")
     raise InputError(f"column {name!r} has no density of its own in this model; ask predict_proba along it instead")

@@ -16,6 +16,8 @@ from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, log_densities, marginals
 from bayeskit.explain.trials import numbers_of
+from bayeskit.explain.words import called, word_densities
+from bayeskit.explain.written import between
 from bayeskit.model.model import Model
 
 FULL = 100.0  # points of the column with the widest range
@@ -84,6 +86,7 @@ class Nomogram(TableRepr):
         rival: Any = None,
         prior: Any = None,
         among: Sequence[Block] = (),
+        names: Any = None,
     ) -> Nomogram:
         a, b = _pair(model.classes.tolist(), target, rival)
         if not model.density.additive:
@@ -107,8 +110,8 @@ class Nomogram(TableRepr):
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
-            Scale(name, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
-            for name, axis in axes.items()
+            Scale(shown, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
+            for (name, axis), shown in zip(axes.items(), called(list(axes), model.schema.names, names), strict=True)
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
@@ -202,14 +205,20 @@ def _pair(labels: list[Any], target: Any, rival: Any) -> tuple[int, int]:
 def _followed(model: Model) -> dict[str, Marginal]:
     if len(model.schema.names) > MOST:
         raise InputError(f"{len(model.schema.names)} columns are too many for a nomogram; choose up to {MOST}")
-    alone = marginals(model)
-    lost = [n for n in model.schema.names if n not in alone and n not in model.constant and model.schema[n].family]
-    if lost:
+    alone, words = marginals(model), _words(model)
+    there = {*alone, *words, *model.constant}
+    if lost := [n for n in model.schema.names if n not in there and model.schema[n].family]:
         raise InputError(
             f"column {lost[0]!r} ({model.described[lost[0]].family}) has no range of values to put on an axis; "
             f"leave it out or choose another family"
         )
     return alone
+
+
+def _words(model: Model) -> dict[str, tuple[float, float]]:
+    """The columns of texts, of which every count adds as much, with the range learned."""
+    known = {name: model.counted.seen(name) for density in word_densities(model) for name in density.columns}
+    return {name: seen for name, seen in known.items() if np.isfinite(seen).all() and name not in model.constant}
 
 
 @dataclass(frozen=True)
@@ -227,10 +236,17 @@ def _axes(model: Model, among: Sequence[Block]) -> dict[str, Axis]:
     """All levels, the usual numbers as far as rows have such, written with the decimals of the column."""
     alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _followed(model).items()}
     shown = {name: m.recorded() for name, m in alone.items() if m.numeric}
+    for name, seen in _words(model).items():
+        known = numbers_of(among, name)
+        ends = (float(known.min()), float(known.max())) if len(known) else seen
+        shown[name] = between(*ends, model.counted.decimals(name))
     logs = log_densities(model, {name: values for name, (values, _) in shown.items()})
-    return {
-        name: Axis(tuple(shown[name][0].tolist()), logs[name], m.weight, True, shown[name][1])
-        if m.numeric
-        else Axis(tuple(m.values), m.log_density, m.weight, False, False)
-        for name, m in alone.items()
+    counts = model.factor_weights
+    found = {
+        name: Axis(tuple(values.tolist()), logs[name], counts.get(name, 1.0), True, joined)
+        for name, (values, joined) in shown.items()
     }
+    for name, m in alone.items():
+        if not m.numeric:
+            found[name] = Axis(tuple(m.values), m.log_density, m.weight, False, False)
+    return {name: found[name] for name in model.schema.names if name in found}

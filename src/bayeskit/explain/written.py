@@ -43,6 +43,19 @@ def listed(low: float, high: float, decimals: int) -> Float | None:
     return np.arange(first, last + 1) / 10.0**decimals if last - first < MOST else None
 
 
+def between(low: float, high: float, decimals: float) -> tuple[Float, bool]:
+    """Numbers from low to high with the decimals known, and whether there are others between; at most a thousand.
+
+    >>> between(0.0, 3.0, 0.0)
+    (array([0., 1., 2., 3.]), False)
+    """
+    every = listed(low, high, int(decimals)) if np.isfinite(decimals) else None
+    if every is not None and len(every):
+        return every, False
+    places = int(decimals) if np.isfinite(decimals) else usual_decimals(low, high)
+    return rounded(np.linspace(low, high, MOST), places), True
+
+
 def rounded(values: Float, decimals: int) -> Float:
     """The numbers of so many decimals nearest to some between the least and the greatest of them, each once."""
     first, last = ends_at(float(values.min()), float(values.max()), decimals)
