@@ -31,7 +31,12 @@ class Classifier(Protocol):
     def predict_log_proba(self, X: TableLike) -> Float: ...
     def explain(self, X: TableLike) -> Explanation: ...
     def nomogram(
-        self, target: Any = None, rival: Any = None, prior: PriorLike = None, among: TableLike | None = None
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
     ) -> Nomogram: ...
 
 

@@ -191,7 +191,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
         changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
         scaled, rest = _settled(raw, heat, self.calibration_(before), changed)
-        found = replace(scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), density=False)
+        found = replace(
+            scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), asked=None, density=False
+        )
         if not rest.any() and isinstance(self.calibration_, Temperature):
             return found
         return replace(
@@ -210,10 +212,11 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         hold: Any = (),
         columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``."""
         check_is_fitted(self, "estimator_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
@@ -221,11 +224,16 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return found
 
     def nomogram(
-        self, target: Any = None, rival: Any = None, prior: PriorLike = None, among: TableLike | None = None
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
     ) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):

@@ -117,15 +117,17 @@ class BayesClassifier(ClassifierMixin, Learner):
         *,
         hold: Any = (),
         columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
         within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
         (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
+        ``names`` as in ``explain``.
         """
         check_is_fitted(self, "model_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
@@ -134,19 +136,29 @@ class BayesClassifier(ClassifierMixin, Learner):
         return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
 
     def nomogram(
-        self, target: Any = None, rival: Any = None, prior: PriorLike = None, among: TableLike | None = None
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
     ) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
         of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
+        ``names`` as in ``explain``.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())
-        return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
+        return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
 
     def marginal(self, column: str, prior: PriorLike = None, names: Any = None) -> Marginal:
-        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``."""
+        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
+
+        Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
+        (``Bernoulli``), or that a word is this one (``Multinomial``).
+        """
         check_is_fitted(self, "model_")
         found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
