@@ -14,7 +14,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
-from bayeskit.explain.words import called
+from bayeskit.explain.words import called, column_called
 from bayeskit.explain.worked import AskedRows
 from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -66,14 +66,16 @@ def flipped(
     asked: BatchPredictor, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""
-    trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)
+    columns = asked.model.schema.names
+    hold = [column_called(name, columns, free.names) for name in free.hold]
+    trials = Trials.of(asked.model, among=others).without(hold, columns)
     labels = outcomes.tolist()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
         return flips(trials, decide, labels, batch, block.rows, free.columns)
 
     rows = tuple(row for rows in asked.steps(None, step) for row in rows)
-    return Flips(rows, outcomes, trials.untried, kind)
+    return Flips(rows, outcomes, trials.untried, kind).with_names(columns, free.names)
 
 
 def _unseen(block: Block, which: Int) -> Bool:
