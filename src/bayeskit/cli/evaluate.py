@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit as bk
-from bayeskit.arrays import Json
+from bayeskit.arrays import Batch, Json, Label
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import (
@@ -220,8 +220,8 @@ def _shown(pool: Any, say: Saying, fits: int) -> Iterator[None]:
 
 @contextmanager
 def _ready(
-    rows: Rows, say: Saying, judging: Judging, models: Iterable[Any], pooled: bool, baselines: bool = False
-) -> Iterator[Any]:
+    rows: Rows, say: Saying, judging: Judging, models: Iterable[Label], pooled: bool, baselines: bool = False
+) -> Iterator[Batch]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
     from bayeskit.evaluation.protocols import SupportsSpec
 

@@ -11,7 +11,18 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float, Frame, LabelsLike, PriorLike, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    ColumnNames,
+    Float,
+    Frame,
+    Label,
+    LabelsLike,
+    NamesLike,
+    PriorLike,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
@@ -78,7 +89,7 @@ class BayesClassifier(ClassifierMixin, Learner):
     def predict_frame(
         self,
         X: TableLike,
-        keep: Any = (),
+        keep: ColumnNames = (),
         prior: PriorLike = None,
         *,
         costs: Any = None,
@@ -102,7 +113,9 @@ class BayesClassifier(ClassifierMixin, Learner):
         """The same as ``log_evidence``, by scikit-learn's name."""
         return self.log_evidence(X)
 
-    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike | None = None
+    ) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior.
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
@@ -115,9 +128,9 @@ class BayesClassifier(ClassifierMixin, Learner):
         prior: PriorLike = None,
         among: TableLike | None = None,
         *,
-        hold: Any = (),
+        hold: ColumnNames = (),
         columns: int = 1,
-        names: Any = None,
+        names: NamesLike | None = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
@@ -137,11 +150,11 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike | None = None,
     ) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
@@ -153,7 +166,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         known = () if among is None else tuple(self._predictor(among).blocks())
         return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
 
-    def marginal(self, column: str, prior: PriorLike = None, names: Any = None) -> Marginal:
+    def marginal(self, column: str, prior: PriorLike = None, names: NamesLike | None = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
 
         Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
@@ -168,7 +181,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         check_is_fitted(self, "model_")
         return self.model_.log_prior(prior)
 
-    def summary(self, names: Any = None) -> Summary:
+    def summary(self, names: NamesLike | None = None) -> Summary:
         """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
         check_is_fitted(self, "model_")
         return Summary.of(self.model_, names)
@@ -179,7 +192,7 @@ class BayesClassifier(ClassifierMixin, Learner):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
-    def _predictor(self, X: TableLike, keep: Any = ()) -> BatchPredictor:
+    def _predictor(self, X: TableLike, keep: ColumnNames = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
         if not self._fitted:
             check_is_fitted(self, "model_")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from bayeskit.arrays import FilePath, TableLike, WeightsLike
+from bayeskit.arrays import FilePath, Label, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
 from bayeskit.estimators.auto import AutoBayes
@@ -36,7 +36,7 @@ def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
         return revived(model, name, settings)
 
 
-def merge(models: Iterable[Any]) -> Any:
+def merge(models: Iterable[Label]) -> Any:
     """One classifier, or network, that has learned what all of them have."""
     given = [models] if isinstance(models, BayesClassifier | Network | AutoBayes) else list(models)
     if not given or not all(isinstance(model, BayesClassifier | Network | AutoBayes) for model in given):
@@ -55,7 +55,11 @@ def forget_file(path: FilePath, X: TableLike, y: str | None = None, sample_weigh
 
 
 def renew_file(
-    path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None, target: Any = None
+    path: FilePath,
+    X: TableLike,
+    y: str | None = None,
+    sample_weight: WeightsLike = None,
+    target: FilePath | None = None,
 ) -> Learner:
     """Let a model file choose anew what it holds from the rows that it has; write it there, or to another file."""
     with _alone(path):
@@ -66,7 +70,7 @@ def renew_file(
     return model
 
 
-def merge_files(paths: Iterable[Any], target: Any) -> Learner:
+def merge_files(paths: Iterable[FilePath], target: FilePath) -> Learner:
     """Write one model file that has learned what all of them have."""
     first, *others = [_learner(path) for path in paths]
     whole: Learner = merge([first, *others])
@@ -123,7 +127,7 @@ def _learner(path: FilePath) -> Learner:
     return model
 
 
-def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: Any) -> Learner:
+def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: WeightsLike) -> Learner:
     with _alone(path):
         model = _learner(path)
         before, known = core(model).model_.counted.weight, model.classes_.tolist()
