@@ -90,7 +90,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     elsewhere, own, whole = found
     weights = np.bincount(LABEL).astype(float)
     density = holding(family.fit(family.statistic(rows.schema.columns, 3).update(rows), Context(weights)))
-    terms = density.terms(rows, left_out=True)[:, 0]
+    terms = density.left_out.terms(rows)[:, 0]
     cell = np.searchsorted(column.edges, x)
     every = np.arange(ROWS)
     assert own[LABEL, cell] == pytest.approx(terms[every, LABEL], rel=1e-9, abs=ALMOST)
@@ -100,7 +100,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
     alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
     every_class = Context(weights.sum(keepdims=True))
     pooled = holding(family.fit(family.statistic(rows.schema.columns, 1).update(alone), every_class))
-    wanted = pooled.terms(alone, left_out=True)[:, 0, 0]
+    wanted = pooled.left_out.terms(alone)[:, 0, 0]
     assert whole[cell] == pytest.approx(wanted, rel=1e-9, abs=ALMOST)
     # and their score is that of the backed-off density, as a probability of steps
     told = LooFamilyScores.of(bins, [family])
@@ -108,7 +108,7 @@ def test_cells_are_foretold_as_densities_leave_rows_out(family: Any, x: np.ndarr
         return  # too few zeros for a mass of their own
     (shared, most), (by_class, largest) = told.scores[0, 0]
     excess, narrow = (log_sums(family, column, each) for each in (density, pooled))
-    backed = BackedOff(OnSteps(density, excess), weights[None]).terms(rows, left_out=True)[every, 0, LABEL]
+    backed = BackedOff(OnSteps(density, excess), weights[None]).left_out.terms(rows)[every, 0, LABEL]
     more = per_step(family, x, column.step)
     close = 1e-6 if isinstance(family, Kernel) and excess.any() else 1e-9  # a kernel density away from its cells
     assert shared == pytest.approx((wanted + more - narrow).sum(), rel=close)
