@@ -18,7 +18,7 @@ from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
 from bayeskit.engines.declared import Declared, declaring, unlike
 from bayeskit.engines.engine import is_outside
-from bayeskit.engines.sound import damage_told, sound
+from bayeskit.engines.sound import check_names, damage_told, sound
 from bayeskit.engines.types import plain_column
 from bayeskit.errors import InputError, KindError, SchemaError
 
@@ -112,6 +112,7 @@ def _imported(X: Any) -> pa.Table:
     what = f"the {type(X).__name__}"
     with damage_told(what):
         reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
+        check_names(reader.schema)
         return pa.Table.from_batches([sound(batch, what) for batch in reader], reader.schema)
 
 

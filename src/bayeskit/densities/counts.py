@@ -68,11 +68,14 @@ class Counts(SupportsLeftOut):
 
     def probabilities(self) -> Float:
         """P(word | class) of every column: (columns, K)."""
-        raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
+        raise InputError(
+            f"{type(self).__name__} of column {self.columns[0]!r} weighs words by the other classes and has no "
+            f"P(word | class); ask explain(X) for what words say, or choose Multinomial"
+        )
 
     def add(self, block: Block, out: Float) -> None:
         cells = block.sparse(self.columns).ordered().floats()
-        _core.sparse_weigh(cells.indptr, cells.indices, cells.values, self.totals.presence, self.table, out)
+        _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, self.totals.presence, self.table, out)
 
     def terms(self, block: Block) -> Float:
         return self.terms_of(block, np.arange(len(self.columns)))
@@ -178,7 +181,7 @@ class Left:
     def cells_of(self, sums: Scattered, groups: Int) -> Float:
         """Of each stored value the sum of its column in a group, without its row: (stored,)."""
         wide = sums.dense.widened(*self.window)
-        out: Float = _core.sparse_without(
+        out: Float = _core.loo_sparse_sums(
             np.arange(len(self.stored) + 1),
             self.values,
             self.mass[self.row],
@@ -193,7 +196,7 @@ class Left:
         """Of each row the sum (G,) of a group, without the row's own values: (n,)."""
         wide = sums.widened(*self.window)
         values, presence = np.ascontiguousarray(self.cells.values), self.totals.presence
-        out: Float = _core.sparse_without(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
+        out: Float = _core.loo_sparse_sums(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
         return out
 
 

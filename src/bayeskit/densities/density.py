@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 
 
@@ -99,6 +100,19 @@ class Density(ABC):
         apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
         return apart
 
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """p(x | c) of a block of one row as a product; what says nothing is left out.
+
+        Where columns depend on each other, each is given those before it.
+        """
+        names, axes = self.columns, self.axes
+        found: list[WorkedFactor] = []
+        for j, log in enumerate(self.terms(row)[0]):
+            if log.any():
+                given = () if self.additive else tuple(name for f in found for name in f.columns)
+                found.append(WorkedFactor((names[j],), log, given, mass=names[j] not in axes or axes[names[j]].integer))
+        return found
+
     def odds(self, block: Block, floor: float, out: Float) -> None:
         """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own.
 
@@ -107,7 +121,7 @@ class Density(ABC):
         terms = self.terms(block)
         for j in range(terms.shape[1]):
             term = np.broadcast_to(terms[:, j], (block.rows, out.shape[1] + 1))
-            _core.odds(np.array(term), block.classes, floor, out[j])
+            _core.log_odds(np.array(term), block.classes, floor, out[j])
 
     def log2_magnitude(self, block: Block) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""

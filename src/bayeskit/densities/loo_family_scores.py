@@ -36,7 +36,7 @@ class LooFamilyScores:
     def of(cls, bins: Bins, families: Sequence[Family[Any]]) -> LooFamilyScores:
         recipes = [family.recipe for family in families]
         allowed = _allowed(bins, families)
-        found = _core.foretold_scores(
+        found = _core.loo_family_scores(
             [recipe or Recipe("") for recipe in recipes],
             bins.centres,
             bins.offset,

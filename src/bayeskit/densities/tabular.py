@@ -14,6 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -65,10 +66,21 @@ class TabularDensity(SupportsLeftOut):
         return _LeftOutTabular(*kept)
 
     def add(self, block: Block, out: Float) -> None:
-        _core.lookup(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+        _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
 
     def terms(self, block: Block) -> Float:
         return self._cells(block, self.table)
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        found = []
+        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
+            code = int(row.codes[position, 0])
+            log, known = self.table[self.offset[j] + FRONT + code], code >= 0
+            if known or log.any():
+                counts = self.tables.table(j).rounded()
+                ratios = self.rule.written(code, counts, self.context.weights) if known else ()
+                found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:
         terms, vanishing = self._with_vanishing(block)
@@ -109,7 +121,7 @@ class _LeftOutTabular(TabularDensity):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
             codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
-            _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
+            _core.lookup_tables(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
             for terms, _ in self._by_column(block):
                 out += terms

@@ -358,25 +358,28 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
             proba=self.predict_proba(X, prior),
+            asked=None,
             density=False,
         )
         return whole if top is None else whole.top(top)
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1, names: Any = None
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Arguments as in the classifiers' own ``counterfactual``.
         """
         check_is_fitted(self, "reader_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         return self.reader_.flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None, names: Any = None
+    ) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
         check_is_fitted(self, "reader_")
         if not self.members_:
@@ -392,7 +395,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival, among=among)
+        plain = member.classifier.nomogram(target, rival, among=among, names=names)
         pair, base = list(plain.pair), self.log_base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = MemberBackoff(self.log_shares[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)

@@ -189,7 +189,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
         changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
         scaled, rest = _settled(raw, heat, self.calibration_(before), changed)
-        found = replace(scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), density=False)
+        found = replace(
+            scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), asked=None, density=False
+        )
         if not rest.any() and isinstance(self.calibration_, Temperature):
             return found
         return replace(
@@ -201,21 +203,23 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1, names: Any = None
     ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``."""
         check_is_fitted(self, "estimator_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         found: Flips = self.estimator_.flips(X, decide, outcomes, free)
         return found
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None, names: Any = None
+    ) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):

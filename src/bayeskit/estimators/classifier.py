@@ -110,16 +110,17 @@ class BayesClassifier(ClassifierMixin, Learner):
         return explained(self._predictor(X), top, prior, kind_of(X), names)
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1, names: Any = None
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
         within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
         (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
+        ``names`` as in ``explain``.
         """
         check_is_fitted(self, "model_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
     def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
@@ -127,18 +128,25 @@ class BayesClassifier(ClassifierMixin, Learner):
         others = None if free.among is None else self._predictor(free.among).blocks()
         return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None, names: Any = None
+    ) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
         of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
+        ``names`` as in ``explain``.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())
-        return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
+        return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
 
     def marginal(self, column: str, prior: Any = None, names: Any = None) -> Marginal:
-        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``."""
+        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
+
+        Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
+        (``Bernoulli``), or that a word is this one (``Multinomial``).
+        """
         check_is_fitted(self, "model_")
         found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)

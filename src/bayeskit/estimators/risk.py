@@ -135,14 +135,16 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         found: Explanation = self._explaining("explain").explain(X, top, names=names)
         return found
 
-    def counterfactual(self, X: Any, among: Any = None, *, hold: Any = (), columns: int = 1) -> Flips:
+    def counterfactual(
+        self, X: Any, among: Any = None, *, hold: Any = (), columns: int = 1, names: Any = None
+    ) -> Flips:
         """What would change the action of each row: in each column the nearest value that does; abstaining counts.
 
-        ``among``, ``hold`` and ``columns`` as in the classifier's own ``counterfactual``.
+        ``among``, ``hold``, ``columns`` and ``names`` as in the classifier's own ``counterfactual``.
         """
         check_is_fitted(self, "estimator_")
         actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
-        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns))
+        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns, names))
 
     def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         found: Flips = self._explaining("counterfactual").flips(X, decide, outcomes, free)
@@ -158,10 +160,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
         return action, chance
 
-    def nomogram(self, target: Any = None, rival: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(self, target: Any = None, rival: Any = None, among: Any = None, names: Any = None) -> Nomogram:
         """The nomogram of the estimator's posterior."""
         check_is_fitted(self, "estimator_")
-        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among)
+        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among, names=names)
         return found
 
     def _explaining(self, what: str) -> Any:

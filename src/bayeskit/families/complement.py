@@ -54,9 +54,9 @@ class Complement(CountFamily):
         size = np.log((across.total() - across).rounded() + a * m)
         sums, table = totals.sums, np.empty(totals.sums.shape[::-1])
         arguments = sums.starts, sums.columns, sums.cells.limbs, sums.cells.low, a, size
-        logs = _core.sparse_complement(*arguments, None, table)
+        logs = _core.sparse_complement_weights(*arguments, None, table)
         if self.norm:
-            _core.sparse_complement(*arguments, logs, table)
+            _core.sparse_complement_weights(*arguments, logs, table)
         return ComplementDensity(totals.columns, totals, a, table, unit, logs + m * size, self.norm)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut,
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
@@ -148,7 +149,7 @@ class GaussianDensity(Located):
 
     def add(self, block: Block, out: Float) -> None:
         columns = block.columns(self.checks_infinite)
-        if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
+        if _core.gaussian_log_density(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.checks_infinite)
 
     def _term(self, x: Float, sums: MomentSummary) -> Float:
@@ -158,6 +159,17 @@ class GaussianDensity(Located):
             z = (np.ldexp(x, sums.shift) - mean) / deviation
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        columns, _ = row.numbers(self.columns)
+        mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
+        found = []
+        for factor in super().worked(row):
+            j = self.columns.index(factor.columns[0])
+            x, each = columns.column(j)[0], zip(mean[:, j], deviation[:, j], strict=True)
+            formulas = tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each)
+            found.append(replace(factor, formulas=formulas))
+        return found
 
     def log2_magnitude(self, block: Block) -> Float:
         farthest: Float = np.max(self._logs(block), axis=(1, 2), initial=0.0)
@@ -208,7 +220,7 @@ class LeftOutGaussian(LeftOutLocated, GaussianDensity):
         column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
         doubt = self._downdate.at(i).add(column, block, term)
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
-        _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+        _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
             x, some = column.column(0)[doubt], block.at(doubt)
             term[doubt] = self._term(x, self._sums(j, x, some))
@@ -223,7 +235,7 @@ class LeftOutGaussian(LeftOutLocated, GaussianDensity):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
                 term = self._column(i, int(live[i]), some.columns(self.checks_infinite), some)
-                _core.odds(term, some.classes, floor, apart)
+                _core.log_odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room

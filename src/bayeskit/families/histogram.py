@@ -99,7 +99,7 @@ class Histogram(Family[Any]):
         if self.bins == "mdlp":
             inner = borders.mdlp()
         elif self.bins == "auto":
-            inner = borders.equal_frequency(_core.histogram_parts(float(column.pooled.sum())))
+            inner = borders.equal_frequency(_core.histogram_bins(float(column.pooled.sum())))
         else:
             with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
                 wanted = int(max(1, min(self.bins, np.round((high - low) / np.float64(step)))))
@@ -275,7 +275,7 @@ class HistogramDensity(SupportsLeftOut):
     def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
         """Add log p without the decay of the tails."""
         codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
-        _core.lookup(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
+        _core.lookup_tables(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
 
     @cached_property
     def _lookup(self) -> tuple[Int, Float]:

@@ -202,7 +202,7 @@ class Kernels:
         row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
         row, group, mass = row[there], group[there], mass[there]
-        cell = np.minimum(_core.place(x[row], self.column.edges), len(self.centres) - 1)
+        cell = np.minimum(_core.digitize(x[row], self.column.edges), len(self.centres) - 1)
         if hold or not self._renews:
             terms[row] = self._left(self.at(x[row]), group, cell, mass, False)
             return

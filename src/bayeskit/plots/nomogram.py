@@ -73,7 +73,7 @@ class NomogramDisplay(Display):
             for number, (values, points) in enumerate(pieces):
                 y -= 1
                 names.append(shortened(scale.name, 22) if number == 0 else "")
-                ticks = _numbers(values, points) if scale.numeric else _levels(values, points)
+                ticks = _numbers(values, points, scale.joined) if scale.numeric else _levels(values, points)
                 lost += _line(ax, y, float(points.min()), float(points.max()), ticks, top)
                 if number == where and 0 <= scale.missing <= top:
                     ax.plot([scale.missing], [y], "o", mfc="white", mec=PALETTE[0], ms=5, zorder=4)
@@ -129,10 +129,16 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
         yield values[start : end + 1], points[start : end + 1]
 
 
-def _numbers(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
-    """Round numbers along an axis, at their points: as many as its length on paper has room for."""
+def _numbers(values: Sequence[Any], points: Float, joined: bool) -> list[tuple[float, str]]:
+    """Round numbers along an axis, at their points: as many as its length on paper has room for.
+
+    Between values that are not joined there are none.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     step = _round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
+    if not joined and len(numbers) > 1:
+        least = float(np.diff(numbers).min())
+        step = least * max(1.0, np.ceil(step / least - 1e-9))
     ticks = np.arange(np.ceil(numbers[0] / step), np.floor(numbers[-1] / step) + 0.5) * step
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 

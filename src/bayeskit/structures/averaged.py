@@ -152,7 +152,7 @@ class AveragedDensity(Density):
         if len(alone):
             naive = out[alone]  # a copy, added to column by column as naive Bayes does
             some = np.ascontiguousarray(codes[:, alone])
-            _core.lookup(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
+            _core.lookup_tables(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
             out[alone] = naive
 
     def _members(self, codes: Code) -> Iterator[Member]:
@@ -175,7 +175,7 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     for there, cells, offset, table in members:
         if there.any():
             one = np.zeros_like(out)
-            _core.lookup(cells, np.arange(len(cells), dtype=np.int32), offset, table, one)
+            _core.lookup_tables(cells, np.arange(len(cells), dtype=np.int32), offset, table, one)
             one[~there] = -np.inf
             np.logaddexp(total, one, out=total)
             times += there

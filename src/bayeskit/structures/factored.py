@@ -91,7 +91,7 @@ class FactorDensity(Factored):
         """The cell of every row in some tables, from -2 on as the core has it: (tables, rows)."""
         last, parents, steps = (of[which] for of in self._places)
         out = np.empty((len(last), codes.shape[1]), dtype=np.int32)
-        _core.cells(codes, last, parents, steps, out)
+        _core.table_cells(codes, last, parents, steps, out)
         return out
 
     def add(self, block: Block, out: Float) -> None:
@@ -100,7 +100,7 @@ class FactorDensity(Factored):
     def look_up(self, codes: Code, out: Float) -> None:
         """Add the logarithms of all tables, from codes (columns, rows)."""
         every = np.arange(len(self.members), dtype=np.int32)
-        _core.lookup(self._cells(codes), every, self.offset[:-1], self._scaled, out)
+        _core.lookup_tables(self._cells(codes), every, self.offset[:-1], self._scaled, out)
 
     @cached_property
     def _scaled(self) -> Float:

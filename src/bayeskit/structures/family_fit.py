@@ -93,7 +93,7 @@ class Numbers:
     def _on_steps(self, family: Family[Any], density: Density) -> OnSteps:
         """As probabilities of recording steps, where these are few and the family does not give such by itself."""
         column, support = self.column, family.support
-        points = _core.lattice(column.centres, column.step)
+        points = _core.lattice_points(column.centres, column.step)
         points = points[support.inside(points)]
         if support.integer or not len(points):
             return OnSteps(density, np.zeros(1))

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
 from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Likelihood
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
@@ -31,6 +32,7 @@ from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Numbers, Points, moments_of
 
 TINY = 2.0**-900
+SHOWN = 4  # number columns up to which a covariance is written out
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,10 @@ class Full(Likelihood[Product]):
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
         parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
         return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
+
+
+def _list(numbers: Float) -> str:
+    return " ".join(f"{x:.4g}" for x in numbers)
 
 
 def without_products(counts: Product) -> Product:
@@ -232,6 +238,31 @@ class FullDensity(SupportsLeftOut):
                 out[:, place[name]] = np.where(np.isneginf(after), -np.inf, after - before)
             before = after
         return out
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """The probability of the cell, and the normal density of the numbers."""
+        points, codes = self._read(row)
+        whole, found = self._log(points, codes, None)[0], []
+        if (known := codes[0] != -1).any():
+            cell = self.joint.log(codes)[0]
+            names = tuple(np.array(self.joint.columns, dtype=object)[known])
+            found.append(WorkedFactor(names, cell, ratios=self.joint.written(codes), mass=True))
+            with np.errstate(invalid="ignore"):
+                whole = np.where(np.isneginf(cell), 0.0, whole - cell)
+        there = ~np.isnan(points.z[0])
+        if there.any():
+            names = tuple(np.array(self.normals.numbers.columns, dtype=object)[there])
+            given = found[0].columns if found else ()
+            found.append(WorkedFactor(names, whole, given, formulas=self._formulas(there) if not found else ()))
+        return found
+
+    def _formulas(self, there: Bool) -> tuple[str, ...]:
+        """The mean and covariance of the columns that are there, by class."""
+        if there.sum() > SHOWN:
+            return ()
+        means, covariances = self.normals.means[:, there], self.normals.covariances[:, there][:, :, there]
+        each = zip(means, covariances, strict=True)
+        return tuple(f"N(x; mean ({_list(m)}), covariance ({'; '.join(map(_list, s))}))" for m, s in each)
 
     def _chained(self, points: Points, names: Sequence[str]) -> Float:
         """The same of numbers alone: one factor in the order of revealing holds all conditional densities.

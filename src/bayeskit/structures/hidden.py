@@ -159,7 +159,9 @@ class NetworkedDensity(Factored):
         large: (rows,)."""
         out, partly = np.zeros((codes.shape[1], self.classes)), np.zeros(codes.shape[1], dtype=np.uint8)
         tables = self.tables
-        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly)
+        _core.sum_out_missing(
+            codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly
+        )
         return out, partly
 
     @cached_property

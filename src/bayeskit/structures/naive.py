@@ -14,6 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
 from bayeskit.densities.density import Density, Factored, SupportsLeftOut, left_out
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import MergeError
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, Sum, weighed_together
@@ -239,6 +240,11 @@ class NaiveDensity(Sum, SupportsLeftOut):
             found = np.zeros((block.rows, len(which), terms.shape[2])) if found is None else found
             found[:, mine >= 0] += terms
         return np.zeros((block.rows, len(which), 1)) if found is None else found
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        place = {name: j for j, name in enumerate(self.columns)}
+        every = [factor for density in self.densities for factor in density.worked(row)]
+        return sorted(every, key=lambda factor: place.get(factor.columns[0], 0))
 
     def class_range(self, block: Block) -> Float:
         whole = np.zeros(len(self.columns))

@@ -12,8 +12,10 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
+from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Likelihood
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
@@ -243,6 +245,18 @@ class NeighbourDensity(SupportsLeftOut):
             best = score.max(axis=1, keepdims=True)
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """K_c / (n_c V): V is the same in all classes, so that it does not matter which it is."""
+        found = []
+        for rows, share, totals, _ in self._shares(row):
+            ratios: tuple[Ratio, ...] = ()
+            if len(rows) and self.likelihood.weights == "uniform" and not self.likelihood.pseudo and totals.all():
+                each = [(float(k), float(n)) for k, n in zip(np.round(share[0] * totals[0], 9), totals[0], strict=True)]
+                ratios = tuple(Ratio(plain(k), f"{plain(n)}·V", decimal(k) / decimal(n)) for k, n in each)
+            if len(rows):
+                found.append(WorkedFactor((PART,), self.terms(row)[0, 0], ratios=ratios))
+        return found
 
     def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))
