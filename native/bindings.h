@@ -33,6 +33,13 @@ inline void require(bool good, const char *what) {
     if (!good) refuse(what);
 }
 
+// Ascending, the same value any number of times in a row: what binary searches rely on.
+template <typename T> inline bool ascends(const T *x, size_t n) {
+    bool good = !n || x[0] == x[0];
+    for (size_t i = 1; i < n; ++i) good &= x[i - 1] <= x[i];
+    return good;
+}
+
 // Ascending and finite, one and the same value any number of times if `equal`.
 inline void require_ascending(const double *x, size_t n, bool equal, const char *what) {
     bool good = true;
@@ -53,7 +60,7 @@ inline void check(Status s) {
     case Status::group: refuse("a group is below -1 or not below the number of groups of the sums");
     case Status::code: refuse("a level code is below -2 or not below the size of its column");
     case Status::weight: refuse("a weight is negative or not finite");
-    case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see window)");
+    case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see limb_window)");
     case Status::infinite: refuse("a value is infinite");
     case Status::memory: throw std::bad_alloc();
     }

@@ -28,6 +28,13 @@ struct Cells {
         for (size_t j = 0; j < d; ++j) require(offset[j] <= offset[j + 1], "offset must not decrease");
         for (size_t i = 0; i < e.shape(0); ++i) require(edges[i] - edges[i] == 0, "an edge is not finite");
     }
+    // Different cells of a grid of 2^exponent in ascending order: what is looked up among them is found.
+    void require_grid(const int64_t *exponent) const {
+        for (size_t j = 0; j < columns; ++j)
+            for (const double *x = begin(j); x < end(j); ++x)
+                require((x == begin(j) || x[-1] < *x) && edge_of(*x, exponent[j]) == *x,
+                        "the edges of a column must ascend and lie on its grid");
+    }
     const double *begin(size_t j) const { return edges + offset[j]; }
     const double *end(size_t j) const { return edges + offset[j + 1]; }
 };
@@ -56,6 +63,7 @@ Counted bins(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
     const double *w = weights_of(weights, rows);
     Cells known(edges, offset, d);
     check_exponents(exponent.data(), d, budget);
+    known.require_grid(exponent.data());
     std::vector<std::vector<double>> found(d);
     std::vector<std::vector<int32_t>> rank(d);
     std::vector<Counter> counters;
@@ -176,6 +184,7 @@ Array<int64_t, 1> find_bins(Input<double, 1> values, Input<int64_t, 1> value_off
     size_t d = exponent.shape(0);
     Cells asked(values, value_offset, d), known(edges, offset, d);
     check_exponents(exponent.data(), d, 2);
+    known.require_grid(exponent.data());
     Owned<int64_t, 1> out({values.shape(0)});
     for (size_t j = 0; j < d; ++j)
         for (const double *v = asked.begin(j); v < asked.end(j); ++v) {
@@ -191,6 +200,7 @@ constexpr size_t FEW_EDGES = 24, PLACE_TILE = 512;  // so few are compared one a
 // How many edges lie below each value (all of them for a NaN): halving without a branch, as values come in any order.
 Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Input<double, 1> edges) {
     size_t n = x.shape(0), count = edges.shape(0);
+    require(ascends(edges.data(), count), "edges must ascend");
     Owned<int64_t, 1> out({n});
     const double *edge = edges.data(), *value = x.data();
     int64_t stride = x.stride(0);
@@ -220,13 +230,13 @@ Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> 
 }  // namespace
 
 void bind_bins(nb::module_ &m) {
-    m.def("bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+    m.def("count_bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "n_groups"_a, "weights"_a.noconvert().none(), "edges"_a.noconvert(), "offset"_a.noconvert(), "budget"_a,
           "exponent"_a.noconvert(), "codes"_a.noconvert().none(),
           "Cells of the values and of the edges known so far: edges and offsets by column, where the known ones are now, and "
           "without codes the rows of each group and cell; codes of the rows (-1: not counted) and the exponents are written.");
-    m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
-    m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
+    m.def("digitize", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
+    m.def("merge_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),
           "Edges and offsets of both at the exponents given, which grow where the budget asks for it.");
     m.def("find_bins", &find_bins, "values"_a.noconvert(), "value_offset"_a.noconvert(), "edges"_a.noconvert(),

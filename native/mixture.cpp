@@ -7,10 +7,8 @@ namespace {
 
 void check_centres(const double *centre, const double *log_weight, int64_t count, int64_t real) {
     require(count % 8 == 0 && real >= 0 && real <= count, "centres come in eights, the last ones padding");
-    for (int64_t k = 0; k < count; ++k) {
-        require(std::isfinite(centre[k]) && (k == 0 || centre[k - 1] <= centre[k]), "centres must ascend");
-        require(log_weight[k] <= 0, "logarithms of weights are at most 0");
-    }
+    require_ascending(centre, size_t(count), true, "centres must ascend");
+    for (int64_t k = 0; k < count; ++k) require(log_weight[k] <= 0, "logarithms of weights are at most 0");
 }
 
 std::pair<Array<double, 1>, Array<double, 1>> mixture(Input<double, 1> centre, Input<double, 1> log_weight, int64_t real,
@@ -46,28 +44,6 @@ std::pair<Array<double, 1>, Array<double, 2>> around(Input<double, 1> centre, In
                         int64_t(places), terms, scale.data, moments.data, scratch.data());
     }
     return {scale.array, moments.array};
-}
-
-Array<double, 1> gauss(Input<double, 1> centre, Input<double, 1> weight, double precision, Input<double, 1> place) {
-    size_t count = centre.shape(0), places = place.shape(0);
-    require(weight.shape(0) == count, "centres and weights differ in length");
-    for (const auto *a : {&centre, &place})
-        for (size_t k = 0; k < a->shape(0); ++k)
-            require(std::isfinite(a->data()[k]) && (k == 0 || a->data()[k - 1] <= a->data()[k]), "centres and places ascend");
-    require(precision > 0 && std::isfinite(precision), "a mixture needs a bandwidth");
-    for (const auto *a : {&centre, &place})
-        if (size_t n = a->shape(0))
-            require(std::max(std::fabs(a->data()[0]), std::fabs(a->data()[n - 1])) * precision < 1e15, "too many bandwidths from 0");
-    Owned<double, 1> out({places});
-    std::vector<double> near(places);
-    Status status;
-    {
-        nb::gil_scoped_release free;
-        status = kernels->gauss(centre.data(), weight.data(), int64_t(count), precision, place.data(), int64_t(places),
-                                out.data, near.data());
-    }
-    check(status);
-    return out.array;
 }
 
 // log of the sum of kernels at x = place[cell] + t without some of the mass of that cell: of each row the mass left there
@@ -145,6 +121,7 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
     for (size_t u = 0; u < units; ++u) {
         check_centres(centre.data() + o[u], log_weight.data() + o[u], o[u + 1] - o[u], real.data()[u]);
         longest = std::max(longest, o[u + 1] - o[u]);
+        require_ascending(low.data() + s[u], size_t(s[u + 1] - s[u]), true, "stretches must ascend");
         for (int64_t i = s[u]; i < s[u + 1]; ++i) {
             double span = (high.data()[i] - low.data()[i]) * steps.data()[u];
             require(span < double(b[i + 1] - b[i]), "a stretch is longer than its curve");
@@ -164,18 +141,16 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
 }  // namespace
 
 void bind_mixture(nb::module_ &m) {
-    m.def("mixture", &mixture, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
+    m.def("mixture_log_density", &mixture, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
           "x"_a.noconvert(), "log of the sum of exp(log_weight - ((x - centre) precision)^2 / 2), and its slope.");
-    m.def("around", &around, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
+    m.def("kernel_moments", &around, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
           "place"_a.noconvert(), "terms"_a,
           "What the kernels of all other centres give at each place: the logarithm of a unit, and moments in it.");
-    m.def("gauss", &gauss, "centre"_a.noconvert(), "weight"_a.noconvert(), "precision"_a, "place"_a.noconvert(),
-          "The sum of weight exp(-((place - centre) precision)^2 / 2) at ascending places, to 1e-13 of its largest terms.");
-    m.def("beside", &beside, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a,
+    m.def("loo_kernel_sums", &beside, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a,
           "place"_a.noconvert(), "scale"_a.noconvert(), "moments"_a.noconvert(), "good"_a.noconvert(), "heaviest"_a,
           "x"_a.noconvert(), "cell"_a.noconvert(), "rest"_a.noconvert(), "out"_a.noconvert(),
           "log of the sum of kernels at x, with a mass left in the cell of x that is not its own.");
-    m.def("curves", &curves, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
+    m.def("mixture_curves", &curves, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
           "base"_a.noconvert(), "centre"_a.noconvert(), "log_weight"_a.noconvert(), "offset"_a.noconvert(), "real"_a.noconvert(),
           "precision"_a.noconvert(), "constant"_a.noconvert(), "steps"_a.noconvert(), "stretch"_a.noconvert(),
           "low"_a.noconvert(), "high"_a.noconvert(), "begin"_a.noconvert(), "curve"_a.noconvert(),

@@ -22,6 +22,7 @@ template <typename T>
 void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64_t, 2> index) {
     size_t rows = values.shape(0), n = values.shape(1), k = best.shape(1);
     require(best.shape(0) == rows && index.shape(0) == rows && index.shape(1) == k && k >= 1, "best does not fit values");
+    for (size_t i = 0; i < rows; ++i) require(ascends(best.data() + i * k, k), "the smallest values so far must ascend");
     nb::gil_scoped_release free;
     for (size_t i = 0; i < rows; ++i) {
         const T *v = values.data() + i * n;
@@ -52,14 +53,14 @@ void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64
 }  // namespace
 
 void bind_nearest(nb::module_ &m) {
-    m.def("apart", &apart, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(), "square"_a,
+    m.def("partial_distances", &apart, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(), "square"_a,
           "asked_codes"_a.noconvert(), "codes"_a.noconvert(), "code_weight"_a.noconvert(), "sum"_a.noconvert(),
           "mass"_a.noconvert(),
           "Gaps between rows asked (rows, columns) and points (columns, points) over the columns both have: their "
           "weighted sum, and the weight of these columns. NaN and -1 are missing, -2 is a level no point has.");
-    m.def("smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+    m.def("merge_smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
           "index"_a.noconvert(),
           "Merges the values of each row, numbered from start on, into the smallest ones so far, kept ascending.");
-    m.def("smallest", &smallest<double>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+    m.def("merge_smallest", &smallest<double>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
           "index"_a.noconvert());
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +19,7 @@ import pytest
 import bayeskit as bk
 import server
 from bayeskit.engines.reading import Reading
-from bayeskit.errors import InputError
+from bayeskit.errors import FileError, InputError
 
 TABLE = pa.table({"v": [1.0, 2.5, 4.0, 4.5], "class": list("aabb")})
 LOCAL = bk.NaiveBayes().fit(TABLE, "class").model_.digest
@@ -188,12 +190,49 @@ def test_a_name_of_a_sqlite_file_is_its_name(tmp_path: Path, name: str, monkeypa
     assert contents(tmp_path) == before
 
 
-def test_a_sqlite_file_with_a_write_ahead_log_is_read_and_left_alone(tmp_path: Path) -> None:
-    path = lite(tmp_path / "shop.sqlite", "pragma journal_mode = wal")
+MORE = {"v": [1.0, 2.5, 4.0, 4.5, 9.0], "class": list("aabbb")}
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o555])
+@pytest.mark.parametrize("ends", [("",), ("", "-wal"), ("", "-wal", "-shm")])
+def test_nothing_is_written_beside_a_sqlite_file(tmp_path: Path, ends: tuple[str, ...], mode: int) -> None:
+    """With a log alone SQLite would make an index of it, and with both write into that."""
+    live, folder = tmp_path / "live.sqlite", tmp_path / "still"
+    folder.mkdir()
+    lite(live, "pragma journal_mode = wal")
+    with closing(sqlite3.connect(live)) as writer:
+        writer.execute("insert into rows values (9, 'b')")
+        writer.commit()
+        for end in ends:
+            shutil.copyfile(f"{live}{end}", folder / f"shop.sqlite{end}")
+    folder.chmod(mode)
+    before = contents(folder)
+    assert digest(folder / "shop.sqlite") == (digest(MORE) if "-wal" in ends else LOCAL)  # what is in the log counts
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_an_empty_log_beside_a_sqlite_file(tmp_path: Path, journal: str) -> None:
+    path = lite(tmp_path / "shop.sqlite", f"pragma journal_mode = {journal}")
+    Path(f"{path}-wal").touch()
     before = contents(tmp_path)
     assert digest(path) == LOCAL
     assert contents(tmp_path) == before
-    with closing(sqlite3.connect(path)) as writer:  # what is in the log only counts
+
+
+def test_a_sqlite_file_that_is_written_to_is_read_and_left_alone(tmp_path: Path) -> None:
+    path = lite(tmp_path / "shop.sqlite", "pragma journal_mode = wal")
+    with closing(sqlite3.connect(path)) as writer:
         writer.execute("insert into rows values (9, 'b')")
         writer.commit()
-        assert digest(path) == digest({"v": [1.0, 2.5, 4.0, 4.5, 9.0], "class": list("aabbb")})
+        writer.execute("insert into rows values (10, 'b')")  # not committed
+        before = contents(tmp_path)
+        assert digest(path) == digest(MORE)
+        assert contents(tmp_path) == before
+
+
+def test_a_log_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    path = lite(tmp_path / "shop.sqlite")
+    os.mkfifo(f"{path}-wal")  # nobody would ever write into it
+    with pytest.raises(FileError, match="not a regular file"):
+        digest(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.errors import InputError
 from bayeskit.validation import keep, number
 
@@ -86,6 +88,10 @@ class Smoothing(Protocol):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         """Of a level never seen, (K,): what a refit with it declared would give; None if that says nothing."""
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        """The probabilities of one level as fractions, by class; none if the rule is not one: (K)."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Laplace(Smoothing):
@@ -114,6 +120,10 @@ class Laplace(Smoothing):
         out: Float = self.alpha / (counts.sum(axis=1) + self.alpha * (counts.shape[1] + 1))
         return out
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        spread = self.alpha * counts.shape[1]
+        return tuple(Ratio.of([row[level], self.alpha], [row.sum(), spread]) for row in counts)
+
 
 @dataclass(frozen=True)
 class NoSmoothing(Smoothing):
@@ -136,6 +146,10 @@ class NoSmoothing(Smoothing):
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        rows = (row if row.any() else counts.sum(axis=0) for row in counts)
+        return tuple(Ratio.of([row[level]], [row.sum()]) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -165,6 +179,15 @@ class ReplaceZeros(Smoothing):
 
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return self._zero(classes)
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        known, rows = NoSmoothing().written(level, counts, classes), classes.sum()
+        zeros = (
+            [Ratio.of([float(self.by)], [rows])] * len(classes)
+            if self.by != "class"
+            else [Ratio(f"{plain(w)}/{plain(rows)}", plain(rows), decimal(w) / decimal(rows) ** 2) for w in classes]
+        )
+        return tuple(zero if row[level] == 0 else ratio for row, ratio, zero in zip(counts, known, zeros, strict=True))
 
     def _zero(self, classes: Float) -> Float:
         rows = classes.sum(axis=0)
@@ -213,6 +236,10 @@ class MEstimate(Smoothing):
         out: Float = self.m / (counts.shape[1] + 1) / (counts.sum(axis=1) + self.m)
         return out
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        share = Fraction(1, counts.shape[1]) if self.prior is None else decimal(self.prior[level])
+        return _toward(share, self.m, level, counts)
+
 
 @dataclass(frozen=True)
 class TowardPooled(Smoothing):
@@ -245,6 +272,10 @@ class TowardPooled(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        share = Ratio.of([counts[:, level].sum()], [counts.sum()])
+        return _toward(share.value, self.m, level, counts, str(share))
+
 
 @dataclass(frozen=True)
 class AddM(Smoothing):
@@ -272,6 +303,19 @@ class AddM(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         out: Float = self.m / (counts.sum(axis=1) + self.m)
         return out
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        return tuple(Ratio.of([row[level], self.m], [row.sum(), self.m]) for row in counts)
+
+
+def _toward(share: Fraction, m: float, level: int, counts: Float, shown: str | None = None) -> tuple[Ratio, ...]:
+    """(n + m q) / (n_c + m) of one level, by class."""
+    text = f"{plain(m)}·{shown or share}"
+    each = ((row[level], row.sum()) for row in counts)
+    return tuple(
+        Ratio(f"{plain(n)}+{text}", f"{plain(of)}+{plain(m)}", (decimal(n) + decimal(m) * share) / decimal(of + m))
+        for n, of in each
+    )
 
 
 def smoothing(given: Any) -> Smoothing:

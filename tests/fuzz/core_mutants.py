@@ -1,5 +1,6 @@
 """Wrong arguments for every function of the core: ``python core_mutants.py SEED COUNT``.
 
+First, of every argument that has to ascend two neighbours are exchanged, which must be refused.
 Each mutant is a sound call with some of its arguments cut, turned around, of another type, out of order or out of
 range. The core may refuse it by a ValueError, TypeError or MemoryError, or compute something; whatever else is raised
 is printed, and a crash ends the process after the name and the number of the mutant. Where columns
@@ -13,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,34 @@ from fuzz.core_calls import Call, Columns, Texts, recorded
 
 WHOLE = (0, -1, -2, -3, 1, 2, 7, 8, 1023, 2**24, 2**31 - 1, 2**31, -(2**31), 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 REAL = (0.0, -0.0, -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e16, np.nan, np.inf, -np.inf, 2.0**63, 1e-9)
+# Where an argument has to ascend: its place, and that of the offsets of its parts where it has parts.
+ASCENDING: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "place": ((1, None),),
+    "bins": ((4, 5), (5, None)),
+    "unite_bins": ((1, None), (3, None)),
+    "find_bins": ((1, None), (2, 3), (3, None)),
+    "mixture": ((0, None),),
+    "around": ((0, None),),
+    "gauss": ((0, None), (3, None)),
+    "curves": ((3, 5), (5, None), (10, None), (11, 10), (13, None)),
+    "bandwidths": ((0, None),),
+    "foretell": ((1, None),),
+    "foretold_scores": ((1, 2), (2, None)),
+    "lattice": ((0, None),),
+    "smallest": ((2, None),),
+    "sparse_distinct": ((0, None),),
+    "sparse_ends": ((0, None),),
+    "sparse_gather": ((0, None),),
+    "sparse_weigh": ((0, None),),
+    "sparse_without": ((0, None),),
+    "sparse_logs": ((0, None), (1, 0)),
+    "sparse_complement": ((0, None), (1, 0)),
+    "sparse_across": ((0, None),),
+    "count": ((4, None),),
+    "lean": ((4, None),),
+    "integers": ((2, None),),
+    "texts": ((3, None), (5, None)),
+}
 PATIENCE = 60  # seconds of the processor for one call
 MEMORY = 6 << 30  # bytes; what asks for more is refused by a MemoryError
 
@@ -146,6 +176,39 @@ def _fresh(value: Any) -> Any:
     return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
 
+def disordered(calls: dict[str, list[Call]]) -> None:
+    """Prints every call that takes an argument out of order."""
+    for name, arguments in ASCENDING.items():
+        for place, parts in arguments:
+            tried = 0
+            for call in calls[name]:
+                wrong = _exchanged(call, place, parts)
+                tried += wrong is not None
+                try:
+                    if wrong is not None:
+                        replace(call, arguments=tuple(map(_fresh, wrong))).run()
+                        print(f"raw {name}: argument {place} out of order is taken", flush=True)
+                except ValueError:
+                    pass  # refused, as it should be
+            if not tried:
+                print(f"raw {name}: no sound call has two neighbours to exchange in argument {place}", flush=True)
+
+
+def _exchanged(call: Call, place: int, parts: int | None) -> tuple[Any, ...] | None:
+    """The arguments with two different neighbours of one part exchanged."""
+    given = list(call.arguments)
+    values = given[place].copy()
+    line = values if values.ndim == 1 else values[-1]
+    ends = [0, len(line)] if parts is None else given[parts].tolist()
+    for first, last in pairwise(ends):
+        for i in range(first, last - 1):
+            if line[i] < line[i + 1]:
+                line[[i, i + 1]] = line[[i + 1, i]]
+                given[place] = values
+                return tuple(given)
+    return None
+
+
 def main(seed: int, count: int, only: str | None = None) -> None:
     calls = recorded()
     missing = [name for name, found in calls.items() if not found]
@@ -154,6 +217,8 @@ def main(seed: int, count: int, only: str | None = None) -> None:
     checked = "libasan" in Path("/proc/self/maps").read_text()
     if not checked:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if not only:
+        disordered(calls)
     for place, (name, sound) in enumerate(calls.items()):
         if only and name != only:
             continue

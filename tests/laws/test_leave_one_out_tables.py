@@ -101,10 +101,10 @@ def test_every_clone_leaves_the_same_bits(clone: str) -> None:
 
     known = run()
     try:
-        _core.use(clone)
+        _core.use_clone(clone)
         assert run() == known
     finally:
-        _core.use(chosen)
+        _core.use_clone(chosen)
 
 
 @pytest.mark.parametrize("sort", list(WEIGHTS))

@@ -73,7 +73,7 @@ def _look_up(
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
-    for j, added in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
+    for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if added:
             more = [(TEXT, text) for text in added]
             if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for

@@ -114,10 +114,9 @@ def _joint(model: Model, log_prior: Float, known: dict[str, Any], free: Sequence
 
 def _bounds(model: Model, prior: Float) -> tuple[float, float] | None:
     """Bhattacharyya's bounds, where every part of the density knows how its classes overlap."""
-    densities: tuple[Any, ...] = model.density.densities
-    if not densities or not all(hasattr(density, "overlap") for density in densities):
+    if model.density.overlap is None:
         return None
-    r = np.exp(np.sum([density.overlap for density in densities], axis=0))
+    r = np.exp(model.density.overlap)
     least, most = 0.0, 0.0
     for a, b in zip(*np.triu_indices(len(prior), 1), strict=True):
         both = prior[a] + prior[b]

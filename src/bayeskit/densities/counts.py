@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.sparse import Sparse
-from bayeskit.densities.density import OVERFLOW, TailLogDensity
+from bayeskit.data.support import NONNEGATIVE, Support
+from bayeskit.densities.density import OVERFLOW, Density, TailLogDensity
+from bayeskit.densities.likelihood import Family
 from bayeskit.errors import InputError
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.exact import ExactSum
@@ -20,8 +22,39 @@ from bayeskit.statistics.totals import Totals
 from bayeskit.validation import keep, whole
 
 
+class CountFamily(Family[Totals]):
+    """Columns of counts that make a group: ``group`` tells groups of equal settings apart."""
+
+    smoothing: float | None  # fields of the family; None takes the smoothing of the classifier
+    group: int
+
+    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
+    support: ClassVar[Support] = NONNEGATIVE
+    sparse: ClassVar[bool] = True
+
+    def check_settings(self, zero: bool) -> None:
+        """Refuse settings that make no sense; ``zero`` says whether there may be no smoothing at all."""
+        if self.smoothing is not None:
+            pseudo_rows(self, zero)
+        group = whole(self.group)
+        if group is None:
+            raise InputError(f"{type(self).__name__}(group={self.group!r}): give a whole number")
+        keep(self, group=group)
+
+    def with_settings(self, **settings: Any) -> Self:
+        """The same with some settings changed."""
+        made: Any = self
+        changed: Self = replace(made, **settings)
+        return changed
+
+    @property
+    def alpha(self) -> float:
+        """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
+        return 1.0 if self.smoothing is None else self.smoothing
+
+
 @dataclass(frozen=True)
-class Counts:
+class Counts(Density):
     """log p(x | c) = sum over the values x_j > 0 of x_j times a weight of column and class."""
 
     columns: tuple[str, ...]
@@ -42,7 +75,7 @@ class Counts:
             np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
         else:
             cells, presence = cells.ordered().floats(), self.totals.presence
-            _core.sparse_weigh(cells.indptr, cells.indices, cells.values, presence, self.table, out)
+            _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, presence, self.table, out)
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         return self.terms_of(block, np.arange(len(self.columns)), left_out)
@@ -137,7 +170,7 @@ class Left:
     def cells_of(self, sums: Scattered, groups: Int) -> Float:
         """Of each stored value the sum of its column in a group, without its row: (stored,)."""
         wide = sums.dense.widened(*self.window)
-        out: Float = _core.sparse_without(
+        out: Float = _core.loo_sparse_sums(
             np.arange(len(self.stored) + 1),
             self.values,
             self.mass[self.row],
@@ -152,23 +185,8 @@ class Left:
         """Of each row the sum (G,) of a group, without the row's own values: (n,)."""
         wide = sums.widened(*self.window)
         values, presence = np.ascontiguousarray(self.cells.values), self.totals.presence
-        out: Float = _core.sparse_without(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
+        out: Float = _core.loo_sparse_sums(self.cells.indptr, values, self.mass, groups, presence, wide.limbs, wide.low)
         return out
-
-
-def grouped(family: Any, zero: bool) -> None:
-    """Check the settings of a family over a group of columns; without a smoothing it takes the classifier's."""
-    if family.smoothing is not None:
-        pseudo_rows(family, zero)
-    group = whole(family.group)
-    if group is None:
-        raise InputError(f"{type(family).__name__}(group={family.group!r}): give a whole number")
-    keep(family, group=group)
-
-
-def alpha_of(smoothing: float | None) -> float:
-    """The pseudo-counts of a cell: one, unless the family or its classifier says otherwise."""
-    return 1.0 if smoothing is None else smoothing
 
 
 def scaled(totals: Totals) -> tuple[Totals, float]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
+from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -25,25 +27,25 @@ Views = Mapping[str, MomentSummary]
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
 
 
-class Parametric(Protocol):
-    """What such a family says: which views of the values it sums, and two formulas.
+class Parametric(Family[Product]):
+    """What such a family says: which views of the values it sums, and two formulas."""
 
-    ``scales`` says that p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift.
-    ``atom`` says that p(0) is a probability, not a density; ``in_core`` that the core knows its formula too.
-    """
-
-    views: ClassVar[tuple[str, ...]] = ("x",)
-    point_mass: ClassVar[bool] = False
-    in_core: ClassVar[bool] = False
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Functions of the values that are summed."""
+        return ("x",)
 
     @property
     def scales(self) -> bool:
+        """Whether p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift."""
         return False
 
     @property
-    def support(self) -> Support:
-        """The values it takes."""
+    def in_core(self) -> bool:
+        """Whether the core knows its formula too."""
+        return False
 
+    @abstractmethod
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         """Of every class and column, (K, d) each."""
 
@@ -51,6 +53,7 @@ class Parametric(Protocol):
         """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
         return False
 
+    @abstractmethod
     def log_density(self, x: Float, *parameters: Float) -> Float:
         """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
 
@@ -71,9 +74,8 @@ class Parametric(Protocol):
 
     @property
     def recipe(self) -> Recipe | None:
-        """As the core knows it, for the choice among families; None if it does not."""
-        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), integer=self.support.integer)
-        return known if self.in_core else None
+        smoothing = self.smoothing if isinstance(self, SmoothedParametric) else 0.0
+        return Recipe(type(self).__name__, smoothing, integer=self.support.integer) if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}
@@ -82,8 +84,17 @@ class Parametric(Protocol):
         return density
 
 
+class SmoothedParametric(Parametric):
+    """One with pseudo-rows, without which a probability may be zero."""
+
+    smoothing: float  # a field of the family
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+
+
 @dataclass(frozen=True)
-class ParametricDensity:
+class ParametricDensity(Density):
     """Columns of one parametric family; one without spread, or without a value, says nothing."""
 
     family: Parametric
@@ -133,7 +144,7 @@ class ParametricDensity:
     def _faint(self) -> list[tuple[float, Parametric]]:
         """Two vanishing smoothings, as logarithms, and the family with each; none where something is smoothed."""
         plain: Any = self.family
-        if getattr(plain, "smoothing", 1.0) != 0:
+        if not isinstance(self.family, SmoothedParametric) or self.family.smoothing != 0:
             return []
         weights = np.concatenate([s.weight.ravel() for s in self.sums.values()])
         least = max(float(weights[weights > 0].min(initial=1.0)), 2.0**-900)

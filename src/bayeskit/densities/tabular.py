@@ -11,8 +11,10 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -21,7 +23,7 @@ FRONT = 2  # cells in front of each column's levels: never seen, missing
 
 
 @dataclass(frozen=True)
-class TabularDensity:
+class TabularDensity(Density):
     """Log probabilities of the levels of every column, one table after the other."""
 
     columns: tuple[str, ...]
@@ -60,14 +62,14 @@ class TabularDensity:
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         if not left_out:
-            _core.lookup(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+            _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
             return
         strata = LooStrata.of(block, out.shape[1])
         if strata.few(len(self.table), len(self.columns), out.shape[1]):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
             codes = block.codes[block.coded(self.columns)] + strata.member * sizes[:, None]
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
-            _core.lookup(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
+            _core.lookup_tables(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
             for _, terms, _ in self._left_out(block):
                 out += terms
@@ -104,8 +106,16 @@ class TabularDensity:
                 out[:, j] = terms
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # logarithms of probabilities are never overflow
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        found = []
+        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
+            code = int(row.codes[position, 0])
+            log, known = self.table[self.offset[j] + FRONT + code], code >= 0
+            if known or log.any():
+                counts = self.tables.table(j).rounded()
+                ratios = self.rule.written(code, counts, self.context.weights) if known else ()
+                found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
@@ -122,9 +132,6 @@ class TabularDensity:
         every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
         cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
         return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
         """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""

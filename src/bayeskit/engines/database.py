@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -78,25 +81,51 @@ def _connected(reading: Reading) -> Iterator[Any]:
 
 @contextmanager
 def _unmoved(reading: Reading) -> Iterator[str]:
-    """The address to read only; the signs of a file's name mean nothing in it.
+    """The address to read only; the signs of a file's name mean nothing in it, and nothing is written beside the file.
 
-    SQLite makes a write-ahead log of its own, and leaves it, even to read. Where there is none nobody is writing, and
-    the file is read without; that it stayed as it was is looked at afterwards.
+    SQLite makes an index of a write-ahead log, or writes into the one that is there, even to read: a file with a log is
+    read from a copy of both. Where a file may have a log and has none nobody is writing, and it is read without locks.
     """
     if reading.sort != "sqlite":
         yield reading.place
         return
     path = Path(reading.place).resolve()
+    log = Path(f"{path}-wal")
     with open(path, "rb") as file:
         logged = file.read(20)[18:] == b"\2\2"
-    if not logged or Path(f"{path}-wal").exists():
+    if os.path.lexists(log):
+        check_readable(str(log))
+        with TemporaryDirectory(prefix="bayeskit-") as folder:
+            copy = Path(folder) / "copy.sqlite"
+            with _unwritten(path, reading.shown):  # what is added to the log meanwhile is not read, or as a whole
+                _copy(path, copy, reading.shown)
+                _copy(log, Path(f"{copy}-wal"), reading.shown)
+            yield f"{copy.as_uri()}?mode=ro"
+    elif logged:
+        with _unwritten(path, reading.shown):
+            yield f"{path.as_uri()}?mode=ro&immutable=1"
+    else:
         yield f"{path.as_uri()}?mode=ro"
-        return
+
+
+@contextmanager
+def _unwritten(path: Path, shown: str) -> Iterator[None]:
+    """Refuse what was done if the file was written to meanwhile."""
     before = path.stat()
-    yield f"{path.as_uri()}?mode=ro&immutable=1"
+    yield
     after = path.stat()
     if (after.st_mtime_ns, after.st_size) != (before.st_mtime_ns, before.st_size):
-        raise InputError(f"{reading.shown}: the database was written to while it was read; read it again")
+        raise InputError(f"{shown}: the database was written to while it was read; read it again")
+
+
+def _copy(path: Path, copy: Path, shown: str) -> None:
+    try:
+        shutil.copyfile(path, copy)
+    except OSError as error:
+        raise InputError(
+            f"{shown}: a database with a write-ahead log is read from a copy in {copy.parent.parent}: "
+            f"{(error.strerror or str(error)).lower()}; close what writes to it, or set TMPDIR to a folder with room"
+        ) from error
 
 
 def _wanted(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:

@@ -358,6 +358,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             values=tuple(tuple(row[j] for j in kept) for row in values),
             unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
             proba=self.predict_proba(X, prior),
+            asked=None,
             density=False,
         )
         return whole if top is None else whole.top(top)

@@ -189,7 +189,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         heat = self.calibration_.weight if isinstance(self.calibration_, Temperature) else 1.0
         changed = before < -SURE if isinstance(self.calibration_, Temperature) else np.ones_like(before, dtype=bool)
         scaled, rest = _settled(raw, heat, self.calibration_(before), changed)
-        found = replace(scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), density=False)
+        found = replace(
+            scaled, prior=scaled.prior + moved, proba=self.predict_proba(X, prior), asked=None, density=False
+        )
         if not rest.any() and isinstance(self.calibration_, Temperature):
             return found
         return replace(

@@ -15,6 +15,7 @@ from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
 from bayeskit.explain.words import called
+from bayeskit.explain.worked import AskedRows
 from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
@@ -40,13 +41,13 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]
         unseen = _unseen(block, which) if by_column else np.zeros((block.rows, len(which)), dtype=bool)
-        return terms, model.posterior(block, p), values, np.pad(unseen, ((0, 0), (0, len(rest))))
+        return terms, model.posterior(block, p), values, np.pad(unseen, ((0, 0), (0, len(rest)))), block
 
     each = (len(which) + 1) * len(model.weights)
     if (rows := asked.known_rows) is not None:
         what = f"terms of {len(which):,} columns and {len(model.weights):,} classes for {rows:,} rows"
         check_memory(8 * rows * each, what, "explain fewer rows, or give top=")
-    terms, proba, values, unseen = zip(*asked.steps(prior, step, answers=each), strict=True)
+    terms, proba, values, unseen, blocks = zip(*asked.steps(prior, step, answers=each), strict=True)
     return Explanation(
         model.classes,
         model.log_base(prior),
@@ -56,6 +57,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
         np.concatenate(proba),
         np.concatenate(unseen),
         kind,
+        AskedRows(model, blocks, prior, shown_as) if model.weighting is None else None,
         model.weighting is None and model.density.normalised,
     )
 

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
-from bayeskit.densities.density import describe_family
+from bayeskit.densities.counts import CountFamily
+from bayeskit.densities.likelihood import Likelihood, describe_family
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
@@ -167,9 +168,9 @@ class NaiveBayes(BayesClassifier):
 
     def _smoothed(self, family: Any) -> Any:
         """A family that leaves its smoothing to the classifier, with it; ``Histogram`` has a default of its own."""
-        if getattr(family, "smoothing", 0.0) is not None or not getattr(family, "sparse", False):
+        if not isinstance(family, CountFamily) or family.smoothing is not None:
             return family
-        return replace(family, smoothing=1.0 if self._alpha is None else self._alpha)
+        return family.with_settings(smoothing=1.0 if self._alpha is None else self._alpha)
 
     @property
     def _alpha(self) -> float | None:
@@ -221,11 +222,11 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dic
     groups: dict[Any, list[int]] = {}
     for name in (n for n in names if n in wanted):
         place, family = wanted[name]
-        if hasattr(family, "group"):
+        if isinstance(family, CountFamily):
             known = groups.setdefault(family, [])
             if place not in known:
                 known.append(place)
-            family = replace(family, group=family.group + known.index(place))
+            family = family.with_settings(group=family.group + known.index(place))
         out[name] = family
     return out
 
@@ -244,7 +245,7 @@ def _as_family(given: Any, where: str) -> Any:
             family = None
     if isinstance(family, type):
         family = family()
-    if not (hasattr(family, "statistic") and hasattr(family, "kinds")):
+    if not isinstance(family, Likelihood):
         what = "is not known" if isinstance(given, str) else "is not a family"
         raise InputError(f"{where} = {given!r} {what}; choose from {', '.join((AUTO, *sorted(known)))}")
     return family
@@ -252,7 +253,7 @@ def _as_family(given: Any, where: str) -> Any:
 
 def _as_counts(column: Column, family: Any) -> Column:
     """A column of truth values as one of zeros and ones, for a family over groups of counts."""
-    if column.type != "bool" or not column.why.startswith("type") or not getattr(family, "sparse", False):
+    if column.type != "bool" or not column.why.startswith("type") or not isinstance(family, CountFamily):
         return column
     return replace(column, kind="quantitative", why=f"type bool, as zeros and ones for {type(family).__name__}")
 

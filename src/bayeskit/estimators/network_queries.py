@@ -16,6 +16,7 @@ from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
+from bayeskit.networks.worked import WorkedQuery, worked_query
 
 
 class Questions:
@@ -49,6 +50,10 @@ class Questions:
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
+
+    def worked(self, target: str, evidence: Mapping[str, Any] | None = None) -> WorkedQuery:
+        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
+        return worked_query(self.fitted.network, target, evidence or {})
 
     def marginals(self, evidence: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
         """P(node | evidence) of every node at once."""

@@ -177,7 +177,7 @@ def _way(model: Any, sample: LabelledTable, method: Any, n_jobs: int | None) -> 
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
     if spec is not None:
         algebra = Algebra(spec, sample)
-        if not (isinstance(method, LeaveOneOut) and (method.exact or algebra.chooses)):
+        if not (isinstance(method, LeaveOneOut) and (method.exact or not algebra.leave_one_out)):
             return algebra
     return Refit(model, sample, n_jobs)
 

@@ -112,7 +112,7 @@ class Stream:
             raise InputError(
                 f"the source has one class ({pooled.classes.tolist()[0]!r}); evaluation needs two classes or more"
             )
-        if isinstance(method, LeaveOneOut) and (method.exact or whole.structure.chooses):
+        if isinstance(method, LeaveOneOut) and (method.exact or not whole.structure.leave_one_out):
             raise InputError("leaving one row out is a refit where labels choose; use CrossValidation for a stream")
         decision_costs = costs_for(pooled.classes)
         models = {f: replace(whole, counted=whole.counted.training(f)) for f in self._tested(method)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
+from bayeskit.explain.worked import AskedRows, Working
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat
@@ -38,6 +39,7 @@ class Explanation(TableRepr):
     proba: Float  # (n, K) the posterior the terms add up to
     unseen: Bool | None = None  # (n, parts) levels that were never learned; None is nowhere
     kind: str = "pyarrow"  # of frames
+    asked: AskedRows | None = field(default=None, compare=False)  # where the calculation can be followed
     density: bool = True  # whether prior + terms is log P(c, x), and not a score: that and what all classes share
 
     @cached_property
@@ -101,6 +103,27 @@ class Explanation(TableRepr):
             return "missing"
         never = self.unseen is not None and self.unseen[row, part]
         return shortened(value) + (" (never seen)" if never else "")
+
+    def worked(self, row: int = 0, most: int = 12) -> Working:
+        """The calculation of one row as a textbook writes it, with the ``most`` factors that matter most.
+
+        Counts stand as fractions, corrections of zero counts as (2+1)/(9+3), densities as numbers.
+
+        >>> import bayeskit as bk
+        >>> model = bk.NaiveBayes(smoothing=0).fit({"test": ["+", "+", "+", "-"] * 2}, ["ill"] * 3 + ["well"] * 5)
+        >>> print(model.explain({"test": ["+"]}).worked())
+        P(ill) · P(test = + | ill) = 3/8 · 3/3 = 0.375
+        P(well) · P(test = + | well) = 5/8 · 3/5 = 0.375
+        P(ill | x) = 0.375 / (0.375 + 0.375) = 1/2 = 0.5
+        P(well | x) = 0.375 / (0.375 + 0.375) = 1/2 = 0.5
+        """
+        if self.asked is None:
+            raise InputError(
+                "a pool, a calibration or fitted weights have no calculation by hand: their answer is no prior times "
+                "factors; ask a model of one kind without them"
+            )
+        texts = {part: self.value(row, j) for j, part in enumerate(self.parts)}
+        return self.asked.worked(range(len(self))[row], texts, check_top(most))
 
     # -- showing ---------------------------------------------------------------------------------
 

@@ -12,15 +12,15 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
-from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.counts import Counts, Left, alpha_of, grouped
-from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.densities.counts import CountFamily, Counts, Left
+from bayeskit.densities.density import TailLogDensity
+from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
 
 @dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(CountFamily):
     """log p(x | c) = sum_j log (x_j > 0 ? q_cj : 1 - q_cj), q_cj = (n_cj + a) / (n_c + 2 a).
 
     n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing. a is
@@ -36,19 +36,16 @@ class Bernoulli:
     group: int = 0
 
     identifier: ClassVar[str] = "family/bernoulli"
-    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    support: ClassVar[Support] = NONNEGATIVE
-    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        grouped(self, zero=False)
+        self.check_settings(zero=False)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups, presence=True)
 
     def fit(self, statistic: Totals, context: Context) -> BernoulliDensity:
         seen, none = statistic.seen(), np.zeros(statistic.groups)
-        a = alpha_of(self.smoothing)
+        a = self.alpha
         if statistic.missing.shape[1]:
             absent = np.log((seen - statistic.sums.dense).rounded().T + a)
         else:

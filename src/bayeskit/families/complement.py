@@ -12,16 +12,15 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
-from bayeskit.densities.density import Context
+from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
 from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)
-class Complement:
+class Complement(CountFamily):
     """log p(x | c) = -sum_j x_j log u_cj, u_cj = (R_cj + a) / (sum_j R_cj + a m): R sums x over all other classes.
 
     For classes of unequal size (Rennie et al., 2003). ``norm`` divides the weights of a class by their sum. Given up
@@ -39,12 +38,9 @@ class Complement:
     group: int = 0
 
     identifier: ClassVar[str] = "family/complement"
-    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    support: ClassVar[Support] = NONNEGATIVE
-    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        grouped(self, zero=False)
+        self.check_settings(zero=False)
         switch(self, "norm")
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
@@ -52,14 +48,14 @@ class Complement:
 
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
         totals, unit = scaled(statistic)
-        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        a, m = self.alpha * unit, len(totals.columns)
         across = totals.sums.across
         size = np.log((across.total() - across).rounded() + a * m)
         sums, table = totals.sums, np.empty(totals.sums.shape[::-1])
         arguments = sums.starts, sums.columns, sums.cells.limbs, sums.cells.low, a, size
-        logs = _core.sparse_complement(*arguments, None, table)
+        logs = _core.sparse_complement_weights(*arguments, None, table)
         if self.norm:
-            _core.sparse_complement(*arguments, logs, table)
+            _core.sparse_complement_weights(*arguments, logs, table)
         return ComplementDensity(totals.columns, totals, a, table, unit, logs + m * size, self.norm)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,17 +14,18 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Bounded, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Family[Moments]):
     """log p(x | c) = -log s - log(2 pi)/2 - ((x - mu)/s)^2 / 2, with mean and variance (ddof 0) of the class.
 
     A class variance below 1e-9 of the column's total variance T becomes max(P/(W + 1), 1e-9 T), where P is the
@@ -51,7 +52,6 @@ class Gaussian:
 
     @property
     def recipe(self) -> Recipe | None:
-        """As the core knows it."""
         return None if self.predictive else Recipe("Gaussian")
 
     def fit(self, statistic: Moments, context: Context) -> GaussianDensity | StudentDensity:
@@ -60,7 +60,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Located:
+class Located(Density):
     """Columns with a location and a scale in every class."""
 
     columns: tuple[str, ...]
@@ -74,9 +74,6 @@ class Located:
     def constant(self) -> tuple[str, ...]:
         """Columns without spread, which say nothing."""
         return tuple(name for name, varies in zip(self.columns, self.sums.varying, strict=True) if not varies)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     @property
     def axes(self) -> dict[str, Axis]:
@@ -135,7 +132,7 @@ class GaussianDensity(Located):
         columns = block.columns(self.checks_infinite)
         doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
         before = out[doubt]
-        if _core.gaussian(columns.address, columns.stride, columns.rows, *self._fused, out):
+        if _core.gaussian_log_density(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.checks_infinite)
         if len(doubt):
             out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
@@ -154,7 +151,7 @@ class GaussianDensity(Located):
         column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
         doubt = self._downdate.at(i).add(column, block, term)
         scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
-        _core.gaussian(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+        _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
         if len(doubt):
             x, some = column.column(0)[doubt], block.at(doubt)
             term[doubt] = self._term(x, self.sums.left_out(self.moments, j, x, some))
@@ -170,7 +167,7 @@ class GaussianDensity(Located):
             if len(rows):
                 some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
                 term = self._left_out(i, int(live[i]), some.columns(self.checks_infinite), some)
-                _core.odds(term, some.classes, floor, apart)
+                _core.log_odds(term, some.classes, floor, apart)
                 room[i][:, rows] += apart
         if room is not out:
             out[live] += room
@@ -188,6 +185,17 @@ class GaussianDensity(Located):
             z = (np.ldexp(x, sums.shift) - mean) / deviation
             term = -np.log(deviation) - LOG_2PI / 2 + sums.shift * LOG_2 - 0.5 * z * z
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        columns, _ = row.numbers(self.columns)
+        mean, deviation = (np.ldexp(a, -self.sums.shift) for a in self.sums.normal())
+        found = []
+        for factor in super().worked(row):
+            j = self.columns.index(factor.columns[0])
+            x, each = columns.column(j)[0], zip(mean[:, j], deviation[:, j], strict=True)
+            formulas = tuple(f"N({x:.6g}; mean {m:.6g}, deviation {s:.6g})" for m, s in each)
+            found.append(replace(factor, formulas=formulas))
+        return found
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
@@ -211,7 +219,7 @@ class GaussianDensity(Located):
 
 
 @dataclass(frozen=True)
-class StudentDensity(Located, Bounded):
+class StudentDensity(Located):
     """The posterior predictive of a normal column: a Student-t per class; its tails are logarithmic, never overflow."""
 
     far: ClassVar[float] = 2.0**20

@@ -13,8 +13,8 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
@@ -28,7 +28,7 @@ from bayeskit.validation import keep, whole
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Family[Any]):
     """p(x | c) = (n_c(cell) + a) / (n_c + a m) / width: the share of the class in the cell of x, spread evenly.
 
     Of the m cells two are tails, where the density falls as exp(-distance / l), l the mean width of the inner cells (1
@@ -99,7 +99,7 @@ class Histogram:
         if self.bins == "mdlp":
             inner = borders.mdlp()
         elif self.bins == "auto":
-            inner = borders.equal_frequency(_core.histogram_parts(float(column.pooled.sum())))
+            inner = borders.equal_frequency(_core.histogram_bins(float(column.pooled.sum())))
         else:
             with np.errstate(divide="ignore", over="ignore"):  # a step may vanish beside the range
                 wanted = int(max(1, min(self.bins, np.round((high - low) / np.float64(step)))))
@@ -217,7 +217,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class HistogramDensity:
+class HistogramDensity(Density):
     """Histograms of several columns."""
 
     columns: tuple[str, ...]
@@ -256,7 +256,7 @@ class HistogramDensity:
                 out += cells.inner(x, block, left_out)
         elif columns:
             codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
-            _core.lookup(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
+            _core.lookup_tables(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
         for _, cells, x in columns:
             far = np.flatnonzero(~((cells.at(x) > cells.cuts[0]) & (cells.at(x) <= cells.cuts[-1])))
             with np.errstate(over="ignore"):
@@ -290,9 +290,6 @@ class HistogramDensity:
             vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
             rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
         return TailLogDensity(zeros, overflow + np.zeros_like(zeros), rest)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
 
 def _leaving(block: Block, x: Float, left_out: bool) -> tuple[Int, Int, Float]:

@@ -13,8 +13,8 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.mixture import Around, Curves, Mixture, log_sums
 from bayeskit.errors import InputError
 from bayeskit.numerics.bandwidth import FACTORS, bandwidths, bandwidths_without
@@ -27,7 +27,7 @@ BANDWIDTHS = "bandwidths of Kernel, which saw the label of the row"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(Family[Bins]):
     """p(x | c) = sum over cells k of w_ck / w_c N(x; centre_k, h_c): a smooth density of any shape.
 
     The cells are those of the column's bins: the values themselves while there are at most 1024 of them. ``bandwidth``
@@ -61,7 +61,6 @@ class Kernel:
 
     @property
     def recipe(self) -> Recipe | None:
-        """As the core knows it."""
         return Recipe("Kernel") if self.bandwidth == "silverman" else None
 
     def fit(self, statistic: Bins, context: Context) -> KernelDensity:
@@ -201,7 +200,7 @@ class Kernels:
         row, group, mass = block.counted_rows()
         there = ~np.isnan(x[row])
         row, group, mass = row[there], group[there], mass[there]
-        cell = np.minimum(_core.place(x[row], self.column.edges), len(self.centres) - 1)
+        cell = np.minimum(_core.digitize(x[row], self.column.edges), len(self.centres) - 1)
         if hold or not self._renews:
             terms[row] = self._left(self.at(x[row]), group, cell, mass, False)
             return
@@ -249,7 +248,7 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class KernelDensity:
+class KernelDensity(Density):
     """Kernel densities of several columns."""
 
     columns: tuple[str, ...]
@@ -306,6 +305,3 @@ class KernelDensity:
             overflow -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
             rest += np.where(far, 0.0, kernels.terms(column, block, left_out, self.hold))
         return TailLogDensity(np.zeros_like(rest), overflow, rest)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}

@@ -10,14 +10,13 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
-from bayeskit.densities.density import Context
+from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class Multinomial(CountFamily):
     """log p(x | c) = sum_j x_j log t_cj, t_cj = (S_cj + a) / (sum_j S_cj + a m): S sums x over the rows of the class.
 
     One distribution over all columns of the group; m is their number. Columns of equal settings are one group;
@@ -36,19 +35,16 @@ class Multinomial:
     group: int = 0
 
     identifier: ClassVar[str] = "family/multinomial"
-    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    support: ClassVar[Support] = NONNEGATIVE
-    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        grouped(self, zero=True)
+        self.check_settings(zero=True)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups)
 
     def fit(self, statistic: Totals, context: Context) -> MultinomialDensity:
         totals, unit = scaled(statistic)
-        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        a, m = self.alpha * unit, len(totals.columns)
         whole = totals.sums.across.rounded()
         table = totals.sums.logs(a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
         if not a and (whole <= 0).any():

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context, Family
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
 from bayeskit.smoothing import Cells, Smoothing, pseudo_rows
@@ -18,7 +18,7 @@ from bayeskit.statistics.tables import Tables
 
 
 @dataclass(frozen=True)
-class Ordinal:
+class Ordinal(Family[Tables]):
     """p(x = v | c) = (n_v + a m q_v) / (n_c + a m), with q_v = 1/(2m) + (f_(v-1) + f_(v+1))/4.
 
     As many pseudo-rows as Laplace's (a = ``smoothing`` for each of the m levels), but half of them stand beside what

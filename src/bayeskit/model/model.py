@@ -14,7 +14,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.errors import InputError
 from bayeskit.model import posterior as rule

@@ -7,12 +7,12 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block
-from bayeskit.densities.density import LogDensity
+from bayeskit.densities.density import Density
 
 CLASS_BY_CLASS = 1 << 20  # numbers of a joint that are laid out class by class on the way to a posterior
 
 
-def joint(density: LogDensity, prior: Float, block: Block, left_out: bool = False, out: Float | None = None) -> Float:
+def joint(density: Density, prior: Float, block: Block, left_out: bool = False, out: Float | None = None) -> Float:
     """log P(c) + log p(x | c), (n, K), written to ``out`` if given; -inf where a class is impossible.
 
     ``prior`` is (K,), or (n, K) if it differs by row; ``left_out`` takes each row's own mass out of the density.
@@ -24,7 +24,7 @@ def joint(density: LogDensity, prior: Float, block: Block, left_out: bool = Fals
 
 
 def posterior(
-    density: LogDensity, prior: Float, block: Block, log: bool = False, left_out: bool = False, out: Float | None = None
+    density: Density, prior: Float, block: Block, log: bool = False, left_out: bool = False, out: Float | None = None
 ) -> Float:
     """P(c | x), (n, K), or its logarithm, written to ``out`` if given.
 
@@ -45,14 +45,14 @@ def posterior(
     return out
 
 
-def evidence(density: LogDensity, prior: Float, block: Block, left_out: bool = False) -> Float:
+def evidence(density: Density, prior: Float, block: Block, left_out: bool = False) -> Float:
     """log p(x) = log of the sum over classes of P(c) p(x | c), (n,)."""
     out, total = joint(density, prior, block, left_out), np.empty(block.rows)
     _core.softmax(out, True, total)
     return total
 
 
-def _limit(density: LogDensity, prior: Float, block: Block, left_out: bool) -> Float:
+def _limit(density: Density, prior: Float, block: Block, left_out: bool) -> Float:
     """Joint log-probabilities of the classes that stay in the race, -inf for the others: (n, K).
 
     In order: possible by the prior, fewest zero factors, largest term beyond the range of a double, the rest.

@@ -25,6 +25,7 @@ from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.sliced import Sliced
+from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container, format1
 from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
@@ -202,7 +203,7 @@ def _sound(component: Any) -> bool:
     inner = component.candidates if several else (component.family,) if isinstance(component, Backoff) else ()
     taken = {*(CODED if isinstance(component, LevelChoice) else NUMERIC)}
     known = {kind for name, kind in registry().items() if name.startswith("family/")}
-    sound = all(type(c) in known and taken & {*c.kinds} and not getattr(c, "sparse", False) for c in inner)
+    sound = all(type(c) in known and taken & {*c.kinds} and not c.sparse for c in inner)
     return sound and (bool(inner) or not several)
 
 
@@ -366,7 +367,7 @@ def _agree(counted: Counted) -> None:
     if not len(counted.domain.classes) or not classes.nonzero().any():
         raise ModelFileError("it has no class")
     for part in counted.statistic["features"].parts.values():  # type: ignore[attr-defined]
-        for name, size in getattr(part, "sizes", {}).items():
+        for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
     if counted.outweighed():

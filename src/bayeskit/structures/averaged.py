@@ -15,7 +15,8 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Bounded, Context, revealed
+from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
@@ -60,7 +61,6 @@ class Averaged(Smoothed):
         return {"levels": [(name,) for name in columns], "pairs": list(combinations(columns, 2))}
 
     def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
-        """What to count next, now that this has been counted; None if nothing is left."""
         return self.cut(statistic) if isinstance(statistic, Bins) else None
 
     def best(self, levels: Tables) -> tuple[int, ...]:
@@ -106,7 +106,7 @@ def given_parents(counts: Float, child: Margin, smoothing: float) -> Float:
 
 
 @dataclass(frozen=True)
-class AveragedDensity(Bounded):
+class AveragedDensity(Density):
     """The estimators of all parents: tables by parent, then by column."""
 
     slices: Slices
@@ -153,7 +153,7 @@ class AveragedDensity(Bounded):
         if len(alone):
             naive = out[alone]  # a copy, added to column by column as naive Bayes does
             some = np.ascontiguousarray(codes[:, alone])
-            _core.lookup(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
+            _core.lookup_tables(some, np.arange(len(codes), dtype=np.int32), *self._naive, naive)
             out[alone] = naive
 
     def _members(self, codes: Code) -> Iterator[Member]:
@@ -176,7 +176,7 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     for there, cells, offset, table in members:
         if there.any():
             one = np.zeros_like(out)
-            _core.lookup(cells, np.arange(len(cells), dtype=np.int32), offset, table, one)
+            _core.lookup_tables(cells, np.arange(len(cells), dtype=np.int32), offset, table, one)
             one[~there] = -np.inf
             np.logaddexp(total, one, out=total)
             times += there

@@ -12,15 +12,16 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, describe_family, held_by
+from bayeskit.densities.density import Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
 from bayeskit.validation import keep, positive
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class Wrapped(Density):
     """The density of one column, used in another way."""
 
-    density: LogDensity
+    density: Density
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -32,22 +33,19 @@ class Wrapped:
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return getattr(self.density, "constant", ())
+        return self.density.constant
 
     @property
     def held(self) -> tuple[str, ...]:
-        return held_by(self.density)
+        return self.density.held
 
     @property
     def axes(self) -> dict[str, Axis]:
-        return getattr(self.density, "axes", {})
+        return self.density.axes
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         terms = self.terms(block, left_out)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
-
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        raise NotImplementedError
 
     def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return self.density.log2_magnitude(block, left_out)
@@ -139,10 +137,10 @@ def _shares(weights: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class Backoff:
+class Backoff(Likelihood[Any]):
     """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
 
-    family: Any
+    family: Family[Any]
     rows: float
 
     identifier: ClassVar[str] = "structure/backoff"
@@ -156,7 +154,7 @@ class Backoff:
 
     @property
     def leave_one_out(self) -> bool:
-        return bool(getattr(self.family, "leave_one_out", True))
+        return self.family.leave_one_out
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Any:
         return self.family.statistic(columns, n_groups)
@@ -169,6 +167,6 @@ class Backoff:
         return BackedOff(density, np.array([present[name] for name in density.columns]), self.rows)
 
 
-def title(family: Any) -> str:
+def title(family: Likelihood[Any]) -> str:
     """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
     return str(family) if isinstance(family, Backoff) else describe_family(family)

@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Bounded
+from bayeskit.densities.density import Factored
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity, refuse
 
@@ -22,7 +22,7 @@ CELLS = 1_000_000  # of a table made to sum a missing value out, classes include
 
 
 @dataclass(frozen=True)
-class NetworkedDensity(Bounded):
+class NetworkedDensity(Factored):
     """log P(x, c) - log P(c), so that it is a density whether or not the class has parents.
 
     Rows in which every value has its parents beside it are a sum of table entries: a missing value that nothing
@@ -160,7 +160,9 @@ class NetworkedDensity(Bounded):
         large: (rows,)."""
         out, partly = np.zeros((codes.shape[1], self.classes)), np.zeros(codes.shape[1], dtype=np.uint8)
         tables = self.tables
-        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly)
+        _core.sum_out_missing(
+            codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly
+        )
         return out, partly
 
     @cached_property
@@ -209,20 +211,16 @@ class NetworkedDensity(Bounded):
             scopes = [scope for scope in scopes if v not in scope] + [together - {v}]
         return False
 
-    @property
-    def bound(self) -> str:
-        return (
+    def approximated(self, block: Block) -> dict[str, int]:
+        what = (
             f"the missing values that a column depends on take tables of more than {self.most_cells:,} cells to sum "
             f"out; such columns said P(x | class) there"
         )
-
-    def approximated(self, block: Block) -> int:
-        """Rows in which some columns said P(x | c), too large a table being needed to sum their missing parents out."""
         if not self._wide:
-            return 0
+            return {what: 0}
         codes = self._codes(block)
         rest = np.flatnonzero(self._hidden(codes))
-        return int(self._marginal(np.ascontiguousarray(codes[:, rest]))[1].sum())
+        return {what: int(self._marginal(np.ascontiguousarray(codes[:, rest]))[1].sum())}
 
     def factors(self, block: Block) -> Float:
         """What each column adds to those before it in the order of the arcs: (n, columns, K)."""

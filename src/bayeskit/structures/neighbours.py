@@ -12,7 +12,10 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
-from bayeskit.densities.density import Context, TailLogDensity
+from bayeskit.data.written import Ratio, decimal, plain
+from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Likelihood
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
@@ -27,7 +30,7 @@ TIE = 1e-12  # nats between classes that are equally probable but for rounding
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Likelihood[Rows]):
     """p(x | c) = K_c / (n_c V): of the K rows in the ball of volume V around x that holds the k nearest, those of c.
 
     All rows at the distance of the k-th count, so K may be more than k; a row of weight w counts as w rows.
@@ -84,7 +87,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class NeighbourDensity:
+class NeighbourDensity(Density):
     """Densities around rows, by class."""
 
     likelihood: Neighbours
@@ -238,19 +241,22 @@ class NeighbourDensity:
             # the prior is a logarithm by now, so that classes with as many rows around may differ in the last digits
             out[rows] = np.where(score >= best - TIE, best, score) - volume
 
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """K_c / (n_c V): V is the same in all classes, so that it does not matter which it is."""
+        found = []
+        for rows, share, totals, _ in self._shares(row, False):
+            ratios: tuple[Ratio, ...] = ()
+            if len(rows) and self.likelihood.weights == "uniform" and not self.likelihood.pseudo and totals.all():
+                each = [(float(k), float(n)) for k, n in zip(np.round(share[0] * totals[0], 9), totals[0], strict=True)]
+                ratios = tuple(Ratio(plain(k), f"{plain(n)}·V", decimal(k) / decimal(n)) for k, n in each)
+            if len(rows):
+                found.append(WorkedFactor((PART,), self.terms(row)[0, 0], ratios=ratios))
+        return found
+
     def terms(self, block: Block, left_out: bool = False) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))
         self.add(block, out, left_out)
         return out[:, None, :]
-
-    def class_range(self, block: Block) -> Float:
-        """How far apart the classes are, summed over the rows: (1,)."""
-        terms = self.terms(block)
-        apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
-        return apart
-
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)
 
     def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
@@ -258,9 +264,6 @@ class NeighbourDensity:
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
         return TailLogDensity(zeros, np.zeros_like(zeros), rest)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
 
     def neighbours(self, block: Block) -> NearestPoints:
         """The rows around each row, by their place among all rows; distances in units of the table."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Bounded, Context, revealed
+from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
@@ -95,7 +96,7 @@ def _cells(chosen: Sequence[int], others: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True)
-class PairedDensity(Bounded):
+class PairedDensity(Density):
     """The estimators of all pairs; where a row has none, those of single parents."""
 
     single: AveragedDensity

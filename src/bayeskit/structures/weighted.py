@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
-from bayeskit.densities.density import LogDensity
+from bayeskit.densities.density import Density, Factored
 from bayeskit.structures.backoff import Wrapped
 
 
@@ -55,9 +55,6 @@ class Weighted(Wrapped):
         return np.maximum(self.density.terms(block, left_out), -1e300)
 
 
-def weighted(density: LogDensity, weight: Float) -> LogDensity:
+def weighted(density: Density, weight: Float) -> Density:
     """A density with the logarithm of each part multiplied; its own way if it has one."""
-    if hasattr(density, "weighted"):
-        own: LogDensity = density.weighted(weight)
-        return own
-    return Weighted(density, weight)
+    return density.weighted(weight) if isinstance(density, Factored) else Weighted(density, weight)
