@@ -60,4 +60,4 @@ $(VENV)/docs: $(READY)
 	touch $(VENV)/docs
 
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/api/generated
+	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/api/generated docs/gallery/examples

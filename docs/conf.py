@@ -1,22 +1,26 @@
 """The site: Sphinx, pages in MyST Markdown whose code runs while they are built."""
 
 import hashlib
+import importlib.util
 import sys
 from pathlib import Path
 
-import bayeskit
+import bayeskit._core
 
 HERE = Path(__file__).parent
+# The package carries MathJax; its extension is left aside, for it forbids to read pages in parallel.
+MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 sys.path.insert(0, str(HERE))
 
 import live  # noqa: E402
+import pictures  # noqa: E402
 
 
 def library_digest() -> str:
     """Pages run again when the library changes: jupyter-cache alone looks at the cells only."""
     digest = hashlib.sha256()
     package = Path(bayeskit.__file__).parent
-    for file in sorted([*package.rglob("*.py"), *package.rglob("*.js"), *package.rglob("_core*.so")]):
+    for file in [*sorted(package.rglob("*.py")), *sorted(package.rglob("*.js")), Path(bayeskit._core.__file__)]:
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -32,7 +36,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -51,6 +54,32 @@ nb_execution_timeout = 300
 nb_merge_streams = True
 
 autosummary_generate = True
+autosummary_context = {  # methods of scikit-learn, and what parts of the library ask of each other
+    "hidden": [
+        "__init__",
+        "score",
+        "get_params",
+        "get_metadata_routing",
+        "fit_transform",
+        "get_feature_names_out",
+        "flips",
+        "fold_spec",
+        "honest_log_proba",
+        "table_reader",
+        "with_model",
+        "saved_settings",
+        "spec",
+        "restored",
+        "around",
+        "log_base",
+        "log_shares",
+        "draws",
+        "splits",
+        "of",
+        "identifier",
+        "fitted",
+    ]
+}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -58,7 +87,8 @@ numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bayeskit"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(MATHJAX / "static")]
+mathjax_path = "mathjax/tex-chtml.js"
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_extra_path = ["_build/live"]
@@ -79,3 +109,4 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 
 live.write(HERE / "_build" / "live" / "live", library_digest())
+pictures.write(HERE.parent / "examples", HERE / "gallery" / "examples", library_digest())

@@ -5,7 +5,12 @@ from pathlib import Path
 import bayeskit as bk
 from bayeskit.cli.example import clinic
 
-EDGES = [("family history", "lung cancer"), ("smoker", "lung cancer"), ("lung cancer", "x-ray"), ("lung cancer", "cough")]
+EDGES = [
+    ("family history", "lung cancer"),
+    ("smoker", "lung cancer"),
+    ("lung cancer", "x-ray"),
+    ("lung cancer", "cough"),
+]
 TABLES = {
     "family history": {"yes": 0.1, "no": 0.9},
     "smoker": {"yes": 0.3, "no": 0.7},

@@ -15,7 +15,8 @@ OPTIONS = re.compile(r"\A(?::[\w-]+:[^\n]*\n)+\n?|\A---\n.*?\n---\n", re.DOTALL)
 
 
 def sources() -> list[Path]:
-    return sorted(f for f in DOCS.rglob("*.md") if "_build" not in f.parts and "generated" not in f.parts)
+    """Pages that are written by hand."""
+    return sorted(f for f in DOCS.rglob("*.md") if not {"_build", "generated", "examples"} & set(f.parts))
 
 
 def cells(page: Path) -> list[str]:

@@ -30,6 +30,8 @@ def test_code_parses_and_names_public_things(page):
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_between_sources_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if target == "examples/index.md":  # written while the site is built
+            continue
         assert (page.parent / target).exists(), f"{name(page)}: {target}"
 
 

@@ -165,7 +165,13 @@ class Evaluation(TableRepr):
         return self._rows_measured.decision_costs
 
     def interval(self, name: str) -> Interval:
-        """Where a measure lies with 95 % confidence, and how that was found."""
+        """Where a measure lies with 95 % confidence, and how that was found.
+
+        Parameters
+        ----------
+        name : str
+            Name of a measure.
+        """
         if name not in self.measures.names:
             raise InputError(f"no measure is named {name!r}; there are {', '.join(self.measures.names)}")
         return self.measures.interval(name)
@@ -177,6 +183,13 @@ class Evaluation(TableRepr):
 
         ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
         probabilities), "reliability" or "roc".
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        of : str
+            What to show, as listed above.
         """
         tables: Mapping[str, Callable[[], dict[str, Any]]] = {
             "measures": self._measures,
@@ -248,7 +261,13 @@ class Evaluation(TableRepr):
         }
 
     def roc(self, label: Any) -> Curve:
-        """The ROC curve of one class against the rest, over the rows that were tested."""
+        """The ROC curve of one class against the rest, over the rows that were tested.
+
+        Parameters
+        ----------
+        label : class
+            Which class.
+        """
         kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
@@ -258,7 +277,17 @@ class Evaluation(TableRepr):
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
     def plot(self, of: str = "overview", ax: Any = None, **options: Any) -> Any:
-        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""
+        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
+
+        Parameters
+        ----------
+        of : str
+            What to show, as listed above.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        **options
+            Further arguments of that picture.
+        """
         from bayeskit.evaluation.pictures import picture
 
         return picture(self, of, ax, **options)
