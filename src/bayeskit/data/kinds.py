@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from bayeskit.arrays import Json, Label
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
@@ -88,7 +89,7 @@ def infer(
     named: bool = True,
     target: str | None = None,
     label: str = "O",
-    classes: Sequence[Any] = (),
+    classes: Sequence[Label] = (),
     weight: str | None = None,
 ) -> Schema:
     """Kinds by the declared type of each column, never by the values the rows happen to have.
@@ -109,7 +110,7 @@ def infer(
     return Schema(columns, named, target, label, tuple(classes), weight)
 
 
-def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dict[str, Any]:
+def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> Json:
     """An argument given for all columns or by column, as a mapping from existing names."""
     if given is None:
         return {}

@@ -13,7 +13,7 @@ from bayeskit.errors import InputError
 TOLERANCE = 1e-6  # of the sum of priors, as of a model's
 
 
-def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
+def bayes_rule(prior: Any, likelihood: Any, evidence: float | Fraction | None = None) -> Any:
     """P(h | e) = P(e | h) P(h) / P(e): for one hypothesis with its evidence, or for a table of them.
 
     Fractions stay exact.

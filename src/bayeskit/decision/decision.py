@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Frame, Int, Label
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -52,7 +52,7 @@ class Decision:
     def __len__(self) -> int:
         return len(self.expected)
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """Action, margin and the expected cost of every action, a row for each."""
         costs = {f"cost of {a}": self.expected[:, j] for j, a in enumerate(self.actions)}
         return frame({"action": self.action, "margin": self.margin, **costs}, kind)
@@ -95,7 +95,7 @@ def decide(proba: Any, costs: Any, classes: Sequence[Any] | Array | None = None)
     return Decision(actions, p @ matrix)
 
 
-def probabilities(proba: Any, classes: Sequence[Any]) -> Float:
+def probabilities(proba: Any, classes: Sequence[Label]) -> Float:
     """Checked: one column for each class, no negative or missing value, rows that sum to one."""
     p = np.atleast_2d(np.asarray(proba, dtype=np.float64))
     if p.ndim != 2 or p.shape[1] != len(classes):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Json, PriorLike, Seed
 from bayeskit.decision.integral import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
 from bayeskit.errors import InputError
@@ -51,7 +51,7 @@ class BayesError:
         return "\n".join(lines)
 
 
-def bayes_error(model: Any, prior: Any = None, samples: int = 200_000, random_state: Any = 0) -> BayesError:
+def bayes_error(model: Any, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0) -> BayesError:
     """The misclassification probability of a fitted model's own class densities and priors.
 
     Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond 4,096
@@ -123,7 +123,7 @@ def _integrated(
     return right, mass, 0.0, "integration" if axes else "sum"
 
 
-def _joint(model: Model, log_prior: Float, known: dict[str, Any], free: Sequence[Column], x: Float) -> Float:
+def _joint(model: Model, log_prior: Float, known: Json, free: Sequence[Column], x: Float) -> Float:
     """P(c, x), (n, K), where some columns are fixed and x has the others: (n, free)."""
     given: dict[str, Any] = {name: [value] * len(x) for name, value in known.items()}
     given |= {c.name: x[:, j] for j, c in enumerate(free)}

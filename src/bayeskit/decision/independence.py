@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import chdtrc, xlogy
 
+from bayeskit.arrays import Json, TableLike, WeightsLike
 from bayeskit.data.encode import Roles
 from bayeskit.data.kinds import infer
 from bayeskit.data.levels import key, show
@@ -60,7 +61,7 @@ class Independence:
         return "\n".join(lines)
 
 
-def independence(X: Any, a: Any, b: Any, given: Any = None, sample_weight: Any = None) -> Independence:
+def independence(X: TableLike, a: Any, b: Any, given: Any = None, sample_weight: WeightsLike = None) -> Independence:
     """Compare P(a, b) with P(a) P(b), perhaps given an event or within the levels of a column.
 
     Rows in which a column asked about is missing are left out. G and chi-squared test the table of the two (events
@@ -120,7 +121,7 @@ def independence(X: Any, a: Any, b: Any, given: Any = None, sample_weight: Any =
     )
 
 
-def _asked(argument: str, wanted: Any) -> dict[str, Any]:
+def _asked(argument: str, wanted: Any) -> Json:
     """Columns of an event with the value each must have; a column alone has none."""
     if isinstance(wanted, str):
         return {wanted: None}
@@ -139,7 +140,7 @@ def _side(row: Mapping[str, Any], asked: Event) -> Any:
     return all(row[name] == value for name, value in asked.items())
 
 
-def _table(X: Any, columns: Sequence[str], weight: Any) -> Counted:
+def _table(X: TableLike, columns: Sequence[str], weight: Any) -> Counted:
     """The joint table of the columns, counted by the engine of the source."""
     given = source(X, None, weight)
     engine = engine_for(given.rows)

@@ -67,7 +67,10 @@ class Counts(Density):
 
     def probabilities(self) -> Float:
         """P(word | class) of every column: (columns, K)."""
-        raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
+        raise InputError(
+            f"{type(self).__name__} of column {self.columns[0]!r} weighs words by the other classes and has no "
+            f"P(word | class); ask explain(X) for what words say, or choose Multinomial"
+        )
 
     def add(self, block: Block, out: Float, left_out: bool = False) -> None:
         cells = block.sparse(self.columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -124,7 +125,7 @@ class TAN(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -227,7 +228,7 @@ class KDB(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -325,7 +326,7 @@ class AODE(Dependent):
         parents: int | None = None,
         given: float = 0.5,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",

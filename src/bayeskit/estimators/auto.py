@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, FilePath, Float, Frame, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
@@ -105,14 +105,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self,
         *,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         unseen: str = "missing",
         fast: bool = False,
         time_budget: float | None = None,
         max_candidates: int | None = None,
         exact: bool = False,
         callback: Callable[[int, int, str], Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.kinds = kinds
@@ -128,7 +128,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory.
 
         Parameters
@@ -161,7 +161,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
         )
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
@@ -194,7 +194,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             pool = pool.stepped(said, self.log_shares, np.searchsorted(self.classes_, labels[known]), mass)
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``).
 
         Parameters
@@ -219,7 +219,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         warn_of_held(self.exact_, able=True)
         return self
 
-    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Try, judge and pool anew from the rows that the pool has: it is then the pool of one fit of them.
 
         These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
@@ -263,7 +263,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
 
-    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
@@ -300,14 +300,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
         return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
 
-    def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
+    def _by_portions(self, X: TableLike, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
         for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
         return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
-    def _moved(self, change: Callable[[Any, Any], Any], X: Any, pool: Pool) -> Self:
+    def _moved(self, change: Callable[[Any, Any], Any], X: TableLike, pool: Pool) -> Self:
         """Every member changed, or none."""
         members, shown = [], ViewCache.of(self.reader_.model_, X)
         for member in self.members_:
@@ -363,7 +363,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- asking ----------------------------------------------------------------------------------
 
-    def predict(self, X: Any, prior: Any = None) -> Array:
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
         """The most probable class of each row; the first of ``classes_`` in a tie.
 
         Parameters
@@ -378,7 +378,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         best: Array = self.classes_[np.argmax(logs, axis=1)]
         return best
 
-    def predict_proba(self, X: Any, prior: Any = None) -> Float:
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
         """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
 
         Parameters
@@ -391,7 +391,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X, prior))
 
-    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
         """log P(class | row), (n, K).
 
         Parameters
@@ -409,12 +409,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
-    def _score(self, shown: ViewCache, prior: Any = None) -> Float:
+    def _score(self, shown: ViewCache, prior: PriorLike = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
         added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
         return sum(added, self.log_base(prior))
 
-    def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
+    def predict_frame(
+        self, X: TableLike, keep: Any = (), prior: PriorLike = None, *, costs: Any = None, reasons: int = 0
+    ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
@@ -442,11 +444,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self.log_shares, self._weights.sum())
 
-    def log_base(self, prior: Any = None) -> Float:
+    def log_base(self, prior: PriorLike = None) -> Float:
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
         return self.log_prior(prior) + self.pool_.bias
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
@@ -501,7 +503,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return whole if top is None else whole.top(top)
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: Any = (),
+        columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
@@ -521,15 +530,24 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             Columns that stay as they are (age, sex).
         columns : {1, 2}, default 1
             Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "reader_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         return self.reader_.flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
+    ) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes.
 
         Parameters
@@ -543,6 +561,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         among : table, optional
             Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
             knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "reader_")
         if not self.members_:
@@ -558,7 +578,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival, among=among)
+        plain = member.classifier.nomogram(target, rival, among=among, names=names)
         pair, base = list(plain.pair), self.log_base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = MemberBackoff(self.log_shares[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
@@ -567,7 +587,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_.model_, rows).X)
         )
 
-    def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
+    def calibrated(
+        self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
+    ) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's.
 
         Parameters
@@ -596,7 +618,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
         return smoothed_prior(self._weights)
 
-    def log_prior(self, prior: Any = None) -> Float:
+    def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(c): the smoothed shares, unless another prior was asked for.
 
         Parameters
@@ -613,7 +635,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """The model that knows the columns."""
         return self.reader_.model_
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is AutoBayes.predict_proba else None
 
@@ -630,7 +652,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- keeping ---------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file with all members: whole or not at all.
 
         Parameters
@@ -646,7 +668,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
 
     @classmethod
-    def restored(cls, path: Any) -> Self:
+    def restored(cls, path: FilePath) -> Self:
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
@@ -666,7 +688,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
+def _labelled(X: TableLike, y: LabelsLike, weight: Any) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float
+from bayeskit.arrays import Array, Bool, Float, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
@@ -67,13 +67,13 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([[0.  , 0.27, 0.73]])
     """
 
-    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Any = 0) -> None:
+    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Seed = 0) -> None:
         self.estimator = estimator
         self.method = method
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Fit the map by cross-validation, and the classifier to all rows.
 
         Parameters
@@ -96,7 +96,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted = clone(self.estimator).fit(X, y, sample_weight)
         return self._calibrated(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
 
-    def around(self, fitted: BayesClassifier | AutoBayes, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def around(
+        self, fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None
+    ) -> Self:
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
         self._check_settings()
         check_is_fitted(fitted)
@@ -145,7 +147,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes: Array = self.estimator_.classes_
         return classes
 
-    def predict(self, X: Any, prior: Any = None) -> Array:
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
         """The most probable class of each row.
 
         Parameters
@@ -159,7 +161,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
         return best
 
-    def predict_proba(self, X: Any, prior: Any = None) -> Float:
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
         """P(class | row), calibrated: (n, K).
 
         Parameters
@@ -172,7 +174,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X, prior))
 
-    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
         """log P(class | row), calibrated: (n, K).
 
         Parameters
@@ -203,7 +205,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             logs: Float = np.log(self.shares_)
         return logs
 
-    def log_prior(self, prior: Any = None) -> Float:
+    def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(class) as the classifier reads a prior, its own for None: (K,).
 
         Parameters
@@ -219,18 +221,18 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         known: Model = self.estimator_.table_reader()
         return known
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is Calibrated.predict_proba else None
 
-    def _moved(self, prior: Any) -> Float:
+    def _moved(self, prior: PriorLike) -> Float:
         """log of a new prior over the shares the calibrated posterior stands for: (K,)."""
         own = self.log_base
         if not np.isfinite(own).all():
             raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
         return self.log_prior(prior) - own
 
-    def log_evidence(self, X: Any) -> Float:
+    def log_evidence(self, X: TableLike) -> Float:
         """log p(row) of the classifier, (n,).
 
         Parameters
@@ -245,7 +247,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         evidence: Float = self.estimator_.log_evidence(X)
         return evidence
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
         """What each column says for each class, adding up to the calibrated posterior.
 
         ``names`` are those of the columns of a matrix.
@@ -283,7 +285,14 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: Any = (),
+        columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``.
 
@@ -301,16 +310,25 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Columns that stay as they are (age, sex).
         columns : {1, 2}, default 1
             Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         found: Flips = self.estimator_.flips(X, decide, outcomes, free)
         return found
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
+    ) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes.
 
         Parameters
@@ -324,9 +342,11 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         among : table, optional
             Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
             knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
@@ -366,7 +386,7 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
     return replace(raw, prior=prior, terms=terms), np.where(times > 0, 0.0, lack)
 
 
-def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:
+def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: Any) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
     inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, LabelsLike
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
@@ -115,7 +115,7 @@ class Discretizer(Binned):
             found[name] = ascending(cuts, f"cuts[{name!r}] = {cuts!r}")
         return found
 
-    def _check_settings(self, y: Any) -> None:
+    def _check_settings(self, y: LabelsLike | None) -> None:
         if self.method not in METHODS:
             raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
         whole = isinstance(self.bins, Integral) and not isinstance(self.bins, bool)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
 from bayeskit.estimators.auto import AutoBayes
@@ -23,7 +24,7 @@ from bayeskit.storage import container, model_file, network_file
 Learner = BayesClassifier | AutoBayes
 
 
-def load(path: Any) -> BayesClassifier | Network | AutoBayes:
+def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
     """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget.
 
     Parameters
@@ -75,17 +76,19 @@ def merge(models: Iterable[Any]) -> Any:
     return reduce(lambda a, b: a.merge(b), given)
 
 
-def update_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
+def update_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Teach a model file more rows; the file is replaced whole, with a line in its journal, or stays as it is."""
     return _revised(path, "update", X, y, sample_weight)
 
 
-def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
+def forget_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Make a model file forget rows, likewise; rows that cannot have been learned are refused."""
     return _revised(path, "forget", X, y, sample_weight)
 
 
-def renew_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None, target: Any = None) -> Learner:
+def renew_file(
+    path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None, target: Any = None
+) -> Learner:
     """Let a model file choose anew what it holds from the rows that it has; write it there, or to another file."""
     with _alone(path):
         model = _learner(path)
@@ -124,7 +127,7 @@ def journaled(model: Learner, operation: str, rows: float, origin: Origin) -> Le
     return model
 
 
-def warn_of_journal(path: Any) -> None:
+def warn_of_journal(path: FilePath) -> None:
     """Say that a model file which is to be replaced has been updated since it was fitted, which is lost."""
     if not os.path.lexists(path):
         return
@@ -145,14 +148,14 @@ def core(model: Learner) -> BayesClassifier:
     return model.reader_ if isinstance(model, AutoBayes) else model
 
 
-def _learner(path: Any) -> Learner:
+def _learner(path: FilePath) -> Learner:
     model = load(path)
     if isinstance(model, Network):
         raise ModelFileError(f"{path}: holds a network, not a classifier; load it and go on in Python")
     return model
 
 
-def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> Learner:
+def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: Any) -> Learner:
     with _alone(path):
         model = _learner(path)
         before, known = core(model).model_.counted.weight, model.classes_.tolist()
@@ -165,7 +168,7 @@ def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> L
     return model
 
 
-def _alone(path: Any) -> AbstractContextManager[None]:
+def _alone(path: FilePath) -> AbstractContextManager[None]:
     try:
         os.stat(path)
     except OSError as error:

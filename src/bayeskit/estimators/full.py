@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.spec import Spec, together
@@ -80,7 +80,7 @@ class FullBayes(BayesClassifier):
         covariance: str = "full",
         shrinkage: float | str | None = "auto",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float | str = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -106,7 +106,7 @@ class FullBayes(BayesClassifier):
     def spec(self) -> Spec:
         return replace(super().spec(), missing="skip" if self._available else self.missing)
 
-    def mahalanobis(self, X: Any) -> Float:
+    def mahalanobis(self, X: TableLike) -> Float:
         """Distance of the numbers of each row to the mean of every class, in its deviations: (n, K).
 
         Of the columns that are there; with categories, to the mean of the row's cell.

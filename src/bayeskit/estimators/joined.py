@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bayeskit.arrays import PriorLike
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.model.spec import Spec
 from bayeskit.structures.discrete import Discrete
@@ -78,7 +79,7 @@ class AJE(Dependent):
         sets: int = 100,
         cuts: str = "mdlp",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         unseen: str = "missing",
         missing: Any = "skip",
         weights: str | None = "fitted",

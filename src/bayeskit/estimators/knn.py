@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -94,7 +95,7 @@ class KNNBayes(BayesClassifier):
         max_rows: int | None = None,
         random_state: int = 0,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         unseen: str = "missing",
         missing: Any = "skip",
         n_jobs: int | None = None,
@@ -129,7 +130,7 @@ class KNNBayes(BayesClassifier):
             )
         return together(likelihood, schema, f"the {self.k} nearest rows")
 
-    def neighbors(self, X: Any) -> Neighbors:
+    def neighbors(self, X: TableLike) -> Neighbors:
         """The rows that decide about each row of X, nearest first, with their distances, and the radius around it.
 
         Parameters

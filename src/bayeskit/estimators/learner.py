@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, FilePath, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
@@ -52,7 +52,7 @@ class Learner(BaseEstimator):
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X.
 
         Parameters
@@ -69,7 +69,7 @@ class Learner(BaseEstimator):
         self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
 
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
@@ -97,7 +97,7 @@ class Learner(BaseEstimator):
             self._adopt(_weighted(spec, fresh, X, y, sample_weight))
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
         So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
@@ -123,7 +123,7 @@ class Learner(BaseEstimator):
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
-    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Choose anew what is held, from the rows that the model has: it is then the model of one fit of them.
 
         These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
@@ -207,7 +207,7 @@ class Learner(BaseEstimator):
         return self.model_.exact
 
     @property
-    def weights_(self) -> dict[Any, float]:
+    def weights_(self) -> dict[Label, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
         if not self._fitted or self.model_.weighting is None:
             raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
@@ -220,7 +220,7 @@ class Learner(BaseEstimator):
             raise AttributeError("schema_ is there after fit")
         return self.model_.described
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file: whole or not at all.
 
         Parameters
@@ -231,7 +231,7 @@ class Learner(BaseEstimator):
         check_is_fitted(self, "model_")
         model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
 
-    def saved_settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> Json:
         """What a file keeps of the parameters."""
         return changed(self, "n_jobs")
 
@@ -239,14 +239,16 @@ class Learner(BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _weighted(spec: Spec, model: Model, X: Any, y: Any, weight: Any) -> Model:
+def _weighted(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike | None, weight: WeightsLike) -> Model:
     """The model of all rows with its weights fitted to them, if it is to have some."""
     if not spec.fits_weights:
         return model
     if np.count_nonzero(model.weights) < 2:
         warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=4)
         return model
-    return renewed(spec, model) if spec.keeps_rows else fit_weights(spec, model, X, y, weight)
+    if spec.keeps_rows or X is None or y is None:
+        return renewed(spec, model)
+    return fit_weights(spec, model, X, y, weight)
 
 
 def _renewed(spec: Spec, model: Model) -> Model:
@@ -254,7 +256,7 @@ def _renewed(spec: Spec, model: Model) -> Model:
     return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
 
 
-def changed(estimator: Any, *besides: str) -> dict[str, Any]:
+def changed(estimator: Any, *besides: str) -> Json:
     """The parameters of an estimator that differ from their defaults, but for some."""
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from bayeskit.arrays import Json, Label, PriorLike
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
@@ -104,7 +105,7 @@ class NaiveBayes(BayesClassifier):
         *,
         families: Any = None,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -254,12 +255,12 @@ def _among_strengths() -> LevelChoice:
 _text = cache(describe_family)  # of what is the same for many columns
 
 
-def _plain(owned: Sequence[Any]) -> list[Any]:
+def _plain(owned: Sequence[Label]) -> list[Any]:
     """Families as they were given."""
     return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
-def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:
+def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Json:
     """Families by column; a tuple of columns is a group of its own for a family over groups, numbered as they come."""
     out: dict[str, Any] = {}
     groups: dict[Any, list[int]] = {}

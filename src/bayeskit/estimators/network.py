@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
+from bayeskit.arrays import Axes, FilePath, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
@@ -185,13 +186,13 @@ class Network(Questions):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         method: str = "counts",
         smoothing: Any = 1.0,
         ess: float = 1.0,
-        sample_weight: Any = None,
+        sample_weight: WeightsLike = None,
         restarts: int | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         tolerance: float = 1e-8,
         iterations: int = 1000,
         kinds: Any = None,
@@ -232,7 +233,7 @@ class Network(Questions):
         self._fit = self._learned(X, sample_weight, kinds, recipe, begin)
         return self
 
-    def partial_fit(self, X: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows, the way the others were learned; new states are welcome unless they were declared.
 
         Parameters
@@ -247,7 +248,7 @@ class Network(Questions):
         self._fit = self._fit.merge(self._more(X, sample_weight))
         return self
 
-    def forget(self, X: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a network that never saw them.
 
         Parameters
@@ -278,7 +279,7 @@ class Network(Questions):
     def __add__(self, other: Any) -> Network:
         return self.merge(other) if isinstance(other, Network) else NotImplemented
 
-    def _more(self, X: Any, sample_weight: Any) -> Fitted:
+    def _more(self, X: TableLike, sample_weight: WeightsLike) -> Fitted:
         """The statistic of other rows, alone."""
         fitted = self.fitted
         fitted.check_learns()
@@ -288,7 +289,9 @@ class Network(Questions):
         table.check_columns(fitted.counted.schema.names)
         return replace(fitted, counted=table.counted(self._declared, True))
 
-    def _learned(self, X: Any, sample_weight: Any, kinds: Any, recipe: Recipe, begin: Value | None) -> Fitted:
+    def _learned(
+        self, X: TableLike, sample_weight: WeightsLike, kinds: Any, recipe: Recipe, begin: Value | None
+    ) -> Fitted:
         table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
         if recipe.method == COUNTS:
             return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
@@ -296,7 +299,7 @@ class Network(Questions):
 
     # -- keeping ---------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back.
 
         Parameters
@@ -307,7 +310,7 @@ class Network(Questions):
         network_file.save(path, self.fitted, self._declared, {"unseen": self.unseen})
 
     @classmethod
-    def restored(cls, path: Any) -> Network:
+    def restored(cls, path: FilePath) -> Network:
         """The network of a ``.bayes`` file."""
         fitted, declared, settings = network_file.load(path)
         with doubts(path):
@@ -335,7 +338,9 @@ class Network(Questions):
         """The graph as an SVG picture, parents above their children."""
         return Drawing(self.graph).svg
 
-    def plot(self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Any = None) -> Any:
+    def plot(
+        self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Axes | None = None
+    ) -> Any:
         """The graph with P(state | evidence) of every node as bars, and its table below them.
 
         Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
@@ -362,7 +367,7 @@ class Network(Questions):
                 shown = {node: self._table(node) for node in self.nodes}
         return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
 
-    def plot_table(self, node: str, ax: Any = None) -> Any:
+    def plot_table(self, node: str, ax: Axes | None = None) -> Any:
         """P(node | its parents), a line for each configuration of the parents.
 
         Parameters
@@ -389,7 +394,7 @@ class Network(Questions):
         return picture + html_table(lines, left=3, caption=repr(self))
 
 
-def read_bif(path: Any) -> Network:
+def read_bif(path: FilePath) -> Network:
     """The network of a BIF file, gzipped or not.
 
     Parameters
@@ -410,7 +415,7 @@ def read_bif(path: Any) -> Network:
     return Network.of(bif.read_bif(path))
 
 
-def write_bif(network: Network, path: Any) -> None:
+def write_bif(network: Network, path: FilePath) -> None:
     """Write a network as BIF, gzipped if the name ends in .gz.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Code, Float
+from bayeskit.arrays import Array, Code, Float, Json, Label, Seed, TableLike
 from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.node_table import NodeTable
@@ -30,7 +30,7 @@ class Questions:
     def fitted(self) -> Fitted:
         raise NotImplementedError
 
-    def states(self, node: str) -> tuple[Any, ...]:
+    def states(self, node: str) -> tuple[Label, ...]:
         """The states of a node; probabilities come in this order.
 
         Parameters
@@ -46,7 +46,7 @@ class Questions:
         evidence: Mapping[str, Any] | None = None,
         approximate: str | None = None,
         samples: int = 10_000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> Answer:
         """P(target | evidence) by state; a list of targets gives their joint distribution, by tuples of states.
 
@@ -95,7 +95,7 @@ class Questions:
         return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
 
     def predict_proba(
-        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = 0
+        self, X: TableLike, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Seed = 0
     ) -> Float:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 
@@ -128,7 +128,7 @@ class Questions:
         check_possible(np.concatenate(logs))
         return np.concatenate(parts)
 
-    def predict(self, X: Any, target: str) -> Any:
+    def predict(self, X: TableLike, target: str) -> Any:
         """The most probable state of the target in every row.
 
         Parameters
@@ -140,7 +140,7 @@ class Questions:
         """
         return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
-    def log_evidence(self, X: Any) -> Float:
+    def log_evidence(self, X: TableLike) -> Float:
         """log P(row), (n,): missing values summed out; -inf where a row is impossible.
 
         Parameters
@@ -151,7 +151,7 @@ class Questions:
         inference = self.fitted.inference
         return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
 
-    def log_likelihood(self, X: Any) -> float:
+    def log_likelihood(self, X: TableLike) -> float:
         """The sum of log P(row) over all rows.
 
         Parameters
@@ -172,7 +172,7 @@ class Questions:
         codes, likelihoods = evidence_of(self.fitted.network, state)
         return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
 
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> Json:
         """The most probable states of all nodes together, given the evidence.
 
         Parameters
@@ -186,7 +186,7 @@ class Questions:
             node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
         }
 
-    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
+    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Seed = None) -> Any:
         """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.
 
         Parameters
@@ -209,12 +209,12 @@ class Questions:
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
-    def _steps(self, X: Any, step: Callable[[Code, Float | None], Any]) -> list[Any]:
+    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], Any]) -> list[Any]:
         table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
         return list(table.steps(self.fitted.network.levels, self.unseen, step))
 
 
-def _values(states: Sequence[Any]) -> Array:
+def _values(states: Sequence[Label]) -> Array:
     """States as an array to pick from, in their own type."""
     alike = len({type(state) for state in states}) == 1
     return np.array(states, dtype=None if alike else object)

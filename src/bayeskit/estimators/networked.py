@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from bayeskit.arrays import Json, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
@@ -116,7 +117,7 @@ class NetworkBayes(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -207,7 +208,7 @@ class NetworkBayes(Dependent):
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
         return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
-    def saved_settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> Json:
         found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(getattr(self.structure, "edges", self.structure))

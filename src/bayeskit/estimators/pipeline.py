@@ -6,11 +6,12 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from bayeskit.arrays import TableLike
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 
 
-def explain_pipeline(pipeline: Any, X: Any, top: int | None = None, **more: Any) -> Explanation:
+def explain_pipeline(pipeline: Any, X: TableLike, top: int | None = None, **more: Any) -> Explanation:
     """What each word, or other column that the steps of a fitted pipeline make of X, says for each class.
 
     explain_pipeline(p, X) = p[-1].explain(p[:-1].transform(X), names=p[:-1].get_feature_names_out()).

@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool
+from bayeskit.arrays import Array, Bool, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
+from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quoted
 from bayeskit.errors import InputError
@@ -82,7 +84,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         self.estimator = estimator
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Choose columns by a table; ``y`` holds the labels or names a column of X.
 
         Parameters
@@ -107,7 +109,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
-    def _ranked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _ranked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
         table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
@@ -132,7 +134,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
         return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
-    def _walked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _walked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
         if model.spec().fits_weights:
             raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
@@ -193,7 +195,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             names = np.asarray(input_features, dtype=object)
         return np.asarray(names[self.support_])
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> Any:
         """The columns kept, as the kind of table X is.
 
         Parameters
@@ -203,19 +205,20 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "support_")
         table = OpenTable.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
-        if isinstance(X, pa.Table | pa.RecordBatch) or type(X).__module__.split(".")[0] == "polars":
-            return X.select(self.get_feature_names_out().tolist())
-        if hasattr(X, "iloc"):
-            names = [str(name) for name in X.columns]
-            return X.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
+        given: Any = X
+        if isinstance(X, pa.Table | pa.RecordBatch) or kind_of(X) == "polars":
+            return given.select(self.get_feature_names_out().tolist())
+        if kind_of(X) == "pandas":
+            names = [str(name) for name in given.columns]
+            return given.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
         if type(X).__name__ == "DuckDBPyRelation":
-            return X.project(", ".join(map(quoted, self.get_feature_names_out())))
+            return given.project(", ".join(map(quoted, self.get_feature_names_out())))
         if table.source.named:
             raise InputError(
                 f"{type(X).__name__} cannot be narrowed; read the columns {', '.join(self.get_feature_names_out())}"
             )
-        if hasattr(X, "tocsr"):
-            return X.tocsr()[:, self.get_support(indices=True)]
+        if issparse(X):
+            return given.tocsr()[:, self.get_support(indices=True)]
         return np.asarray(X)[:, self.support_]
 
     def _check_settings(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Bool
+from bayeskit.arrays import Bool, TableLike, WeightsLike
 from bayeskit.errors import NetworkError
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
@@ -35,7 +35,7 @@ class Found:
 
 
 def learn_network(
-    X: Any,
+    X: TableLike,
     score: str = "bic",
     search: str = "hill-climb",
     required: Iterable[tuple[str, str]] = (),
@@ -44,7 +44,7 @@ def learn_network(
     restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     random_state: int | None = 0,
     callback: Callable[[str, str, str, float], object] | None = None,
     n_jobs: int | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bayeskit.arrays import Json, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
@@ -14,8 +15,8 @@ from bayeskit.evaluation.evaluate import planned
 
 def compare(
     models: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: LabelsLike,
     method: Any = None,
     *,
     by: str = "log_loss",
@@ -24,8 +25,8 @@ def compare(
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: WeightsLike = None,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Comparison:
     """Several classifiers side by side, each evaluated on the same folds.
@@ -88,7 +89,7 @@ def compare(
     return Comparison(found, by, kind_of(X), correction)
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _named(models: Any) -> Json:
     """Models by the names of their classes, numbered where one occurs twice."""
     given = list(models) if isinstance(models, list | tuple) else [models]
     kinds = [type(model).__name__ for model in given]

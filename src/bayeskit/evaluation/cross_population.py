@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bayeskit.arrays import Seed
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import fitted, planned
 from bayeskit.evaluation.fitted_run import examined
@@ -19,7 +20,7 @@ def cross_population(
     *,
     positive: Any = None,
     method: Any = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Populations:
     """A model trained on each population and tested on each; on its own by ``method``, cross-validation unless given.

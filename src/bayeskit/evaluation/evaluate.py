@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -19,14 +19,17 @@ from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_decisions
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import Refit, weighted
-from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores, by_row
+from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
 from bayeskit.model.labelled_table import LabelledTable
 
@@ -35,15 +38,15 @@ METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
 def evaluate(
     model: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: LabelsLike,
     method: Any = None,
     *,
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: WeightsLike = None,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
@@ -97,7 +100,14 @@ def evaluate(
 
 
 def planned(
-    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+    X: TableLike,
+    y: LabelsLike,
+    method: Any,
+    costs: Any,
+    reject: float | None,
+    groups: Any,
+    weight: Any,
+    random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
@@ -228,12 +238,13 @@ def _divided(
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
         trials.append(Repeat(proba, fold, action, logs))
-        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), decision_costs, action))
+        predicted = PredictedRows(rows.codes, proba, rows.weights, action, decision_costs)
+        parts.append(ScoreSums.of(predicted, fold, len(split.tested)))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
     kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
-    scores = reduce(Scores.beside, parts)
-    return Measures(scores, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
+    sums = reduce(ScoreSums.beside, parts)
+    return Measures(sums, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
 
 
 def _resampled(
@@ -254,20 +265,22 @@ def _resampled(
     _, (logs, done) = next(answers)
     action, actions = _coded(actions, logs, done)
     share = np.bincount(codes, weights, minlength=len(rows.classes))
-    apparent = Scores.of(rows.codes, np.exp(logs), weights, decision_costs=decision_costs, action=action)
-    chance = _by_chance(np.exp(logs), action, rows, share / share.sum(), decision_costs)
+    seen = PredictedRows(rows.codes, np.exp(logs), weights, action, decision_costs)
+    apparent, chance = ScoreSums.of(seen), _by_chance(seen, share / share.sum())
     summed, loss, said = np.zeros(logs.shape), np.zeros((len(rows), len(BY_ROW))), []
-    votes, each, new = np.zeros((len(rows), len(actions.names))), [], Scores.empty(1, len(rows.classes))
+    votes, each, new = np.zeros((len(rows), len(actions.names))), [], ScoreSums.empty(1, len(rows.classes))
     for drawn, (logs, done) in answers:
         proba, group = np.exp(logs), np.where(drawn == 0, 0, -1)
         action, actions = _coded(actions, logs, done)
         votes = np.pad(votes, ((0, 0), (0, len(actions.names) - votes.shape[1])))
         out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
-        votes[out, (np.argmax(proba, axis=1) if action is None else action)[out]] += 1
-        each.append(Scores.of(rows.codes, proba, weights, group, decision_costs=decision_costs, action=action))
-        new = new.merge(Scores.of(rows.codes, proba, once, group, decision_costs=decision_costs, action=action))
-        mine = by_row(codes[out], proba[out], decision_costs, None if action is None else action[out]).T
+        predicted = PredictedRows(rows.codes, proba, weights, action, decision_costs)
+        votes[out, predicted.done[out]] += 1
+        each.append(ScoreSums.of(predicted, group))
+        new = new.merge(ScoreSums.of(replace(predicted, weights=once), group))
+        judged = replace(predicted, codes=codes).take(out)
+        mine = np.stack([score.of_rows(judged) for score in BY_ROW], axis=1)
         loss[out] += mine
         said.append(weights[out] @ mine)
     with np.errstate(invalid="ignore"):
@@ -279,22 +292,19 @@ def _resampled(
     influence = None if rows.groups is not None else Influence.of(loss, np.array(said), weights, draws())
     new = replace(new, squared=squared)
     found = Bootstrapped(
-        new, reduce(Scores.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
+        new, reduce(ScoreSums.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
     )
     return found, actions
 
 
-def _by_chance(
-    proba: Float, action: Int | None, rows: Rows, share: Float, decision_costs: DecisionCosts | None
-) -> Scores:
-    """Scores if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+def _by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
+    """Sums if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+    assert rows.weights is not None
     each = (
-        Scores.of(
-            np.full(len(proba), k), proba, rows.weights * rows.counted * p, decision_costs=decision_costs, action=action
-        )
+        ScoreSums.of(replace(rows, codes=np.full(len(rows.codes), k), weights=rows.weights * p))
         for k, p in enumerate(share.tolist())
     )
-    return reduce(Scores.merge, each)
+    return reduce(ScoreSums.merge, each)
 
 
 def fitted(model: Any, sample: LabelledTable) -> Any:
@@ -305,7 +315,7 @@ def fitted(model: Any, sample: LabelledTable) -> Any:
     return clone(model).fit(X, y, **weighted(model, weight))
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

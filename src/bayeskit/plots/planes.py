@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Axes, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
@@ -32,9 +32,9 @@ class RegionDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any = None,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike | None = None,
+        columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
@@ -62,11 +62,11 @@ class RegionDisplay(Display):
         decision = codes_of(estimator.predict(grid.rows), classes)
         return cls(grid, classes, decision, None if y is None else codes_of(y, classes))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         return {self.grid.names[0]: x, self.grid.names[1]: y, "class": [str(self.classes[k]) for k in self.decision]}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.colors import ListedColormap
 
         shades = ListedColormap([colour(k) for k in range(len(self.classes))])
@@ -107,10 +107,10 @@ class SurfaceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any = None,
-        label: Any = None,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike | None = None,
+        label: Label | None = None,
+        columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
@@ -142,11 +142,11 @@ class SurfaceDisplay(Display):
         proba = np.asarray(estimator.predict_proba(grid.rows))[:, k]
         return cls(grid, classes, label, proba, None if y is None else codes_of(y, classes))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         return {self.grid.names[0]: x, self.grid.names[1]: y, "probability": self.probability}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         picture = self.grid.square(self.probability)
         drawn = ax.contourf(self.grid.x, self.grid.y, picture, levels=np.linspace(0, 1, 11), cmap="Greys", alpha=0.6)
         rings = ax.contour(self.grid.x, self.grid.y, picture, levels=RINGS, colors=INK, linewidths=0.7)
@@ -179,9 +179,9 @@ class ContourDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike,
+        columns: Sequence[Label] | None = None,
         share: float = 0.01,
         points: Any = None,
         resolution: int = 160,
@@ -222,14 +222,14 @@ class ContourDisplay(Display):
         marked = None if points is None else np.asarray(points, dtype=np.float64).reshape(-1, 2)
         return cls(grid, classes, joint, share, means, codes, marked)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         peak = self.log_density.max(axis=0)
         of_peak = np.exp(self.log_density - np.where(np.isfinite(peak), peak, 0.0))
         shares = {str(label): of_peak[:, k] for k, label in enumerate(self.classes)}
         return {self.grid.names[0]: x, self.grid.names[1]: y, **shares}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if self.codes is not None:
             self.grid.scatter(ax, self.codes, labels_of(self.classes))
         for k in range(len(self.classes)):
