@@ -106,7 +106,13 @@ class Confusion(TableRepr):
         def __getattr__(self, name: str) -> float: ...  # the scores
 
     def value(self, name: str) -> float:
-        """A score that is a function of the confusion, as "accuracy"; each is a property too."""
+        """A score that is a function of the confusion, as "accuracy"; each is a property too.
+
+        Parameters
+        ----------
+        name : str
+            Name of a rate.
+        """
         return float(TABLE_SCORES[name].of_tables(self.matrix))
 
     # -- by class, one against the rest ----------------------------------------------------------
