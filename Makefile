@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test test-all lint sanitize bench clean
+.PHONY: demo test test-all lint docs sanitize bench clean
 
 demo: $(READY)
 	$(BIN)/bayeskit demo
@@ -12,10 +12,16 @@ demo: $(READY)
 test: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-# Adds what takes long: simulations, long runs of the fuzzers, the core under sanitizers.
+# Adds what takes long: simulations, long runs of the fuzzers, every page of the site, the core under sanitizers.
 test-all: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m "slow or not slow"
+	$(MAKE) docs
 	$(MAKE) sanitize
+
+# The site in docs/_build/html: every page is executed, a warning or an error of a cell is an error, links are checked.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -q -j auto docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 # The core built with checks of addresses and undefined behaviour, and under its tests and laws; then threads.
 # A server of PostgreSQL does not start with the runtime of the checks. Reports are not captured, and end the run.
@@ -49,5 +55,9 @@ $(READY): pyproject.toml $(wildcard native/*)
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $(READY)
 
+$(VENV)/docs: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $(VENV)/docs
+
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist
+	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/api/generated docs/gallery/examples

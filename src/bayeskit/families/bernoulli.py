@@ -26,6 +26,15 @@ class Bernoulli(CountFamily):
     n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing. a is
     ``smoothing``, or the classifier's where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Bernoulli()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)

@@ -28,6 +28,17 @@ class Complement(CountFamily):
     to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper. a is
     ``smoothing``, or the classifier's where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    norm : bool, default False
+        Divide the weights of a class by their sum.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)

@@ -34,6 +34,13 @@ class Gaussian(Family[Moments]):
     mean and T. A column with T = 0 says nothing. ``predictive=True`` integrates the parameters out under a
     normal-inverse-gamma prior (kappa 1, nu 2, the column's mean and T): a Student-t.
 
+    Parameters
+    ----------
+    predictive : bool, default False
+        Integrate the parameters out under a normal-inverse-gamma prior: a Student-t.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Gaussian()).fit([[1.0], [3.0], [5.0], [7.0]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3.0]]).round(3)

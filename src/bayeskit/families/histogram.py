@@ -37,6 +37,16 @@ class Histogram(Family[Any]):
     themselves, with right-closed cells. Cells of equal width or weight are made of the column as a whole, never
     narrower than the values were recorded. a is ``smoothing``, 1/m by default.
 
+    Parameters
+    ----------
+    bins : int, "auto", "mdlp" or tuple of float, default "auto"
+        A number of inner cells of equal width; 2 n^(1/3) cells of equal weight; the cuts of Fayyad and Irani; or the
+        cuts themselves.
+    smoothing : float, optional
+        Pseudo-count a of each cell, 1/m by default.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Histogram((0, 10, 20)), prior="uniform")
     >>> model = model.fit([[3.0], [8.0], [12.0], [14.0], [18.0]], ["a", "a", "a", "b", "b"])

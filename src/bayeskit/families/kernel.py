@@ -35,6 +35,13 @@ class Kernel(Family[Bins]):
     "isj" (improved Sheather-Jones) or a number, the same for all classes. Densities come from a table within 1e-6 of
     the sum, and from the sum itself where it is not that good. A class without values takes the column as a whole.
 
+    Parameters
+    ----------
+    bandwidth : {"silverman", "scott", "isj"} or float, default "silverman"
+        The width h of the kernel, by a rule for each class, or one number for all.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Kernel(1.0)).fit([[0.0], [4.0], [2.0], [2.0]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[0.0], [2.0]]).round(3)
