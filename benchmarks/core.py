@@ -40,7 +40,7 @@ def columns(x: np.ndarray, i: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def scan(x: np.ndarray) -> Callable[[], object]:
     out = np.empty((5, x.shape[1]))
-    return lambda: [core.scan(*columns(x, i), m, out) for i, m in blocks(len(x))]
+    return lambda: [core.column_ranges(*columns(x, i), m, out) for i, m in blocks(len(x))]
 
 
 def moments(
@@ -53,9 +53,9 @@ def moments(
     def run() -> None:
         for i, m in blocks(len(x)):
             w = None if weights is None else weights[i : i + m]
-            core.moments(*columns(x, i), m, groups[i : i + m], w, s[0], lows[0], s[1], lows[1], s[2], lows[2])
+            core.add_moments(*columns(x, i), m, groups[i : i + m], w, s[0], lows[0], s[1], lows[1], s[2], lows[2])
             for v in s:
-                core.carry(v.reshape(-1, v.shape[-1]))
+                core.carry_limbs(v.reshape(-1, v.shape[-1]))
 
     return run
 
@@ -89,7 +89,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
 
         def run(y: np.ndarray = y) -> None:
             for i, m in blocks(n):
-                core.gaussian(*columns(y, i), m, one, mean, precision, constant, out[i : i + m])
+                core.gaussian_log_density(*columns(y, i), m, one, mean, precision, constant, out[i : i + m])
 
         yield f"gaussian {name} (per row, column)", values, run
     del f, holes
@@ -119,7 +119,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
         def run() -> None:
             for (i, m), c in zip(blocks(n), parts, strict=True):
                 ww = None if w is None else w[i : i + m]
-                core.count(c, groups[i : i + m], ww, cols, start, size, offset, limbs, -3)
+                core.count_tables(c, groups[i : i + m], ww, cols, start, size, offset, limbs, -3)
 
         return run
 
@@ -133,7 +133,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
 
     def score() -> None:
         for (i, m), c in zip(blocks(n), parts, strict=True):
-            core.lookup(c, order, offsets, table, out[i : i + m])
+            core.lookup_tables(c, order, offsets, table, out[i : i + m])
 
     yield "lookup (per row, column)", values, score
     for levels in (2, 4, 10, 30):
@@ -151,7 +151,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
             at: np.ndarray = at, limbs: np.ndarray = limbs, g3: np.ndarray = g3,
         ) -> None:  # fmt: skip
             for (i, m), c in zip(blocks(n40), each, strict=True):
-                core.pairs(c, g3[i : i + m], which, sizes, at, limbs, 0)
+                core.count_pairs(c, g3[i : i + m], which, sizes, at, limbs, 0)
 
         yield f"pairs {levels} levels (per row, pair)", float(n40 * len(which)), count_pairs
     whole = rng.integers(0, 30, (n, d))
@@ -161,7 +161,7 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
 
     def encode() -> None:
         for i, m in blocks(n):
-            core.integers(*columns(whole, i), m, base, start, codebook, coded.reshape(-1)[: d * m].reshape(d, m))
+            core.integer_codes(*columns(whole, i), m, base, start, codebook, coded.reshape(-1)[: d * m].reshape(d, m))
 
     yield "integers C", values, encode
     cells = 50_000
@@ -170,9 +170,9 @@ def cases(n: int) -> Iterator[tuple[str, float, Callable[[], object]]]:
     s1[..., 1:5] = rng.integers(0, 2**20, (50, 1000, 4))
     s2[..., :6] = rng.integers(2**20, 2**32, (50, 1000, 6))
     zero = np.zeros(1000, np.int64)
-    yield "finish (per cell)", float(cells), lambda: core.finish(s0, -4, s1, -4, s2, -4, zero)
+    yield "finish (per cell)", float(cells), lambda: core.means_and_deviations(s0, -4, s1, -4, s2, -4, zero)
     flat = s2.reshape(-1, 8)
-    yield "rounded (per cell)", float(cells), lambda: core.rounded(flat, -4)
+    yield "rounded (per cell)", float(cells), lambda: core.round_sums(flat, -4)
 
 
 def main(arguments: list[str]) -> None:
@@ -187,10 +187,10 @@ def main(arguments: list[str]) -> None:
             continue
         times = []
         for clone in names:
-            core.use(clone)
+            core.use_clone(clone)
             once = seconds(run, 1)
             times.append(min(once, seconds(run, 4) if once < 2 else once))
-        core.use(best)
+        core.use_clone(best)
         cost = [t / values * 1e9 for t in times]
         read = cost[-1] if name.startswith("read") else read
         print(f"{name:<42}" + "".join(f"{c:>10.3f}" for c in cost) + f"{read / cost[-1]:>10.2f}")

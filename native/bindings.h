@@ -60,7 +60,7 @@ inline void check(Status s) {
     case Status::group: refuse("a group is below -1 or not below the number of groups of the sums");
     case Status::code: refuse("a level code is below -2 or not below the size of its column");
     case Status::weight: refuse("a weight is negative or not finite");
-    case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see window)");
+    case Status::window: refuse("a value is infinite or does not fit the limbs; widen them (see limb_window)");
     case Status::infinite: refuse("a value is infinite");
     case Status::memory: throw std::bad_alloc();
     }

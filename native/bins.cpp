@@ -230,13 +230,13 @@ Array<int64_t, 1> place(nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> 
 }  // namespace
 
 void bind_bins(nb::module_ &m) {
-    m.def("bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+    m.def("count_bins", &bins, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "n_groups"_a, "weights"_a.noconvert().none(), "edges"_a.noconvert(), "offset"_a.noconvert(), "budget"_a,
           "exponent"_a.noconvert(), "codes"_a.noconvert().none(),
           "Cells of the values and of the edges known so far: edges and offsets by column, where the known ones are now, and "
           "without codes the rows of each group and cell; codes of the rows (-1: not counted) and the exponents are written.");
-    m.def("place", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
-    m.def("unite_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
+    m.def("digitize", &place, "x"_a.noconvert(), "edges"_a.noconvert(), "How many of the ascending edges lie below each value.");
+    m.def("merge_bins", &unite_bins, "edges"_a.noconvert(), "offset"_a.noconvert(), "others"_a.noconvert(),
           "other_offset"_a.noconvert(), "budget"_a, "exponent"_a.noconvert(),
           "Edges and offsets of both at the exponents given, which grow where the budget asks for it.");
     m.def("find_bins", &find_bins, "values"_a.noconvert(), "value_offset"_a.noconvert(), "edges"_a.noconvert(),

@@ -95,13 +95,13 @@ bool back_off(Input<double, 3> terms, Input<double, 2> share, Input<double, 2> m
 }  // namespace
 
 void bind_columns(nb::module_ &m) {
-    m.def("scan", &scan, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "out"_a.noconvert(),
+    m.def("column_ranges", &scan, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "out"_a.noconvert(),
           "Per column: smallest nonzero |x| (inf if none), largest |x|, number of NaN, least and greatest x (inf, -inf "
           "if none).");
-    m.def("moments", &moments, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+    m.def("add_moments", &moments, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "weights"_a.noconvert().none(), "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
           "second"_a.noconvert(), "low2"_a, "Adds w, w x and w x^2 of every value that is not NaN, exactly.");
-    m.def("gaussian", &gaussian, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
+    m.def("gaussian_log_density", &gaussian, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
           "mean"_a.noconvert(), "precision"_a.noconvert(), "constant"_a.noconvert(), "out"_a.noconvert(),
           "Adds constant - z^2/2, z = (x * scale - mean) * precision, of every column to out (rows, classes); returns "
           "whether a value was infinite.");

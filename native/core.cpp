@@ -61,7 +61,7 @@ NB_MODULE(_core, m) {
         return names;
     }, "Names of the instruction sets this CPU can run; all give the same bits.");
     m.def("clone", [] { return std::string(kernels->name); }, "Name of the instruction set in use.");
-    m.def("use", [](const std::string &name) {
+    m.def("use_clone", [](const std::string &name) {
         for (const Kernels *k : usable())
             if (name == k->name) {
                 kernels = k;

@@ -156,7 +156,7 @@ Result finish(Input<int64_t, 3> present, int64_t low0, Input<int64_t, 3> first, 
 }  // namespace
 
 void bind_finish(nb::module_ &m) {
-    m.def("finish", &finish, "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
+    m.def("means_and_deviations", &finish, "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
           "second"_a.noconvert(), "low2"_a, "shift"_a.noconvert(),
           "Mean, deviation (ddof 0) and soundness of exact sums of w, w x, w x^2, scaled by 2^shift by column.");
 }

@@ -258,26 +258,6 @@ void check_column(const double *x, const double *weight, size_t step, const doub
     for (size_t c = 0; c < cells; ++c) require(some[c] == (pooled[c] > 0), "the whole has weight where no class has, or none where one has");
 }
 
-using Answer = std::optional<std::tuple<Array<double, 2>, Array<double, 2>, Array<double, 1>>>;
-
-Answer foretell(const Given &family, Input<double, 1> x, Input<double, 2> weights, Input<double, 1> whole) {
-    size_t classes = weights.shape(0), cells = weights.shape(1);
-    require(x.shape(0) == cells && whole.shape(0) == cells && cells > 0 && classes > 0, "one weight for each class and cell");
-    check_column(x.data(), weights.data(), cells, whole.data(), classes, cells);
-    Sample s(x.data(), weights.data(), cells, whole.data(), classes, cells);
-    s.drown = false;
-    Terms terms(s);
-    if (!s.ordinary() || !fill(recipe_of(family), s, terms)) return std::nullopt;
-    Owned<double, 2> others({classes, cells}), own({classes, cells});
-    Owned<double, 1> pooled({cells});
-    std::copy(terms.others.begin(), terms.others.end(), others.data);
-    for (size_t e = 0; e < terms.own.size(); ++e) {
-        size_t k = size_t(s.group[e]), c = size_t(s.cell[e]);
-        (k < classes ? own.data[k * cells + c] : pooled.data[c]) = terms.own[e];
-    }
-    return Answer({others.array, own.array, pooled.array});
-}
-
 Array<double, 3> foretold_scores(const std::vector<Given> &families, Input<double, 1> x, Input<int64_t, 1> offset,
                                  Input<double, 2> weights, Input<double, 1> whole, Input<double, 1> step,
                                  Input<bool, 2> asked, double worst) {
@@ -330,12 +310,9 @@ Array<double, 1> lattice(Input<double, 1> x, double step) {
 }  // namespace
 
 void bind_foretell(nb::module_ &m) {
-    m.def("foretell", &foretell, "family"_a, "x"_a.noconvert(), "weights"_a.noconvert(), "whole"_a.noconvert(),
-          "log p of each cell by class when another class loses a row of it, when the class does, and of all classes as "
-          "one; None where doubles might not do.");
-    m.def("lattice", &lattice, "x"_a.noconvert(), "step"_a,
+    m.def("lattice_points", &lattice, "x"_a.noconvert(), "step"_a,
           "The values a column recorded in steps may have, around those it has (ascending); none where they are no lattice.");
-    m.def("foretold_scores", &foretold_scores, "families"_a, "x"_a.noconvert(), "offset"_a.noconvert(),
+    m.def("loo_family_scores", &foretold_scores, "families"_a, "x"_a.noconvert(), "offset"_a.noconvert(),
           "weights"_a.noconvert(), "whole"_a.noconvert(), "step"_a.noconvert(), "asked"_a.noconvert(), "worst"_a,
           "By column and family: the weighted sum of log p per step and the largest before steps were normalised, each row foretold by the others, with "
           "one density for all classes and with one for each, backed off; NaN where not asked or doubles might not do.");

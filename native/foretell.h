@@ -48,7 +48,6 @@ public:
     Numbers mass;                  // (classes + 1, cells)
     std::vector<int> group, cell;  // of the entries: where a class has weight, class by class, and then the whole
     Numbers rows, one;             // of the entries: their weight, and that of the row that leaves, at most 1
-    bool drown = true;             // whether terms may be rough where other classes make them count for nothing
     const Lattice *lattice = nullptr;  // what densities are summed over, if anything
     bool fractions = false;        // whether cells weigh less than a row; the whole then has the entries of all classes
     Numbers heaviest;              // (classes + 1) what leaves at most

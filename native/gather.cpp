@@ -276,7 +276,7 @@ gather(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, 
                 good = gather_by(LimbSums(width, like, presence), r, by, w, width, like, out);
         }
     }
-    require(good, "a group lies outside the sums, or a value does not fit the limbs; widen them (see window)");
+    require(good, "a group lies outside the sums, or a value does not fit the limbs; widen them (see limb_window)");
     Owned<int64_t, 1> start({out.start.size()});
     std::copy(out.start.begin(), out.start.end(), start.data);
     size_t n = size_t(out.column.size);
@@ -286,7 +286,7 @@ gather(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, 
 }  // namespace
 
 void bind_gather(nb::module_ &m) {
-    m.def("sparse_gather", &gather, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+    m.def("sparse_sums", &gather, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.noconvert().none(), "n_groups"_a, "width"_a, "presence"_a, "whole"_a, "low"_a,
           "high"_a, "lowest"_a, "highest"_a,
           "Exact sums of w x (or of w where x > 0) of the stored values by group and column, where they are not 0: starts "

@@ -222,7 +222,7 @@ bool kernel_terms(const Sample &s, Terms &out) {
         auto least = [&](size_t c) { return std::max(DIM * near[c], FAINT * total); };
         // What is faint beside the other classes counts for no digit of all of them together.
         auto drowned = [&](size_t c) {
-            return s.drown && k < s.classes && height[c] >= made.precision * std::max(0.1 * near[c], DROWNED * total);
+            return k < s.classes && height[c] >= made.precision * std::max(0.1 * near[c], DROWNED * total);
         };
         for (size_t c = 0; c < m; ++c)
             if (sums[c] < least(c)) sums[c] = drowned(c) ? std::max(sums[c], 1e-290) : -1;

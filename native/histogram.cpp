@@ -99,7 +99,7 @@ Array<int64_t, 1> equal_weight_cuts(Input<double, 1> weights, int64_t parts) {
 }  // namespace
 
 void bind_histogram(nb::module_ &m) {
-    m.def("equal_weight", &equal_weight_cuts, "weights"_a.noconvert(), "parts"_a,
+    m.def("equal_weight_cuts", &equal_weight_cuts, "weights"_a.noconvert(), "parts"_a,
           "After which cells 1/parts, 2/parts, ... of the weight are reached.");
-    m.def("histogram_parts", &histogram_parts, "weight"_a, "How many cells of equal weight suit so many rows.");
+    m.def("histogram_bins", &histogram_parts, "weight"_a, "How many cells of equal weight suit so many rows.");
 }

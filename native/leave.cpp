@@ -128,17 +128,17 @@ Array<double, 2> remainders(Input<int64_t, 3> present, int64_t low0, Input<int64
 }  // namespace
 
 void bind_leave(nb::module_ &m) {
-    m.def("leave", &leave, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+    m.def("loo_gaussian", &leave, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "weights"_a.noconvert().none(), "by_class"_a.noconvert(), "delicate"_a.noconvert(), "by_column"_a.noconvert(),
           "most"_a, "out"_a.noconvert(),
           "Adds to out (rows, classes) what log densities of normal columns change by without the row's own values; "
           "returns the rows it cannot be sure of, which it leaves as they are.");
-    m.def("leave_odds", &leave_odds, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
+    m.def("loo_gaussian_odds", &leave_odds, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "groups"_a.noconvert(),
           "weights"_a.noconvert().none(), "by_class"_a.noconvert(), "delicate"_a.noconvert(), "by_column"_a.noconvert(),
           "most"_a, "floor"_a, "out"_a.noconvert(),
           "Adds to out (columns, classes - 1, rows) the log-odds of the other classes against a row's own, by each normal "
           "column alone and without the row, log densities being -floor at least; says (columns, rows) where it cannot be "
           "sure, and leaves out as it is there.");
-    m.def("remainders", &remainders, "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
+    m.def("mean_rounding_errors", &remainders, "present"_a.noconvert(), "low0"_a, "first"_a.noconvert(), "low1"_a,
           "shift"_a.noconvert(), "mean"_a.noconvert(), "What the rounding of the means of exact sums lost.");
 }

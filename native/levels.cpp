@@ -169,22 +169,22 @@ int64_t integers(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t r
 }  // namespace
 
 void bind_levels(nb::module_ &m) {
-    m.def("count", &count, "codes"_a.noconvert(), "groups"_a.noconvert(), "weights"_a.noconvert().none(),
+    m.def("count_tables", &count, "codes"_a.noconvert(), "groups"_a.noconvert(), "weights"_a.noconvert().none(),
           "columns"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(), "offset"_a.noconvert(),
           "limbs"_a.noconvert(), "low"_a, "Counts level codes by group into tables of any number of columns.");
-    m.def("pairs", &pairs, "codes"_a.noconvert(), "groups"_a.noconvert(), "pairs"_a.noconvert(),
+    m.def("count_pairs", &pairs, "codes"_a.noconvert(), "groups"_a.noconvert(), "pairs"_a.noconvert(),
           "size"_a.noconvert(), "offset"_a.noconvert(), "limbs"_a.noconvert(), "low"_a,
           "Counts many pairs of columns at once; the same result as count.");
-    m.def("lookup", &lookup, "codes"_a.noconvert(), "columns"_a.noconvert(), "offset"_a.noconvert(),
+    m.def("lookup_tables", &lookup, "codes"_a.noconvert(), "columns"_a.noconvert(), "offset"_a.noconvert(),
           "table"_a.noconvert(), "out"_a.noconvert(),
           "Adds table[offset + code + 2] of every column to out (rows, classes).");
-    m.def("cells", &cells, "codes"_a.noconvert(), "child"_a.noconvert(), "parents"_a.noconvert(), "steps"_a.noconvert(),
+    m.def("table_cells", &cells, "codes"_a.noconvert(), "child"_a.noconvert(), "parents"_a.noconvert(), "steps"_a.noconvert(),
           "out"_a.noconvert(), "Cells of tables over a child and its parents, from -2 on; parent -1 is none.");
-    m.def("lean", &lean, "weight"_a.noconvert(), "mass"_a.noconvert(), "total"_a.noconvert(), "known"_a.noconvert(),
+    m.def("shrinkage_scores", &lean, "weight"_a.noconvert(), "mass"_a.noconvert(), "total"_a.noconvert(), "known"_a.noconvert(),
           "start"_a.noconvert(), "strength"_a.noconvert(),
           "Sums over the cells of each table of weight * log((mass + strength * known) / (total + strength)), by strength "
           "and base: (strengths, bases, tables).");
-    m.def("integers", &integers, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "base"_a.noconvert(),
+    m.def("integer_codes", &integers, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "base"_a.noconvert(),
           "start"_a.noconvert(), "table"_a.noconvert(), "out"_a.noconvert(),
           "Level codes of integer columns through tables; returns how many were never seen (-2).");
 }

@@ -388,7 +388,7 @@ void marginal(Input<int32_t, 2> codes, Input<int32_t, 2> parents, Input<int32_t,
 }  // namespace
 
 void bind_marginal(nb::module_ &m) {
-    m.def("marginal", &marginal, "codes"_a.noconvert(), "parents"_a.noconvert(), "size"_a.noconvert(),
+    m.def("sum_out_missing", &marginal, "codes"_a.noconvert(), "parents"_a.noconvert(), "size"_a.noconvert(),
           "order"_a.noconvert(), "rank"_a.noconvert(), "offset"_a.noconvert(), "log"_a.noconvert(),
           "share"_a.noconvert(), "floor"_a.noconvert(), "limit"_a, "out"_a.noconvert(), "partly"_a.noconvert(),
           "Adds log p of what is given in codes (columns, rows), missing values (-1) summed out of the product of tables; "

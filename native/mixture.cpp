@@ -46,26 +46,6 @@ std::pair<Array<double, 1>, Array<double, 2>> around(Input<double, 1> centre, In
     return {scale.array, moments.array};
 }
 
-Array<double, 1> gauss(Input<double, 1> centre, Input<double, 1> weight, double precision, Input<double, 1> place) {
-    size_t count = centre.shape(0), places = place.shape(0);
-    require(weight.shape(0) == count, "centres and weights differ in length");
-    for (const auto *a : {&centre, &place}) require_ascending(a->data(), a->shape(0), true, "centres and places must ascend");
-    require(precision > 0 && std::isfinite(precision), "a mixture needs a bandwidth");
-    for (const auto *a : {&centre, &place})
-        if (size_t n = a->shape(0))
-            require(std::max(std::fabs(a->data()[0]), std::fabs(a->data()[n - 1])) * precision < 1e15, "too many bandwidths from 0");
-    Owned<double, 1> out({places});
-    std::vector<double> near(places);
-    Status status;
-    {
-        nb::gil_scoped_release free;
-        status = kernels->gauss(centre.data(), weight.data(), int64_t(count), precision, place.data(), int64_t(places),
-                                out.data, near.data());
-    }
-    check(status);
-    return out.array;
-}
-
 // log of the sum of kernels at x = place[cell] + t without some of the mass of that cell: of each row the mass left there
 // (rest), and in scale and moments what the other cells give (see around). Where the series is too short for its cell the
 // sum is made anew.
@@ -161,18 +141,16 @@ void curves(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, 
 }  // namespace
 
 void bind_mixture(nb::module_ &m) {
-    m.def("mixture", &mixture, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
+    m.def("mixture_log_density", &mixture, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
           "x"_a.noconvert(), "log of the sum of exp(log_weight - ((x - centre) precision)^2 / 2), and its slope.");
-    m.def("around", &around, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
+    m.def("kernel_moments", &around, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a, "depth"_a,
           "place"_a.noconvert(), "terms"_a,
           "What the kernels of all other centres give at each place: the logarithm of a unit, and moments in it.");
-    m.def("gauss", &gauss, "centre"_a.noconvert(), "weight"_a.noconvert(), "precision"_a, "place"_a.noconvert(),
-          "The sum of weight exp(-((place - centre) precision)^2 / 2) at ascending places, to 1e-13 of its largest terms.");
-    m.def("beside", &beside, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a,
+    m.def("loo_kernel_sums", &beside, "centre"_a.noconvert(), "log_weight"_a.noconvert(), "real"_a, "precision"_a,
           "place"_a.noconvert(), "scale"_a.noconvert(), "moments"_a.noconvert(), "good"_a.noconvert(), "heaviest"_a,
           "x"_a.noconvert(), "cell"_a.noconvert(), "rest"_a.noconvert(), "out"_a.noconvert(),
           "log of the sum of kernels at x, with a mass left in the cell of x that is not its own.");
-    m.def("curves", &curves, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
+    m.def("mixture_curves", &curves, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "scale"_a.noconvert(),
           "base"_a.noconvert(), "centre"_a.noconvert(), "log_weight"_a.noconvert(), "offset"_a.noconvert(), "real"_a.noconvert(),
           "precision"_a.noconvert(), "constant"_a.noconvert(), "steps"_a.noconvert(), "stretch"_a.noconvert(),
           "low"_a.noconvert(), "high"_a.noconvert(), "begin"_a.noconvert(), "curve"_a.noconvert(),

@@ -53,14 +53,14 @@ void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64
 }  // namespace
 
 void bind_nearest(nb::module_ &m) {
-    m.def("apart", &apart, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(), "square"_a,
+    m.def("partial_distances", &apart, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(), "square"_a,
           "asked_codes"_a.noconvert(), "codes"_a.noconvert(), "code_weight"_a.noconvert(), "sum"_a.noconvert(),
           "mass"_a.noconvert(),
           "Gaps between rows asked (rows, columns) and points (columns, points) over the columns both have: their "
           "weighted sum, and the weight of these columns. NaN and -1 are missing, -2 is a level no point has.");
-    m.def("smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+    m.def("merge_smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
           "index"_a.noconvert(),
           "Merges the values of each row, numbered from start on, into the smallest ones so far, kept ascending.");
-    m.def("smallest", &smallest<double>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
+    m.def("merge_smallest", &smallest<double>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(),
           "index"_a.noconvert());
 }

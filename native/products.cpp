@@ -95,7 +95,7 @@ void products(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows
             }
         }
     }
-    require(good, "a group, a weight or a product does not fit the sums; widen them (see window)");
+    require(good, "a group, a weight or a product does not fit the sums; widen them (see limb_window)");
 }
 
 // a * b - c * d of signed magnitudes at their limb positions.
@@ -213,13 +213,13 @@ Array<double, 1> mean(Input<int64_t, 2> weight, Input<int64_t, 2> sum, int64_t l
 }  // namespace
 
 void bind_products(nb::module_ &m) {
-    m.def("gram", &gram, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
+    m.def("gram_by_slices", &gram, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
           "weights"_a.noconvert().none(), "exponent"_a.noconvert(), "weight_exponent"_a, "slices"_a, "heavy"_a,
           "limbs"_a.noconvert(), "low"_a, "group"_a,
           "Adds w x_i x_j of some rows to the sums of a group, (G, pairs, limbs): numbers below 2^exponent cut into "
           "slices, and with weights below 2^weight_exponent w x into heavy ones. Rows the slices do not hold are left "
           "out and reported.");
-    m.def("products", &products, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
+    m.def("gram_by_rows", &products, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
           "groups"_a.noconvert(), "weights"_a.none(), "limbs"_a.noconvert(), "low"_a,
           "Adds w x_i x_j of some rows to the sums of their groups, one by one; a hole counts as zero.");
     m.def("covariance", &covariance, "weight"_a.noconvert(), "one"_a.noconvert(), "other"_a.noconvert(),

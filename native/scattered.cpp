@@ -201,13 +201,13 @@ Array<int64_t, 2> across(Starts starts, Input<int64_t, 2> limbs) {
 }  // namespace
 
 void bind_scattered(nb::module_ &m) {
-    m.def("sparse_logs", &logs, "starts"_a.noconvert(), "columns"_a.noconvert(), "sums"_a.noconvert(), "rest"_a.noconvert(),
+    m.def("sparse_log_table", &logs, "starts"_a.noconvert(), "columns"_a.noconvert(), "sums"_a.noconvert(), "rest"_a.noconvert(),
           "smoothing"_a, "size"_a.noconvert(), "out"_a.noconvert(),
           "log(sum + smoothing) - size of every group and column, as (columns, groups); sums that are not kept are rest.");
-    m.def("sparse_complement", &complement, "starts"_a.noconvert(), "columns"_a.noconvert(), "limbs"_a.noconvert(), "low"_a,
+    m.def("sparse_complement_weights", &complement, "starts"_a.noconvert(), "columns"_a.noconvert(), "limbs"_a.noconvert(), "low"_a,
           "smoothing"_a, "size"_a.noconvert(), "scale"_a.noconvert().none(), "out"_a.noconvert(),
           "log(R + smoothing) - size by column and group, R the sums of all other groups, times -1 or over scale, less the "
           "largest of the column, to out (columns, groups); returns their sums over the columns before that.");
-    m.def("sparse_across", &across, "starts"_a.noconvert(), "limbs"_a.noconvert(),
+    m.def("sparse_group_sums", &across, "starts"_a.noconvert(), "limbs"_a.noconvert(),
           "Sums of the limbs of the cells of each group: (groups, limbs).");
 }

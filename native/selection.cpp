@@ -104,21 +104,21 @@ void odds(Anywhere terms, Input<int32_t, 1> groups, double floor, Anywhere out) 
 }  // namespace
 
 void bind_selection(nb::module_ &m) {
-    m.def("selection", &selection, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a, "truth"_a.noconvert(),
+    m.def("selection_scores", &selection, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a, "truth"_a.noconvert(),
           "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
           "For each candidate the sum of log P(true class) and the weight of the rows it gets wrong, (candidates, 2), "
           "from log-odds of the other classes against the true one: there (others, rows) + sign * terms[candidate].");
-    m.def("selection_step", &selection_step, "there"_a.noconvert(), "term"_a.noconvert().none(), "sign"_a,
+    m.def("selection_update", &selection_step, "there"_a.noconvert(), "term"_a.noconvert().none(), "sign"_a,
           "truth"_a.noconvert(), "weights"_a.noconvert().none(), "odds"_a.noconvert(), "reach"_a.noconvert(),
           "Adds sign * term to there and says what ``selection`` would; keeps e^there in odds and, by 512 rows, the "
           "largest |there| in reach.");
     m.def("selection_factors", &selection_factors, "terms"_a.noconvert(), "sign"_a, "factors"_a.noconvert(),
           "reach"_a.noconvert(), "e^(sign * terms) as floats, (tiles, columns, others, 512), and the largest |term| by 512 rows: (tiles, columns).");
-    m.def("selection_quick", &selection_quick, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a,
+    m.def("selection_approximate", &selection_quick, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a,
           "truth"_a.noconvert(), "weights"_a.noconvert().none(), "odds"_a.noconvert(), "reach"_a.noconvert(),
           "factors"_a.noconvert(), "reaches"_a.noconvert(), "candidates"_a.noconvert(),
           "The sum of log P(true class) with each candidate, off by at most 2^-23 of the weight: (candidates,).");
-    m.def("odds", &odds, "terms"_a.noconvert(), "groups"_a.noconvert(), "floor"_a, "out"_a.noconvert(),
+    m.def("log_odds", &odds, "terms"_a.noconvert(), "groups"_a.noconvert(), "floor"_a, "out"_a.noconvert(),
           "Adds to out (classes - 1, rows) the log-odds of the other classes against each row's own, from log densities "
           "(rows, classes) of at least -floor.");
 }

@@ -102,7 +102,7 @@ Array<double, 1> without(Starts start, Numbers values, Weights weights, Input<in
             out.data[t] = m.length ? nearest(m, 32 * low) : 0.0;
         }
     }
-    require(good, "a value does not fit the limbs; widen them (see window)");
+    require(good, "a value does not fit the limbs; widen them (see limb_window)");
     return out.array;
 }
 
@@ -143,14 +143,14 @@ void weigh(Starts indptr, Places indices, Numbers values, bool presence, Input<d
 void bind_sparse(nb::module_ &m) {
     m.def("sparse_distinct", &distinct, "indptr"_a.noconvert(), "indices"_a.noconvert(), "width"_a,
           "Whether no row names a column twice.");
-    m.def("sparse_bounds", &bounds, "values"_a.noconvert(),
+    m.def("sparse_value_range", &bounds, "values"_a.noconvert(),
           "Smallest and largest value above 0, whether all are whole, the number of NaN and of values below 0.");
-    m.def("sparse_ends", &ends, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+    m.def("sparse_column_ranges", &ends, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
           "out"_a.noconvert(), "Least and greatest value of every column (inf, -inf if none), unstored zeros included.");
-    m.def("sparse_without", &without, "start"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert().none(),
+    m.def("loo_sparse_sums", &without, "start"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert().none(),
           "cell"_a.noconvert(), "presence"_a, "limbs"_a.noconvert(), "low"_a,
           "Exact sums of some cells without w x of a stretch of values each, rounded once.");
-    m.def("sparse_weigh", &weigh, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+    m.def("sparse_linear_terms", &weigh, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
           "presence"_a, "table"_a.noconvert(), "out"_a.noconvert(),
           "Adds x (or 1 where x > 0) times the table's row of its column to out (rows, classes).");
 }

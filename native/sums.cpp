@@ -105,9 +105,9 @@ Array<double, 1> rounded(Input<int64_t, 2> limbs, int64_t low, int64_t shift) {
 }  // namespace
 
 void bind_sums(nb::module_ &m) {
-    m.def("window", &window, "lowest"_a, "highest"_a, "power"_a, "weight_lowest"_a, "weight_highest"_a,
+    m.def("limb_window", &window, "lowest"_a, "highest"_a, "power"_a, "weight_lowest"_a, "weight_highest"_a,
           "Limb window (low inclusive, high exclusive) that holds any sum of 2^40 terms w * x^power.");
-    m.def("carry", &carry, "limbs"_a.noconvert(), "Carries exact sums in place: all limbs but the top in [0, 2^32); whether a top one is no signed number of 32 bits.");
-    m.def("rounded", &rounded, "limbs"_a.noconvert(), "low"_a, "shift"_a = 0,
+    m.def("carry_limbs", &carry, "limbs"_a.noconvert(), "Carries exact sums in place: all limbs but the top in [0, 2^32); whether a top one is no signed number of 32 bits.");
+    m.def("round_sums", &rounded, "limbs"_a.noconvert(), "low"_a, "shift"_a = 0,
           "Exact sums times 2^shift, each rounded once to the nearest double.");
 }

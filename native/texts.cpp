@@ -205,7 +205,7 @@ std::vector<std::vector<std::string>> texts(Input<int64_t, 2> columns, int64_t r
 }  // namespace
 
 void bind_texts(nb::module_ &m) {
-    m.def("texts", &texts, "columns"_a.noconvert(), "rows"_a, "known"_a, "start"_a.noconvert(), "code"_a.noconvert(),
+    m.def("text_codes", &texts, "columns"_a.noconvert(), "rows"_a, "known"_a, "start"_a.noconvert(), "code"_a.noconvert(),
           "first"_a.noconvert(), "out"_a.noconvert(),
           "Level codes of columns of texts: each is offsets, data, valid, width, bytes, from, missing, next and place in "
           "out; its known texts are first[j] .. first[j + 1). A new one is -2, or gets the next code; returns those that "

@@ -31,7 +31,7 @@ Array<double, 2> whiten(Input<uint64_t, 1> address, Input<int64_t, 1> stride, in
 }  // namespace
 
 void bind_whiten(nb::module_ &m) {
-    m.def("whiten", &whiten, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert().none(),
+    m.def("mahalanobis", &whiten, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert().none(),
           "units"_a.noconvert(), "far"_a, "matrix"_a.noconvert(), "start"_a.noconvert(), "shifts"_a.noconvert(),
           "place"_a.noconvert().none(),
           "|W_k z - start_k - shift|^2 of some rows (None: all) in every class, (n, K): W (K, d, d) lower triangular, "

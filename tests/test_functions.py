@@ -73,5 +73,5 @@ def test_places_among_edges_are_those_of_searchsorted(rows, edges):
     edge, x = np.sort(rng.normal(size=edges)), rng.normal(size=rows)
     x[::7], x[1::11], x[2::13], x[3::17] = np.nan, np.inf, -np.inf, edge[0] if edges else 0.0
     expected = np.where(np.isnan(x), edges, np.searchsorted(edge, x, side="left"))
-    assert _core.place(x, edge).tolist() == expected.tolist()
-    assert _core.place(np.column_stack([x, x])[:, 1], edge).tolist() == expected.tolist()
+    assert _core.digitize(x, edge).tolist() == expected.tolist()
+    assert _core.digitize(np.column_stack([x, x])[:, 1], edge).tolist() == expected.tolist()

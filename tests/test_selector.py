@@ -155,7 +155,7 @@ def test_the_core_scores_what_a_softmax_does():
     there, apart = odds(logs), np.stack([odds(terms[:, j]) for j in range(columns)])
     every, in_use, bits = np.arange(columns), _core.clone(), set()
     for sign, weight in ((1.0, None), (-1.0, None), (1.0, w)):
-        found = _core.selection(there, apart, sign, y.astype(float), weight, every)
+        found = _core.selection_scores(there, apart, sign, y.astype(float), weight, every)
         for j in range(columns):
             joint = logs + sign * terms[:, j]
             score = (joint - logsumexp(joint, axis=1, keepdims=True))[np.arange(n), y]
@@ -163,10 +163,10 @@ def test_the_core_scores_what_a_softmax_does():
             assert found[j] == pytest.approx([mass @ score, mass @ (joint.argmax(axis=1) != y)], rel=1e-12)
     try:
         for clone in _core.clones():
-            _core.use(clone)
-            bits.add(_core.selection(there, apart, 1.0, y.astype(float), w, every).tobytes())
+            _core.use_clone(clone)
+            bits.add(_core.selection_scores(there, apart, 1.0, y.astype(float), w, every).tobytes())
     finally:
-        _core.use(in_use)
+        _core.use_clone(in_use)
     assert len(bits) == 1
 
 
@@ -187,14 +187,14 @@ def test_columns_tried_quickly_are_scored_to_the_digits_of_floats(classes, size)
             factors, reaches = np.empty((3, columns, classes - 1, 512), dtype=np.float32), np.empty((3, columns))
             powers, reach, copy = np.empty_like(there), np.empty(3), there.copy()
             try:
-                _core.use(clone)
+                _core.use_clone(clone)
                 _core.selection_factors(terms, sign, factors, reaches)
-                log_score, _ = _core.selection_step(copy, None, sign, truth, weight, powers, reach)
+                log_score, _ = _core.selection_update(copy, None, sign, truth, weight, powers, reach)
                 rows = copy, terms, sign, truth, weight
-                found = _core.selection_quick(*rows, powers, reach, factors, reaches, every)
-                _core.selection_step(copy, terms[2], sign, truth, weight, powers, reach)
+                found = _core.selection_approximate(*rows, powers, reach, factors, reaches, every)
+                _core.selection_update(copy, terms[2], sign, truth, weight, powers, reach)
             finally:
-                _core.use(in_use)
+                _core.use_clone(in_use)
             assert np.abs(found - wanted).max() < 2**-23 * mass.sum()
             alone = np.logaddexp(0.0, logsumexp(np.clip(there, -690, 690), axis=0))
             assert log_score == pytest.approx(-(alone @ mass), rel=1e-12)

@@ -26,11 +26,11 @@ def test_squares_are_those_of_a_matrix_product(clone, d):
     shifted = plain - np.where(place[..., None] >= 0, shifts[place], 0.0)
     for y in (x, np.asfortranarray(x)):
         try:
-            _core.use(clone)
-            found = _core.whiten(*columns(y), None, units, 1e140, matrix, start, shifts, None)
-            moved = _core.whiten(*columns(y), rows, units, 1e140, matrix, start, shifts, place[rows])
+            _core.use_clone(clone)
+            found = _core.mahalanobis(*columns(y), None, units, 1e140, matrix, start, shifts, None)
+            moved = _core.mahalanobis(*columns(y), rows, units, 1e140, matrix, start, shifts, place[rows])
         finally:
-            _core.use(chosen)
+            _core.use_clone(chosen)
         assert np.allclose(found, (plain**2).sum(axis=2), rtol=1e-13, atol=0)
         assert np.allclose(moved, (shifted[rows] ** 2).sum(axis=2), rtol=1e-13, atol=0)
 
@@ -38,7 +38,7 @@ def test_squares_are_those_of_a_matrix_product(clone, d):
 def test_what_is_far_counts_as_far_and_no_farther():
     x = np.array([[1e308, 0.0], [-1e308, 0.0]])
     units, unit = np.array([[1e10, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.eye(2)[None]
-    found = _core.whiten(*columns(x), None, units, 1e140, unit, np.zeros((1, 2)), np.zeros((0, 2)), None)
+    found = _core.mahalanobis(*columns(x), None, units, 1e140, unit, np.zeros((1, 2)), np.zeros((0, 2)), None)
     assert found.tolist() == [[1e280], [1e280]]
 
 
@@ -50,4 +50,4 @@ def test_what_does_not_fit_is_refused(wrong):
     place = np.full((4, 1), 3) if wrong == "place" else None
     matrix = np.zeros((1, 3, 3)) if wrong == "matrix" else matrix
     with pytest.raises(ValueError, match=r"no such|do not fit"):
-        _core.whiten(*columns(x), rows, units, 1e140, matrix, start, shifts, place)
+        _core.mahalanobis(*columns(x), rows, units, 1e140, matrix, start, shifts, place)

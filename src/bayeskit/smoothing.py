@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.errors import InputError
 from bayeskit.validation import keep, number
 
@@ -86,11 +88,22 @@ class Smoothing(Protocol):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         """Of a level never seen, (K,): what a refit with it declared would give; None if that says nothing."""
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        """The probabilities of one level as fractions, by class; none if the rule is not one: (K)."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Laplace(Smoothing):
     """alpha pseudo-rows per level: p = (n + alpha) / (n_c + alpha m).
 
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Pseudo-rows of each level.
+
+    Examples
+    --------
     >>> Laplace(1).probabilities(np.array([[0.0, 990.0, 10.0]]), np.array([1000.0])) * 1003
     array([[  1., 991.,  11.]])
     """
@@ -113,6 +126,10 @@ class Laplace(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         out: Float = self.alpha / (counts.sum(axis=1) + self.alpha * (counts.shape[1] + 1))
         return out
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        spread = self.alpha * counts.shape[1]
+        return tuple(Ratio.of([row[level], self.alpha], [row.sum(), spread]) for row in counts)
 
 
 @dataclass(frozen=True)
@@ -137,11 +154,22 @@ class NoSmoothing(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        rows = (row if row.any() else counts.sum(axis=0) for row in counts)
+        return tuple(Ratio.of([row[level]], [row.sum()]) for row in rows)
+
 
 @dataclass(frozen=True)
 class ReplaceZeros(Smoothing):
     """A zero becomes by/n, or P(class)/n with ``by="class"``; n is the weight of all rows. It does not normalise.
 
+    Parameters
+    ----------
+    by : float or "class", default 0.5
+        What a zero count becomes, divided by the weight of all rows: a number, or P(class).
+
+    Examples
+    --------
     >>> ReplaceZeros(0.5).probabilities(np.array([[0.0, 4.0]]), np.array([4.0]))
     array([[0.125, 1.   ]])
     """
@@ -166,6 +194,15 @@ class ReplaceZeros(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return self._zero(classes)
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        known, rows = NoSmoothing().written(level, counts, classes), classes.sum()
+        zeros = (
+            [Ratio.of([float(self.by)], [rows])] * len(classes)
+            if self.by != "class"
+            else [Ratio(f"{plain(w)}/{plain(rows)}", plain(rows), decimal(w) / decimal(rows) ** 2) for w in classes]
+        )
+        return tuple(zero if row[level] == 0 else ratio for row, ratio, zero in zip(counts, known, zeros, strict=True))
+
     def _zero(self, classes: Float) -> Float:
         rows = classes.sum(axis=0)
         share = classes / rows if self.by == "class" else np.full_like(classes, float(self.by))
@@ -179,6 +216,15 @@ class MEstimate(Smoothing):
 
     ``prior`` lists q in the order of the column's levels.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        Pseudo-rows of a class.
+    prior : tuple of float, optional
+        Their shares q, in the order of the levels; equal unless given.
+
+    Examples
+    --------
     >>> MEstimate(2).probabilities(np.array([[0.0, 2.0]]), np.array([2.0]))
     array([[0.25, 0.75]])
     """
@@ -213,6 +259,10 @@ class MEstimate(Smoothing):
         out: Float = self.m / (counts.shape[1] + 1) / (counts.sum(axis=1) + self.m)
         return out
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        share = Fraction(1, counts.shape[1]) if self.prior is None else decimal(self.prior[level])
+        return _toward(share, self.m, level, counts)
+
 
 @dataclass(frozen=True)
 class TowardPooled(Smoothing):
@@ -220,6 +270,13 @@ class TowardPooled(Smoothing):
 
     A level a class never had then counts against it by how common it is elsewhere.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        Pseudo-rows of a class.
+
+    Examples
+    --------
     >>> TowardPooled(1).probabilities(np.array([[0.0, 2.0], [3.0, 1.0]]), np.array([2.0, 4.0]))
     array([[0.16666667, 0.83333333],
            [0.7       , 0.3       ]])
@@ -245,11 +302,22 @@ class TowardPooled(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         return None
 
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        share = Ratio.of([counts[:, level].sum()], [counts.sum()])
+        return _toward(share.value, self.m, level, counts, str(share))
+
 
 @dataclass(frozen=True)
 class AddM(Smoothing):
     """p = (n + m) / (n_c + m), as some texts print it; it does not normalise, so there is no evidence from it.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        What is added to counts and to the total.
+
+    Examples
+    --------
     >>> AddM(1).probabilities(np.array([[0.0, 3.0]]), np.array([3.0]))
     array([[0.25, 1.  ]])
     """
@@ -272,6 +340,19 @@ class AddM(Smoothing):
     def unseen(self, counts: Float, classes: Float) -> Float | None:
         out: Float = self.m / (counts.sum(axis=1) + self.m)
         return out
+
+    def written(self, level: int, counts: Float, classes: Float) -> tuple[Ratio, ...]:
+        return tuple(Ratio.of([row[level], self.m], [row.sum(), self.m]) for row in counts)
+
+
+def _toward(share: Fraction, m: float, level: int, counts: Float, shown: str | None = None) -> tuple[Ratio, ...]:
+    """(n + m q) / (n_c + m) of one level, by class."""
+    text = f"{plain(m)}·{shown or share}"
+    each = ((row[level], row.sum()) for row in counts)
+    return tuple(
+        Ratio(f"{plain(n)}+{text}", f"{plain(of)}+{plain(m)}", (decimal(n) + decimal(m) * share) / decimal(of + m))
+        for n, of in each
+    )
 
 
 def smoothing(given: Any) -> Smoothing:

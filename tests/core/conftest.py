@@ -14,6 +14,6 @@ from .memory import BEST, CLONES
 @pytest.fixture(params=CLONES)
 def clone(request: pytest.FixtureRequest) -> Iterator[str]:
     """Runs the test once per clone."""
-    core.use(request.param)
+    core.use_clone(request.param)
     yield request.param
-    core.use(BEST)
+    core.use_clone(BEST)

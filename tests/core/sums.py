@@ -19,9 +19,11 @@ def exact_window(x: np.ndarray, power: int, w: np.ndarray | None = None) -> tupl
     a = np.abs(x[np.isfinite(x) & (x != 0)])
     lowest, highest = (float(a.min()), float(a.max())) if a.size else (INF, 0.0)
     if w is None:
-        return core.window(lowest, highest, power, 1.0, 1.0)
+        return core.limb_window(lowest, highest, power, 1.0, 1.0)
     v = w[w > 0]
-    return core.window(lowest, highest, power, float(v.min()) if v.size else INF, float(v.max()) if v.size else 0.0)
+    return core.limb_window(
+        lowest, highest, power, float(v.min()) if v.size else INF, float(v.max()) if v.size else 0.0
+    )
 
 
 def moments(
@@ -42,9 +44,9 @@ def moments(
         args: list[Any] = [at, stride, m, groups[i : i + m], None if w is None else w[i : i + m]]
         for s, low in zip(limbs, lows, strict=True):
             args += [s, low]
-        core.moments(*args)
+        core.add_moments(*args)
         for s in limbs:
-            core.carry(s.reshape(-1, s.shape[-1]))
+            core.carry_limbs(s.reshape(-1, s.shape[-1]))
     return limbs, lows
 
 

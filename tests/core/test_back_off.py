@@ -60,12 +60,12 @@ def test_what_stored_values_are_like(clone: str, n: int) -> None:
     whole = rng.integers(0, 5, n).astype(float)
     above = whole[whole > 0]
     expected = (above.min(initial=np.inf), above.max(initial=0.0), True, 0, 0)
-    assert core.sparse_bounds(whole) == expected
+    assert core.sparse_value_range(whole) == expected
     if n > 1:
         whole[0], whole[-1] = np.nan, -2.0
-        assert core.sparse_bounds(whole)[3:] == (1, 1)
+        assert core.sparse_value_range(whole)[3:] == (1, 1)
         whole[-1] = 2.5
-        assert core.sparse_bounds(whole)[1:3] == (max(2.5, whole[1:].max()), False)
+        assert core.sparse_value_range(whole)[1:3] == (max(2.5, whole[1:].max()), False)
 
 
 @pytest.mark.parametrize("bad", [-1, 4, 2**31 - 1])
@@ -74,4 +74,4 @@ def test_columns_outside_the_table_are_refused(clone: str, bad: int) -> None:
     indices[17] = bad
     start, ones, groups = np.array([0, 40]), np.ones(40), np.zeros(1, dtype=np.int32)
     with pytest.raises(ValueError, match="outside the columns"):
-        core.sparse_gather(start, indices, ones, groups, None, 1, 4, False, True, 0, 1, 1.0, 1.0)
+        core.sparse_sums(start, indices, ones, groups, None, 1, 4, False, True, 0, 1, 1.0, 1.0)

@@ -17,7 +17,7 @@ from .sums import CASES, moments, ulps
 def check_finish(x: np.ndarray, groups: np.ndarray, w: np.ndarray | None, shift: int = 0) -> None:
     limbs, lows = moments(x, np.ascontiguousarray(groups, np.int32), w)
     d = x.shape[1]
-    mean, deviation, sound = core.finish(
+    mean, deviation, sound = core.means_and_deviations(
         limbs[0], lows[0], limbs[1], lows[1], limbs[2], lows[2], np.full(d, shift, np.int64)
     )
     assert sound.all()
@@ -54,8 +54,8 @@ def test_finish_tells_unsound_sums() -> None:
     def sound(s0: int, s1: int, s2: int) -> bool:
         a = [np.array([[[v, 0]]], np.int64) for v in (s0, s1, s2)]
         for v in a:
-            core.carry(v.reshape(1, 2))
-        result = core.finish(a[0], 0, a[1], 0, a[2], 0, np.zeros(1, np.int64))
+            core.carry_limbs(v.reshape(1, 2))
+        result = core.means_and_deviations(a[0], 0, a[1], 0, a[2], 0, np.zeros(1, np.int64))
         assert np.isfinite(result[0]).all()
         assert np.isfinite(result[1]).all()
         return bool(result[2][0, 0])
@@ -72,7 +72,7 @@ def test_scan(clone: str, name: str) -> None:
     for y in layouts(CASES[name]).values():
         d = y.shape[1]
         out = np.empty((5, d))
-        core.scan(*columns(y), out)
+        core.column_ranges(*columns(y), out)
         for j in range(d):
             a = np.abs(y[:, j])
             assert out[0, j] == min(a[a > 0], default=INF)
@@ -85,5 +85,5 @@ def test_scan(clone: str, name: str) -> None:
 
 def test_scan_sees_infinity(clone: str) -> None:
     out = np.empty((5, 1))
-    core.scan(*columns(np.array([[1.0], [-INF], [NAN]])), out)
+    core.column_ranges(*columns(np.array([[1.0], [-INF], [NAN]])), out)
     assert out[:, 0].tolist() == [1.0, INF, 1.0, -INF, 1.0]

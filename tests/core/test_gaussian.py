@@ -41,14 +41,14 @@ def test_gaussian(clone: str, classes: int, d: int) -> None:
     gaussian_reference(x, scale, mean, precision, constant, expected)
     for y in layouts(x).values():
         out = start.copy()
-        assert not core.gaussian(*columns(y), scale, mean, precision, constant, out)
+        assert not core.gaussian_log_density(*columns(y), scale, mean, precision, constant, out)
         assert out.tobytes() == expected.tobytes()
         by_class = np.array(start, order="F")
-        core.gaussian(*columns(y), scale, mean, precision, constant, by_class)
+        core.gaussian_log_density(*columns(y), scale, mean, precision, constant, by_class)
         assert by_class.tobytes() == expected.tobytes()
     for i in (0, 5, 776):
         out = start[i : i + 1].copy()
-        core.gaussian(*columns(x[i : i + 1]), scale, mean, precision, constant, out)
+        core.gaussian_log_density(*columns(x[i : i + 1]), scale, mean, precision, constant, out)
         assert out.tobytes() == expected[i : i + 1].tobytes()
 
 
@@ -60,10 +60,10 @@ def test_gaussian_sees_infinity(clone: str, n: int, d: int) -> None:
         for bad in (INF, -INF):
             x = rng.normal(size=(n, d))
             x[rng.random(x.shape) < 0.1] = NAN
-            assert not core.gaussian(*columns(x), *parameters, np.zeros((n, 2)))
+            assert not core.gaussian_log_density(*columns(x), *parameters, np.zeros((n, 2)))
             x[i, j] = bad
             for y in layouts(x).values():
-                assert core.gaussian(*columns(y), *parameters, np.zeros((n, 2)))
+                assert core.gaussian_log_density(*columns(y), *parameters, np.zeros((n, 2)))
 
 
 def test_gaussian_never_makes_nan(clone: str) -> None:
@@ -74,11 +74,11 @@ def test_gaussian_never_makes_nan(clone: str) -> None:
             for precision in [*hard, INF]:
                 args = [np.array([scale]), *(np.array([[v]]) for v in (mean, precision, -3.0))]
                 out, expected = np.zeros((len(x), 1)), np.zeros((len(x), 1))
-                core.gaussian(*columns(x), *args, out)
+                core.gaussian_log_density(*columns(x), *args, out)
                 gaussian_reference(x, *args, expected)
                 assert not np.isnan(out).any()
                 assert out.tobytes() == expected.tobytes()
     out = np.full((len(x), 1), -0.0)
-    core.gaussian(*columns(np.full((len(x), 1), NAN)), np.ones(1), *(np.ones((1, 1)),) * 3, out)
+    core.gaussian_log_density(*columns(np.full((len(x), 1), NAN)), np.ones(1), *(np.ones((1, 1)),) * 3, out)
     assert out.tobytes() == np.full((len(x), 1), -0.0).tobytes()
     assert x[7, 0] == 2.5

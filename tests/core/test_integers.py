@@ -29,7 +29,7 @@ def test_integers(clone: str, d: int) -> None:
                 expected[j, i] = table[start[j] + k]
     for y in layouts(x.view(float)).values():
         out = np.empty((d, n), np.int32)
-        found = core.integers(*columns(y), base, start, table, out)
+        found = core.integer_codes(*columns(y), base, start, table, out)
         assert (out == expected).all()
         assert found == (expected == -2).sum()
 
@@ -46,7 +46,7 @@ def test_integers_of_levels_that_count_up(clone: str, d: int, unseen: str) -> No
     expected = np.where(x < levels, x, -2).T
     for y in layouts((x + base).view(float)).values():
         out = np.empty((d, n), np.int32)
-        found = core.integers(*columns(y), base, start, table.astype(np.int32), out)
+        found = core.integer_codes(*columns(y), base, start, table.astype(np.int32), out)
         assert (out == expected).all()
         assert found == (expected == -2).sum()
 
@@ -55,4 +55,4 @@ def test_clones_are_listed() -> None:
     assert "base" in CLONES
     assert BEST in CLONES
     with pytest.raises(ValueError, match="clone"):
-        core.use("sse9")
+        core.use_clone("sse9")

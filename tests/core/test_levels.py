@@ -31,8 +31,8 @@ def run_count(
     low, high = (0, 2) if w is None else exact_window(np.ones(1), 0, w)
     limbs = np.zeros((g, 1 + sum(cells), high - low), np.int64)
     flat = np.array([j for t in tables for j in t], np.int32)
-    core.count(codes, groups, w, flat, start, size, offset, limbs, low)
-    core.carry(limbs.reshape(-1, limbs.shape[-1]))
+    core.count_tables(codes, groups, w, flat, start, size, offset, limbs, low)
+    core.carry_limbs(limbs.reshape(-1, limbs.shape[-1]))
     return limbs, offset, low
 
 
@@ -94,7 +94,7 @@ def test_count_refuses(clone: str) -> None:
 
     def run(codes: np.ndarray, groups: list[int], cells: int = 2, start: tuple[int, ...] = (0, 1)) -> None:
         limbs = np.zeros((2, cells, 2), np.int64)
-        core.count(
+        core.count_tables(
             codes, np.array(groups, np.int32), None, one, np.array(start, np.int64), np.array([2], np.int32),
             np.zeros(1, np.int64), limbs, 0,
         )  # fmt: skip
@@ -125,8 +125,8 @@ def test_pairs_equal_count(clone: str, n: int, holes: float) -> None:
         tables = [[a, b] for a in range(7) for b in range(7) if a != b]
         expected, offset, _ = run_count(codes, groups, None, tables, sizes, g)
         limbs = np.zeros_like(expected)
-        core.pairs(codes, groups, np.array(tables, np.int32), np.array(sizes, np.int32), offset, limbs, 0)
-        core.carry(limbs.reshape(-1, limbs.shape[-1]))
+        core.count_pairs(codes, groups, np.array(tables, np.int32), np.array(sizes, np.int32), offset, limbs, 0)
+        core.carry_limbs(limbs.reshape(-1, limbs.shape[-1]))
         assert (limbs == expected).all()
 
 
@@ -145,26 +145,26 @@ def test_lookup(clone: str, classes: int) -> None:
     for j in order:
         expected += table[offset[j] + codes[j] + 2]
     out = start.copy()
-    core.lookup(codes, order, offset[order].astype(np.int64), table, out)
+    core.lookup_tables(codes, order, offset[order].astype(np.int64), table, out)
     assert out.tobytes() == expected.tobytes()
     by_class = np.array(start, order="F")
-    core.lookup(codes, order, offset[order].astype(np.int64), table, by_class)
+    core.lookup_tables(codes, order, offset[order].astype(np.int64), table, by_class)
     assert by_class.tobytes() == expected.tobytes()
     for i in (0, 700):
         row = start[i : i + 1].copy()
-        core.lookup(np.ascontiguousarray(codes[:, i : i + 1]), order, offset[order].astype(np.int64), table, row)
+        core.lookup_tables(np.ascontiguousarray(codes[:, i : i + 1]), order, offset[order].astype(np.int64), table, row)
         assert row.tobytes() == expected[i : i + 1].tobytes()
 
 
 def test_lookup_refuses(clone: str) -> None:
     table, out = np.zeros((7, 2)), np.zeros((1, 2))
     offset, order = np.array([0, 4], np.int64), np.array([0, 1], np.int32)
-    core.lookup(np.array([[1], [0]], np.int32), order, offset, table, out)
+    core.lookup_tables(np.array([[1], [0]], np.int32), order, offset, table, out)
     for bad in ([[2], [0]], [[0], [1]], [[-3], [0]]):
         with pytest.raises(ValueError, match="code"):
-            core.lookup(np.array(bad, np.int32), order, offset, table, out)
+            core.lookup_tables(np.array(bad, np.int32), order, offset, table, out)
     with pytest.raises(ValueError, match="outside"):
-        core.lookup(np.array([[1], [0]], np.int32), order, np.array([0, 7], np.int64), table, out)
+        core.lookup_tables(np.array([[1], [0]], np.int32), order, np.array([0, 7], np.int64), table, out)
 
 
 def test_cells_are_codes_in_steps() -> None:
@@ -173,13 +173,13 @@ def test_cells_are_codes_in_steps() -> None:
     child, parents = np.array([2, 0, 1], np.int32), np.array([[0, 1], [2, -1], [-1, -1]], np.int32)
     steps = np.array([[35, 7], [6, 99], [99, 99]], np.int32)
     out = np.empty((3, 100), np.int32)
-    core.cells(codes, child, parents, steps, out)
+    core.table_cells(codes, child, parents, steps, out)
     assert (out[0] == codes[2] + 35 * (codes[0] + 2) + 7 * (codes[1] + 2)).all()
     assert (out[1] == codes[0] + 6 * (codes[2] + 2)).all()
     assert (out[2] == codes[1]).all()
     for bad in (-2, 3):
         with pytest.raises(ValueError, match="not there"):
-            core.cells(codes, child, np.full((3, 2), bad, np.int32), steps, out)
+            core.table_cells(codes, child, np.full((3, 2), bad, np.int32), steps, out)
 
 
 def test_lean_is_the_sum_of_logarithms() -> None:
@@ -190,10 +190,10 @@ def test_lean_is_the_sum_of_logarithms() -> None:
     mass[3] = known[1, 3] = 0.0  # a share of nothing counts as the smallest normal number
     found = set()
     for name in CLONES:
-        core.use(name)
-        out = core.lean(weight, mass, total, known, start, strength)
+        core.use_clone(name)
+        out = core.shrinkage_scores(weight, mass, total, known, start, strength)
         found.add(out.tobytes())
-    core.use(BEST)
+    core.use_clone(BEST)
     assert len(found) == 1
     with mpmath.workdps(40):
         for s, b, t in np.ndindex(out.shape):

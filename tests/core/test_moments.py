@@ -89,7 +89,7 @@ def test_moments_of_constant_columns(clone: str) -> None:
     address = np.array([one.ctypes.data, nan.ctypes.data], np.uint64)
     groups = np.zeros(1000, np.int32)
     limbs = [np.zeros((1, 2, 8), np.int64) for _ in range(3)]
-    core.moments(address, np.zeros(2, np.int64), 1000, groups, None, limbs[0], -4, limbs[1], -4, limbs[2], -4)
+    core.add_moments(address, np.zeros(2, np.int64), 1000, groups, None, limbs[0], -4, limbs[1], -4, limbs[2], -4)
     found = [[value(limbs[p][0, j], -4) for p in range(3)] for j in range(2)]
     assert found == [[1000, 2500, 6250], [0, 0, 0]]
 
@@ -104,7 +104,7 @@ def test_moments_refuse_a_window_that_is_too_narrow(clone: str) -> None:
         sizes = low[1] - cut[1] - lows[0], high[1] - cut[3] - lows[1]
         s0, s1, s2 = (np.zeros((1, 9, size), np.int64) for size in (2, *sizes))
         with pytest.raises(ValueError, match="window"):
-            core.moments(address, stride, n, groups, None, s0, 0, s1, lows[0], s2, lows[1])
+            core.add_moments(address, stride, n, groups, None, s0, 0, s1, lows[0], s2, lows[1])
 
 
 @given(st.lists(st.tuples(st.floats(allow_infinity=False), st.integers(-1, 2), st.floats(0, 1e300)), max_size=60),
@@ -115,9 +115,9 @@ def test_moments_of_any_floats(rows: list[tuple[float, int, float]], weighted: b
     groups = np.array([r[1] for r in rows], np.int32)
     w = np.array([r[2] for r in rows], float) if weighted else None
     for name in CLONES:
-        core.use(name)
+        core.use_clone(name)
         check_moments(x, groups, w)
-    core.use(BEST)
+    core.use_clone(BEST)
 
 
 def test_moments_weights_are_repetitions(clone: str) -> None:
@@ -142,7 +142,7 @@ def test_moments_refuse(clone: str) -> None:
     def run(groups: list[int], w: list[float] | None = None, rows: int = 1, limbs: np.ndarray = s) -> None:
         address, stride, _ = columns(x)
         weights = None if w is None else np.array(w, float)
-        core.moments(
+        core.add_moments(
             address, stride, rows, np.array(groups, np.int32), weights, limbs.copy(), -20, limbs.copy(), -20,
             limbs.copy(), -20,
         )  # fmt: skip
@@ -156,7 +156,7 @@ def test_moments_refuse(clone: str) -> None:
     with pytest.raises(ValueError, match="limbs"):
         run([0], None, 1, np.zeros((2, 1, 20), np.int64))
     with pytest.raises(TypeError):
-        core.moments(*columns(x), np.zeros(2), None, s, 0, s, 0, s, 0)
+        core.add_moments(*columns(x), np.zeros(2), None, s, 0, s, 0, s, 0)
 
 
 @pytest.mark.parametrize("power", [0, 1, 2])
@@ -165,7 +165,7 @@ def test_window_holds_sums(power: int) -> None:
     for i, lowest in enumerate(numbers):
         for highest in numbers[i:]:
             for w0, w1 in [(1.0, 1.0), (5e-324, 1e308), (0.1, 3.0), (1e308, 1e308), (3.0, 3.0)]:
-                low, high = core.window(lowest, highest, power, w0, w1)
+                low, high = core.limb_window(lowest, highest, power, w0, w1)
                 top = 2**40 * Fraction(w1) * Fraction(highest) ** power
                 assert top < Fraction(2) ** (32 * high - 1)
                 ends = {lowest, min(math.nextafter(lowest, INF), highest)}
@@ -176,12 +176,12 @@ def test_window_holds_sums(power: int) -> None:
                 assert all((t / unit).denominator == 1 for t in terms)
                 assert any((t / unit / 2**32).denominator != 1 for t in terms)
                 assert high == low + 1 or 2 * top >= Fraction(2) ** (32 * (high - 1) - 1)
-    assert core.window(INF, 0.0, 2, 1.0, 1.0) == (0, 1)
-    assert core.window(1.0, 1.0, 0, 1.0, 1.0) == (0, 2)
+    assert core.limb_window(INF, 0.0, 2, 1.0, 1.0) == (0, 1)
+    assert core.limb_window(1.0, 1.0, 0, 1.0, 1.0) == (0, 2)
     for bad in [(2.0, 1.0, 1, 1.0, 1.0), (1.0, INF, 1, 1.0, 1.0), (NAN, 1.0, 1, 1.0, 1.0), (1.0, 1.0, 3, 1.0, 1.0),
                 (1.0, 1.0, 1, 0.0, 1.0), (1.0, 1.0, 1, 1.0, INF)]:  # fmt: skip
         with pytest.raises(ValueError, match=r"need|power"):
-            core.window(*bad)
+            core.limb_window(*bad)
 
 
 def nearest(f: Fraction) -> float:
@@ -198,13 +198,13 @@ def test_rounded_once(limbs: list[int], low: int, shift: int) -> None:
     a = np.array([limbs], np.int64)
     exact = value(a[0], low)
     expected = nearest(exact * Fraction(2) ** shift)
-    assert core.rounded(a, low, shift)[0] == expected
+    assert core.round_sums(a, low, shift)[0] == expected
     b = a.copy()
-    assert core.carry(b) == (not -(2**31) <= b[0, -1] < 2**31)
+    assert core.carry_limbs(b) == (not -(2**31) <= b[0, -1] < 2**31)
     assert value(b[0], low) == exact
     assert (b[0, :-1] >= 0).all()
     assert (b[0, :-1] < 2**32).all()
-    assert core.rounded(b, low, shift)[0] == expected
+    assert core.round_sums(b, low, shift)[0] == expected
 
 
 def test_rounded_at_the_edges() -> None:
@@ -212,9 +212,9 @@ def test_rounded_at_the_edges() -> None:
         for shift in [*range(-1145, -1060), 0, *range(900, 1030)]:
             for sign in (1, -1):
                 limb = [sign * (bits & 0xFFFFFFFF), sign * (bits >> 32)]
-                found = core.rounded(np.array([limb], np.int64), 0, shift)[0]
+                found = core.round_sums(np.array([limb], np.int64), 0, shift)[0]
                 assert found == nearest(Fraction(sign * bits) * Fraction(2) ** shift)
-    assert core.rounded(np.zeros((0, 2), np.int64), 0).shape == (0,)
+    assert core.round_sums(np.zeros((0, 2), np.int64), 0).shape == (0,)
 
 
 def test_carrying_limbs_of_any_size_keeps_the_sum():
@@ -223,7 +223,7 @@ def test_carrying_limbs_of_any_size_keeps_the_sum():
     rng = np.random.default_rng(3)
     limbs = np.array([[*rng.choice(ends, 4), rng.integers(-9, 9)] for _ in range(200)], dtype=np.int64)
     sums = [sum(int(limb) << (32 * i) for i, limb in enumerate(row)) for row in limbs.tolist()]
-    core.carry(limbs)
+    core.carry_limbs(limbs)
     assert [sum(int(limb) << (32 * i) for i, limb in enumerate(row)) for row in limbs.tolist()] == sums
     assert (limbs[:, :-1] >= 0).all()
     assert (limbs[:, :-1] < 2**32).all()

@@ -18,7 +18,7 @@ def softmax_all(joint: np.ndarray, log: bool) -> tuple[np.ndarray, np.ndarray, i
     """Runs all clones and checks that they agree to the bit."""
     found: list[tuple[bytes, bytes, int]] = []
     for name in CLONES:
-        core.use(name)
+        core.use_clone(name)
         out, evidence = joint.copy(), np.empty(len(joint))
         n = core.softmax(out, log, evidence)
         again = joint.copy()
@@ -28,7 +28,7 @@ def softmax_all(joint: np.ndarray, log: bool) -> tuple[np.ndarray, np.ndarray, i
         assert core.softmax(np.asfortranarray(joint), log, None, beside) == n
         assert beside.tobytes() == out.tobytes()
         found.append((out.tobytes(), evidence.tobytes(), n))
-    core.use(BEST)
+    core.use_clone(BEST)
     assert all(f == found[0] for f in found)
     return out, evidence, n
 

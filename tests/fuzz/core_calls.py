@@ -16,7 +16,7 @@ from bayeskit import _core
 from bayeskit import families as f
 from golden.cases import CASES, table
 
-CHOSEN_BY_NAME = ("clone", "clones", "use")  # which instruction set is in use; not for numbers
+CHOSEN_BY_NAME = ("clone", "clones", "use_clone")  # which instruction set is in use; not for numbers
 NAMES = sorted(name for name, value in vars(_core).items() if callable(value) and name not in CHOSEN_BY_NAME)
 KEPT = 6  # calls of each function
 
@@ -36,7 +36,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Texts:
-    """What the first argument of ``texts`` stands for: each column's offsets, bytes and other words."""
+    """What the first argument of ``text_codes`` stands for: each column's offsets, bytes and other words."""
 
     columns: tuple[tuple[np.ndarray, bytes, np.ndarray], ...]
 
@@ -76,7 +76,7 @@ class Call:
 
 def _kept(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Call:
     arguments = [_copied(value) for value in given]
-    if name == "texts":
+    if name == "text_codes":
         arguments[0] = Texts(tuple(_text(row, given[1]) for row in given[0]))
     elif given and isinstance(given[0], np.ndarray) and given[0].dtype == np.uint64:
         arguments[:3] = [Columns(_matrix(*given[:3]))]
@@ -141,10 +141,10 @@ def _use_what_is_known(rng: np.random.Generator) -> None:
     edges, offset = np.empty(0), np.zeros(2, dtype=np.int64)
     for _ in range(2):
         exponent = np.full(1, -1074)
-        edges, offset, *_ = _core.bins(*given, edges, offset, 1024, exponent, None)
+        edges, offset, *_ = _core.count_bins(*given, edges, offset, 1024, exponent, None)
     best, index = np.full((3, 4), np.inf), np.zeros((3, 4), dtype=np.int64)
     for start, count in ((0, 40), (40, 30)):
-        _core.smallest(rng.normal(size=(3, count)), start, best, index)
+        _core.merge_smallest(rng.normal(size=(3, count)), start, best, index)
 
 
 def _use_everything() -> None:
@@ -184,7 +184,3 @@ def _use_everything() -> None:
     bk.Network([("colour", "size"), ("size", "flag")]).fit(holes, "em")
     repeated = sparse.csr_array((np.ones(4), [0, 0, 1, 2], [0, 2, 4]), shape=(2, 3))
     bk.NaiveBayes(families=f.Multinomial()).fit(repeated, ["a", "b"])
-    centres, weights = np.arange(16.0), np.ones((3, 16))
-    _core.gauss(centres, weights[0], 0.5, centres[::2].copy())
-    for recipe in (f.Kernel().recipe, f.Gaussian().recipe, f.Gamma().recipe, f.Poisson().recipe, f.Histogram().recipe):
-        _core.foretell(recipe, centres + 1, weights[:2], 2 * weights[0])

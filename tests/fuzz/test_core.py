@@ -37,29 +37,31 @@ def test_values_of_cells_must_ascend() -> None:
     x, weights, step = np.array([0.0, 9.0, 1.0]), np.ones((2, 3)), np.array([1.0])
     given = np.array([0, 3]), weights, weights.sum(axis=0), step, np.ones((1, 1), dtype=bool), -700.0
     with pytest.raises(ValueError, match="ascend"):
-        _core.foretold_scores([("Kernel", 1.0, -1.0, False)], x, *given)
+        _core.loo_family_scores([("Kernel", 1.0, -1.0, False)], x, *given)
 
 
 def test_families_of_counts_take_no_negative_value() -> None:
     """The logarithm of a factorial never came back from -1e60."""
     x, weights = np.array([-1e60, 1.0, 2.0]), np.full((2, 3), 5.0)
-    assert _core.foretell(("Poisson", 1.0, -1.0, True), x, weights, weights.sum(axis=0)) is None
+    given = np.array([0, 3]), weights, weights.sum(axis=0), np.zeros(1), np.ones((1, 1), dtype=bool), -700.0
+    assert np.isnan(_core.loo_family_scores([("Poisson", 1.0, -1.0, True)], x, *given)).all()
 
 
 def test_the_whole_has_the_weight_of_the_classes() -> None:
     x, weights = np.arange(3.0), np.full((2, 3), 5.0)
+    given = np.array([0, 3]), weights, np.zeros(3), np.zeros(1), np.ones((1, 1), dtype=bool), -700.0
     with pytest.raises(ValueError, match="whole"):
-        _core.foretell(("Kernel", 1.0, -1.0, False), x, weights, np.zeros(3))
+        _core.loo_family_scores([("Kernel", 1.0, -1.0, False)], x, *given)
 
 
 @pytest.mark.parametrize("limb", [-(2**63), 2**63 - 1])
 def test_the_largest_limbs(limb: int) -> None:
     """Carried and rounded as whole numbers are; nothing overflows."""
     limbs = np.array([[limb, 0, 0], [0, limb, 0]], dtype=np.int64)
-    assert _core.rounded(limbs, 0).tolist() == [float(limb), float(limb * 2**32)]
-    assert _core.rounded(limbs[:1, :1].copy(), 0).tolist() == [float(limb)]
+    assert _core.round_sums(limbs, 0).tolist() == [float(limb), float(limb * 2**32)]
+    assert _core.round_sums(limbs[:1, :1].copy(), 0).tolist() == [float(limb)]
     carried = limbs.copy()
-    assert not _core.carry(carried)
+    assert not _core.carry_limbs(carried)
     assert [sum(int(v) << 32 * i for i, v in enumerate(row)) for row in carried] == [limb, limb * 2**32]
 
 
@@ -69,3 +71,13 @@ def test_a_part_of_a_program_beyond_its_cells_is_refused() -> None:
     gather = np.array([8, 1, 2**63 - 1, 0, 1, 0, 2, 1], dtype=np.int64)
     with pytest.raises(ValueError, match="gather"):
         _core.propagate(gather, table, 2, 0, codes, None, 1, False, np.zeros((2, 1)), np.zeros(1))
+
+
+def test_counts_of_a_program_need_the_place_of_its_result() -> None:
+    """An answer of no state was allowed to begin behind the last cell, where counts then began."""
+    table, codes = np.full(2, 0.5), np.zeros((1, 1), dtype=np.int32)
+    gather = np.array([8, 1, 0, 0, 1, 0, 2, 1], dtype=np.int64)
+    given = gather, table, 2, 2, codes, None, 1, False, np.zeros((0, 1)), np.zeros(1)
+    _core.propagate(*given)
+    with pytest.raises(ValueError, match="arena"):
+        _core.propagate(*given, counts=np.zeros(2))

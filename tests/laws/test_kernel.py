@@ -149,10 +149,10 @@ def test_every_clone_gives_the_same_bits(clone: str) -> None:
 
     known = run()
     try:
-        _core.use(clone)
+        _core.use_clone(clone)
         assert run() == known
     finally:
-        _core.use(chosen)
+        _core.use_clone(chosen)
 
 
 MIXTURES = {

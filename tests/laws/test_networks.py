@@ -194,7 +194,7 @@ def test_every_clone_gives_the_same_bits() -> None:
     before, results = _core.clone(), []
     try:
         for name in _core.clones():
-            _core.use(name)
+            _core.use_clone(name)
             inference = Inference(net.network_)
             whole = inference.joint(codes, ["x7"])
             alone = [inference.joint(np.ascontiguousarray(codes[:, i : i + 1]), ["x7"]) for i in range(3)]
@@ -203,7 +203,7 @@ def test_every_clone_gives_the_same_bits() -> None:
             for i, (p, _) in enumerate(alone):
                 assert p[0] == pytest.approx(whole[0][i], rel=1e-13)
     finally:
-        _core.use(before)
+        _core.use_clone(before)
     assert len(set(results)) == 1
 
 

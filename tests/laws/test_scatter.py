@@ -97,14 +97,14 @@ def test_every_clone_sums_the_same(width: int) -> None:
     totals = []
     for clone in _core.clones():
         for y in both:
-            sums = ExactSum.zeros((1, width * (width + 1) // 2)).room(*_core.window(1e-9, 8.0, 2, 1.0, 1.0))
+            sums = ExactSum.zeros((1, width * (width + 1) // 2)).room(*_core.limb_window(1e-9, 8.0, 2, 1.0, 1.0))
             address, stride = y.ctypes.data + y.strides[1] * np.arange(width), np.full(width, y.strides[0])
             try:
-                _core.use(clone)
+                _core.use_clone(clone)
                 place = (address.astype(np.uint64), stride, 300, rows)
-                lost = _core.gram(*place, None, exponent, 0, 3, 1, sums.limbs, sums.low, 0)
+                lost = _core.gram_by_slices(*place, None, exponent, 0, 3, 1, sums.limbs, sums.low, 0)
             finally:
-                _core.use(chosen)
+                _core.use_clone(chosen)
             totals.append((lost.tobytes(), sums.carried().limbs.tobytes()))
             kept = x[rows][~lost]
     assert len(set(totals)) == 1

@@ -71,7 +71,7 @@ def test_the_smallest_of_many_in_pieces(kind: Any) -> None:
     values = np.random.default_rng(0).integers(0, 300, (6, 1000)).astype(kind)
     best, index = np.full((6, 12), np.inf, dtype=kind), np.full((6, 12), -1, dtype=np.int64)
     for start in range(0, 1000, 130):
-        _core.smallest(np.ascontiguousarray(values[:, start : start + 130]), start, best, index)
+        _core.merge_smallest(np.ascontiguousarray(values[:, start : start + 130]), start, best, index)
     order = np.argsort(values, axis=1, kind="stable")[:, :12]
     assert np.array_equal(index, order)
     assert np.array_equal(best, np.take_along_axis(values, order, axis=1))

@@ -11,7 +11,8 @@ import pytest
 
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
-from bayeskit.densities.density import Context, revealed
+from bayeskit.densities.density import revealed
+from bayeskit.densities.likelihood import Context
 from bayeskit.families import families
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product

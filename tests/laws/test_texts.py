@@ -77,4 +77,6 @@ def test_offsets_that_leave_the_texts_are_refused() -> None:
     column = np.array([[offsets.ctypes.data, text.ctypes.data, 0, 4, 4, 0, -1, 0, 0]], dtype=np.int64)
     nothing = np.zeros(1, dtype=np.int64)
     with pytest.raises(ValueError, match="leaves the texts"):
-        _core.texts(column, 2, b"", nothing, np.zeros(0, np.int32), np.zeros(2, np.int64), np.zeros((1, 2), np.int32))
+        _core.text_codes(
+            column, 2, b"", nothing, np.zeros(0, np.int32), np.zeros(2, np.int64), np.zeros((1, 2), np.int32)
+        )

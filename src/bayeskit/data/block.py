@@ -242,5 +242,5 @@ class Block:
 def scan(columns: Columns) -> Float:
     """Magnitudes, holes and ends of every column: (5, d)."""
     out = np.empty((5, len(columns)))
-    _core.scan(columns.address, columns.stride, columns.rows, out)
+    _core.column_ranges(columns.address, columns.stride, columns.rows, out)
     return out

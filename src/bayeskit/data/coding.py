@@ -150,7 +150,7 @@ def integer_codes(
     base = np.array([low for low, _ in known], dtype=np.int64)
     begin = np.cumsum([0, *(len(table) for _, table in known)], dtype=np.int64)
     lookup = np.concatenate([table for _, table in known])
-    if not _core.integers(held.address, held.stride, held.rows, base, begin, lookup, out):
+    if not _core.integer_codes(held.address, held.stride, held.rows, base, begin, lookup, out):
         return list(levels)
     grown = list(levels)
     for j, column in enumerate(columns):

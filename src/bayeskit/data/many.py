@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ FEW = 64  # levels for which a table is made however few the rows are
 
 
 def any_codes(
-    values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+    values: Sequence[pa.Array], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
 ) -> list[Levels]:
     """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
     known = list(levels)
@@ -59,7 +58,7 @@ def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
 def _look_up(
     which: Sequence[int],
     places: Sequence[tuple[int, ...]],
-    values: Sequence[Any],
+    values: Sequence[pa.Array],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,
@@ -73,7 +72,7 @@ def _look_up(
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
     whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
-    for j, added in zip(which, _core.texts(about, out.shape[1], whole, start, codes, first, out), strict=True):
+    for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if added:
             more = [(TEXT, text) for text in added]
             if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for

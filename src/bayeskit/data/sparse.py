@@ -129,14 +129,14 @@ class Sparse:
     @cached_property
     def bounds(self) -> tuple[float, float, bool, int, int]:
         """Smallest and largest value above 0 (inf, 0 if none), whether all are whole, the number of NaN and below 0."""
-        found: tuple[float, float, bool, int, int] = _core.sparse_bounds(self.values)
+        found: tuple[float, float, bool, int, int] = _core.sparse_value_range(self.values)
         return found
 
     @cached_property
     def ends(self) -> Float:
         """Least and greatest value of each column, inf and -inf where there is none: (2, width)."""
         rows, out = self.floats(), np.empty((2, self.width))
-        _core.sparse_ends(rows.indptr, rows.indices, rows.values, out)
+        _core.sparse_column_ranges(rows.indptr, rows.indices, rows.values, out)
         if self.hidden is not None:
             out[:, self.hidden] = np.array([[np.inf], [-np.inf]])
         return out

@@ -13,6 +13,7 @@ from bayeskit.arrays import Array, Float, Int
 from bayeskit.densities.density import Axis
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
+from bayeskit.structures.full import FullDensity
 
 BATCH = 1 << 15
 PANELS = 2048  # pieces of a continuous column between which a density is taken as flat when drawing
@@ -63,10 +64,10 @@ def sampled(
     piecewise flat copy of their density; what the copy distorts, the weight p/q of the row takes back. A density of all
     columns together draws whole rows itself.
     """
-    whole: Any = model.density.densities[0] if len(model.density.densities) == 1 else None
-    together = not model.density.additive
-    if together and not hasattr(whole, "draw"):
-        name = type(model.density.densities[0]).__name__
+    densities, together = model.density.densities, not model.density.additive
+    whole = densities[0] if len(densities) == 1 and isinstance(densities[0], FullDensity) else None
+    if together and whole is None:
+        name = type(densities[0]).__name__
         raise InputError(
             f"the Bayes error of {name} in more than two numeric columns is not available; "
             f"leave columns out, or take the cross-validated error instead"
@@ -81,7 +82,7 @@ def sampled(
         hit, weight = [], []
         for begin in range(0, count[c], BATCH):
             rows = min(BATCH, count[c] - begin)
-            if together:
+            if whole is not None:
                 values, proposal = whole.draw(int(c), rows, rng), None
             else:
                 drawn = {

@@ -1,37 +1,19 @@
-"""Densities: the protocols of families and structures, and of what they become once fitted."""
+"""Density: the protocol of what a likelihood becomes once it is fitted."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from types import ModuleType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit import _core
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.data.schema import Column
-from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.statistic import Statistic
-
-S = TypeVar("S", bound=Statistic)
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a likelihood may know besides its own statistic."""
-
-    weights: Float  # (K,) weight of all rows of each class
-    unseen: str = "missing"  # what a level never seen means
-    exact: ExactSum | None = None  # (K,) the same weights, exactly
-    labels: Array | None = None  # (K,) the classes by name, for messages
-
-    def without(self, groups: Int, mass: Float) -> Float:
-        """Weight of the class of each row without that row's own: (n,)."""
-        return self.weights[groups] - mass if self.exact is None else self.exact.without(groups, mass)
+from bayeskit.densities.worked import WorkedFactor
+from bayeskit.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -81,113 +63,163 @@ class TailLogDensity:
         return TailLogDensity(self.zeros + other.zeros, self.overflow + other.overflow, self.rest + other.rest)
 
 
-class LogDensity(Protocol):
-    """log p(x | class), read back from a statistic."""
+class Density(ABC):
+    """log p(x | class), read back from a statistic: every question that is asked of one, and the usual answers.
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What its terms belong to: the columns."""
+    Each density says ``columns``, ``normalised``, ``add`` and ``terms``. The other answers are those of one whose terms
+    are never zero, never overflow, and do not depend on each other.
+    """
 
-    @property
-    def normalised(self) -> bool:
-        """Whether it is a density: sums or integrates to one in every class."""
+    if TYPE_CHECKING:  # at run time a property here would be the default of a dataclass field of its name
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        """Add log p(x | class) into out (n, K), of any layout unless ``left_out``; a missing value adds nothing.
+        @property
+        @abstractmethod
+        def columns(self) -> tuple[str, ...]:
+            """What its terms belong to: the columns."""
 
-        ``left_out=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
-        with levels, grids and classes held, and what ``held`` names. The block then has groups (classes) and weights.
-        """
+        @property
+        @abstractmethod
+        def normalised(self) -> bool:
+            """Whether it is a density: sums or integrates to one in every class."""
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    @abstractmethod
+    def add(self, block: Block, out: Float) -> None:
+        """Add log p(x | class) into out (n, K), of any layout unless ``by_rows``; a missing value adds nothing."""
+
+    @abstractmethod
+    def terms(self, block: Block) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def terms_of(self, block: Block, which: Int) -> Float:
+        """The terms of some parts, by position: (n, which, K)."""
+        return self.terms(block)[:, which]
+
+    def class_range(self, block: Block) -> Float:
+        """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
+        terms = self.terms(block)
+        apart: Float = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=2).sum(axis=0)
+        return apart
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """p(x | c) of a block of one row as a product; what says nothing is left out.
+
+        Where columns depend on each other, each is given those before it.
+        """
+        names, axes = self.columns, self.axes
+        found: list[WorkedFactor] = []
+        for j, log in enumerate(self.terms(row)[0]):
+            if log.any():
+                given = () if self.additive else tuple(name for f in found for name in f.columns)
+                found.append(WorkedFactor((names[j],), log, given, mass=names[j] not in axes or axes[names[j]].integer))
+        return found
+
+    def odds(self, block: Block, floor: float, out: Float) -> None:
+        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own.
+
+        Log densities count as -floor at least; every row has a class.
+        """
+        terms = self.terms(block)
+        for j in range(terms.shape[1]):
+            term = np.broadcast_to(terms[:, j], (block.rows, out.shape[1] + 1))
+            _core.log_odds(np.array(term), block.classes, floor, out[j])
+
+    def log2_magnitude(self, block: Block) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""
-
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        """How many values of each column lie outside the support and are taken as missing; only columns with some."""
-
-
-@runtime_checkable
-class Chooses(Protocol):
-    """A likelihood that has chosen something by rows and holds it from then on."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """What, in words."""
-
-
-@runtime_checkable
-class Holding(Protocol):
-    """A density that, with a row left out, still has something of it: what a refit would find anew."""
-
-    @property
-    def held(self) -> tuple[str, ...]:
-        """What that is, in words; nothing if empty."""
-
-
-def held_by(density: Any) -> tuple[str, ...]:
-    """What a density holds where a row is left out."""
-    return density.held if isinstance(density, Holding) else ()
-
-
-@runtime_checkable
-class Approximates(Protocol):
-    """A density that cannot take every row exactly."""
-
-    @property
-    def bound(self) -> str:
-        """What was done instead, and beyond what."""
-
-    def approximated(self, block: Block) -> int:
-        """In how many rows."""
-
-
-class Bounded:
-    """What a density can inherit whose terms are never zero and never overflow."""
-
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        raise NotImplementedError
-
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
         return np.zeros(block.rows)
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        rest = self.terms(block, left_out).sum(axis=1)
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
+        rest = self.terms(block).sum(axis=1)
         return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
+        """How many values of each column lie outside the support and are taken as missing; only columns with some."""
         return {}
 
+    def approximated(self, block: Block) -> dict[str, int]:
+        """In how many rows something was approximated, by what was done instead and beyond what."""
+        return {}
 
-class Likelihood(Protocol[S]):
-    """Names a statistic and reads it back; a family and a structure are the same thing.
+    @property
+    def additive(self) -> bool:
+        """Whether what a column says does not depend on which others are known."""
+        return True
 
-    One that chooses what to count from what was counted before (cuts, then arcs) has two methods more: ``next_stage(
-    statistic, context)`` gives the likelihood to count for next, None when nothing is left, and ``unfitted()`` the one
-    before any choice. Rows are then read once for each; what was chosen is part of the likelihood, and is held for rows
-    learned later.
-    """
+    @property
+    def by_rows(self) -> bool:
+        """Whether ``add`` wants ``out`` row by row."""
+        return False
 
-    def statistic(self, columns: Sequence[Column], n_groups: int) -> S:
-        """Empty: what to count, for all its columns at once."""
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What leave-one-out still has of the row, and a refit would find anew, in words."""
+        return ()
 
-    def fit(self, statistic: S, context: Context) -> Any:
-        """Hyper-parameters enter here, rows never."""
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Columns with one value, which say nothing."""
+        return ()
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """Where each number column that says something has its values."""
+        return {}
+
+    @property
+    def checks_infinite(self) -> Collection[str]:
+        """The columns in which ``add`` itself refuses infinite numbers."""
+        return ()
+
+    @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        """By class, the columns whose covariance had to be helped; of densities of several columns together."""
+        return ()
+
+    @property
+    def overlap(self) -> Float | None:
+        """log of the integral of sqrt(p_a p_b) over all columns, for each pair of classes, if it is known: (K, K)."""
+        return None
 
 
-def describe_family(family: Any) -> str:
-    """The family with what differs from its defaults."""
-    told = [f for f in fields(family) if f.repr and getattr(family, f.name) != f.default]
-    settings = [f"{f.name}={getattr(family, f.name)!r}" for f in told]
-    return type(family).__name__ + (f"({', '.join(settings)})" if settings else "")
+class SupportsLeftOut(Density):
+    """A density that can take rows it has learned out again."""
+
+    @property
+    @abstractmethod
+    def left_out(self) -> Density:
+        """The same with each row's own mass taken out first, for all classes, of blocks with classes and weights.
+
+        This is what a refit without the row would give, but that levels, grids, classes and what ``held`` names stay.
+        """
 
 
-def revealed(density: LogDensity, block: Block, n_classes: int, left_out: bool = False) -> Float:
+def left_out(density: Density) -> Density:
+    """A density that leaves each row out, or an error where leaving one out is no algebra."""
+    if isinstance(density, SupportsLeftOut):
+        return density.left_out
+    raise InputError(
+        "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
+    )
+
+
+class Factored(Density):
+    """A density of columns that depend on each other: it says itself what weights multiply."""
+
+    @property
+    def factor_names(self) -> tuple[str, ...]:
+        """What weights belong to: the columns, or sets of them."""
+        return self.columns
+
+    @abstractmethod
+    def factors(self, block: Block) -> Float:
+        """What each factor says by itself, before any weight: (n, factors, K)."""
+
+    @abstractmethod
+    def weighted(self, weight: Float) -> Density:
+        """The same with the logarithm of each factor multiplied: (factors,)."""
+
+
+def revealed(density: Density, block: Block, n_classes: int) -> Float:
     """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
 
     The sums telescope, so they add up for every model. Additive densities know their terms without this.
@@ -198,18 +230,7 @@ def revealed(density: LogDensity, block: Block, n_classes: int, left_out: bool =
     for j in range(columns):
         seen[j] = True
         after = np.zeros_like(before)
-        density.add(block.reveal(seen), after, left_out)
+        density.add(block.reveal(seen), after)
         out[:, j] = after - before
         before = after
     return out
-
-
-def likelihoods(package: ModuleType) -> dict[str, type[Any]]:
-    """Every likelihood of a package by name: its classes that say which kinds of columns they take."""
-    found: dict[str, type[Any]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for value in vars(module).values():
-            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "kinds"):
-                found[value.__name__] = value
-    return found

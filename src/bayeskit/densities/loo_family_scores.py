@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.data.support import ANY
+from bayeskit.densities.likelihood import Family, Recipe
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn, Bins
 
 WORST = -1e6  # what a row counts at least, so that one impossible row still lets candidates be compared
 MANY = 0.05  # of the rows: fewer zeros are no mass of their own
 CERTAIN = 0.05  # log-probability of a step above which a density is refused
-
-
-class Recipe(NamedTuple):
-    """A family as the core knows it."""
-
-    name: str
-    smoothing: float = 0.0
-    zeros: float = -1.0  # pseudo-rows of a point mass at zero beside it; below 0 there is none
-    integer: bool = False  # whether it gives probabilities, not densities
 
 
 @dataclass(frozen=True)
@@ -42,10 +33,10 @@ class LooFamilyScores:
     values: Int  # (d,) how many there are, up to the budget of the bins
 
     @classmethod
-    def of(cls, bins: Bins, families: Sequence[Any]) -> LooFamilyScores:
-        recipes = [getattr(family, "recipe", None) for family in families]
+    def of(cls, bins: Bins, families: Sequence[Family[Any]]) -> LooFamilyScores:
+        recipes = [family.recipe for family in families]
         allowed = _allowed(bins, families)
-        found = _core.foretold_scores(
+        found = _core.loo_family_scores(
             [recipe or Recipe("") for recipe in recipes],
             bins.centres,
             bins.offset,
@@ -97,10 +88,10 @@ def check_step(largest: float, step: float) -> None:
         raise InputError("it is narrower than a recording step, which it would predict with more than certainty")
 
 
-def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
+def _allowed(bins: Bins, families: Sequence[Family[Any]]) -> Bool:
     """Which families the values of each column may be of; without values there are no zeros either: (d, families)."""
     some = np.flatnonzero(np.diff(bins.offset))
-    out: Bool = np.tile([not getattr(family, "point_mass", False) for family in families], (len(bins.columns), 1))
+    out: Bool = np.tile([not family.point_mass for family in families], (len(bins.columns), 1))
     if not len(some):
         return out
     begin = bins.offset[some]
@@ -108,16 +99,16 @@ def _allowed(bins: Bins, families: Sequence[Any]) -> Bool:
     whole = np.logical_and.reduceat(bins.centres == np.floor(bins.centres), begin)
     zero = np.add.reduceat(np.where(bins.edges == 0, bins.pooled, 0.0), begin) / np.add.reduceat(bins.pooled, begin)
     for place, family in enumerate(families):
-        support = getattr(family, "support", ANY)
+        support = family.support
         ends = support.inside(outermost).all(axis=0)
         fits = ends & whole if support.integer else ends
-        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if getattr(family, "point_mass", False) else fits
+        out[some, place] = fits & (zero >= MANY) & (zero <= 1 - MANY) if family.point_mass else fits
     return out
 
 
-def refusal(family: Any, column: BinnedColumn) -> str:
+def refusal(family: Family[Any], column: BinnedColumn) -> str:
     """Why a column cannot be of a family that its values do not allow."""
-    support, name = getattr(family, "support", ANY), type(family).__name__
+    support, name = family.support, type(family).__name__
     outside = column.centres[~support.inside(column.centres)]
     if len(outside):
         return support.refusal(column.name, float(outside[0]), name)

@@ -67,7 +67,9 @@ class Mixture:
 
     def _sum(self, x: Float, log_weight: Float, depth: float) -> tuple[Float, Float]:
         precision = 1 / self.bandwidth
-        value, slope = _core.mixture(self.centre, log_weight, self.real, precision, depth, np.ascontiguousarray(x))
+        value, slope = _core.mixture_log_density(
+            self.centre, log_weight, self.real, precision, depth, np.ascontiguousarray(x)
+        )
         return value, slope
 
     def nearest(self, x: Float) -> Float:
@@ -84,7 +86,7 @@ class Mixture:
         terms = np.arange(2, MOST_TERMS + 1, 2)
         enough = np.flatnonzero(terms * np.log(max(t, 1e-300)) - gammaln(terms + 1) / 2 < np.log(1e-15))
         n = 0 if t == 0 else int(terms[enough[0]]) if len(enough) else MOST_TERMS
-        scale, moments = _core.around(
+        scale, moments = _core.kernel_moments(
             *(self.centre, self.log_weight, self.real, 1 / self.bandwidth, FULL_DEPTH, places, n + 1)
         )
         with np.errstate(invalid="ignore", over="ignore"):
@@ -114,7 +116,7 @@ class Around:
             (self.places, self.scale, self.moments),
             (np.ascontiguousarray(x), cell, np.ascontiguousarray(rest)),
         )
-        _core.beside(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
+        _core.loo_kernel_sums(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
         with np.errstate(divide="ignore"):
             out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI
         return out
@@ -162,7 +164,7 @@ class Curves:
 
     def add(self, column: Columns, out: Float) -> None:
         """Add log f of each class to out (n, K); a missing value adds nothing."""
-        _core.curves(*(column.address, column.stride, column.rows, *self._arguments, out))
+        _core.mixture_curves(*(column.address, column.stride, column.rows, *self._arguments, out))
 
 
 def _ends(sizes: Sequence[int]) -> Int:

@@ -181,7 +181,7 @@ class _Removal:
 def remainders(moments: Moments, shift: Int, mean: Float) -> Float:
     """What the rounding of the means lost: (G, d)."""
     s0, s1 = moments.present, moments.first
-    out: Float = _core.remainders(
+    out: Float = _core.mean_rounding_errors(
         *(np.ascontiguousarray(s0.limbs), s0.low, np.ascontiguousarray(s1.limbs), s1.low),
         *(np.ascontiguousarray(shift), np.ascontiguousarray(mean)),
     )

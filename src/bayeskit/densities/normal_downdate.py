@@ -63,7 +63,7 @@ class NormalDowndate:
         """Add what changes to out (n, K); the rows that exact sums must decide about are left and named."""
         if not self.plain:
             return np.arange(block.rows)
-        doubt: Int = _core.leave(
+        doubt: Int = _core.loo_gaussian(
             *(columns.address, columns.stride, columns.rows, block.classes, block.weights),
             *(self.by_class, self.delicate, self.by_column, self.most, out),
         )
@@ -78,5 +78,5 @@ class NormalDowndate:
         if not self.plain:
             return [np.arange(block.rows)] * len(columns)
         rows = columns.address, columns.stride, columns.rows, block.classes, block.weights
-        doubt = _core.leave_odds(*rows, self.by_class, self.delicate, self.by_column, self.most, floor, out)
+        doubt = _core.loo_gaussian_odds(*rows, self.by_class, self.delicate, self.by_column, self.most, floor, out)
         return [np.flatnonzero(some) for some in doubt]

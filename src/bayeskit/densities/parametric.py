@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import OVERFLOW, Axis, Context, TailLogDensity
-from bayeskit.densities.loo_family_scores import Recipe
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
+from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -25,25 +27,25 @@ Views = Mapping[str, MomentSummary]
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one
 
 
-class Parametric(Protocol):
-    """What such a family says: which views of the values it sums, and two formulas.
+class Parametric(Family[Product]):
+    """What such a family says: which views of the values it sums, and two formulas."""
 
-    ``scales`` says that p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift.
-    ``atom`` says that p(0) is a probability, not a density; ``in_core`` that the core knows its formula too.
-    """
-
-    views: ClassVar[tuple[str, ...]] = ("x",)
-    point_mass: ClassVar[bool] = False
-    in_core: ClassVar[bool] = False
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Functions of the values that are summed."""
+        return ("x",)
 
     @property
     def scales(self) -> bool:
+        """Whether p(a x) a is of the family too: values and sums of tiny columns then come in units of 2^-shift."""
         return False
 
     @property
-    def support(self) -> Support:
-        """The values it takes."""
+    def in_core(self) -> bool:
+        """Whether the core knows its formula too."""
+        return False
 
+    @abstractmethod
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         """Of every class and column, (K, d) each."""
 
@@ -51,6 +53,7 @@ class Parametric(Protocol):
         """Whether it knows a faster way to add the log densities of values (n,), NaN if missing, to out (n, K)."""
         return False
 
+    @abstractmethod
     def log_density(self, x: Float, *parameters: Float) -> Float:
         """log p(x | class), (K, n), of values (n,) in the support; parameters are (K, 1) or (K, n)."""
 
@@ -71,9 +74,8 @@ class Parametric(Protocol):
 
     @property
     def recipe(self) -> Recipe | None:
-        """As the core knows it, for the choice among families; None if it does not."""
-        known = Recipe(type(self).__name__, getattr(self, "smoothing", 0.0), integer=self.support.integer)
-        return known if self.in_core else None
+        smoothing = self.smoothing if isinstance(self, SmoothedParametric) else 0.0
+        return Recipe(type(self).__name__, smoothing, integer=self.support.integer) if self.in_core else None
 
     def fit(self, statistic: Product, context: Context) -> ParametricDensity:
         moments: dict[str, Any] = {view: statistic[view] for view in self.views}
@@ -82,8 +84,17 @@ class Parametric(Protocol):
         return density
 
 
+class SmoothedParametric(Parametric):
+    """One with pseudo-rows, without which a probability may be zero."""
+
+    smoothing: float  # a field of the family
+
+    def __post_init__(self) -> None:
+        pseudo_rows(self)
+
+
 @dataclass(frozen=True)
-class ParametricDensity:
+class ParametricDensity(SupportsLeftOut):
     """Columns of one parametric family; one without spread, or without a value, says nothing."""
 
     family: Parametric
@@ -100,27 +111,31 @@ class ParametricDensity:
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, varies in zip(self.columns, self._varying(self.sums), strict=True) if not varies)
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for _, x, fitted in self._each(block, left_out):
-            if left_out or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutParametric(self.family, self.moments, self.sums)
+
+    def add(self, block: Block, out: Float) -> None:
+        for _, x, fitted in self._each(block):
+            if fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
                 out += fitted.terms(x)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.columns), self._classes))
-        for j, x, fitted in self._each(block, left_out):
+        for j, x, fitted in self._each(block):
             out[:, j] = fitted.terms(x)
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         out = np.zeros(block.rows)
-        for _, x, fitted in self._each(block, left_out):
+        for _, x, fitted in self._each(block):
             out = np.maximum(out, fitted.magnitude(x).max(axis=1, initial=0.0))
         return out
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         zeros, overflow, rest = np.zeros((3, block.rows, self._classes))
-        faint = [replace(self, family=family)._each(block, left_out) for _, family in self._faint]
-        for (_, x, fitted), *smoothed in zip(self._each(block, left_out), *faint, strict=True):
+        faint = [replace(self, family=family)._each(block) for _, family in self._faint]
+        for (_, x, fitted), *smoothed in zip(self._each(block), *faint, strict=True):
             size, term = fitted.magnitude(x), fitted.terms(x)
             beyond, zero = size > OVERFLOW, np.isneginf(term) & ~(size > OVERFLOW)
             overflow -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
@@ -133,7 +148,7 @@ class ParametricDensity:
     def _faint(self) -> list[tuple[float, Parametric]]:
         """Two vanishing smoothings, as logarithms, and the family with each; none where something is smoothed."""
         plain: Any = self.family
-        if getattr(plain, "smoothing", 1.0) != 0:
+        if not isinstance(self.family, SmoothedParametric) or self.family.smoothing != 0:
             return []
         weights = np.concatenate([s.weight.ravel() for s in self.sums.values()])
         least = max(float(weights[weights > 0].min(initial=1.0)), 2.0**-900)
@@ -195,25 +210,34 @@ class ParametricDensity:
         varying: Bool = np.any([s.varying for s in sums.values()], axis=0)
         return varying
 
-    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, _Fitted]]:
+    def _each(self, block: Block) -> Iterator[tuple[int, Float, _Fitted]]:
         """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
         columns, _ = block.numbers(self.columns)
-        varying = self._varying(self.sums)
-        for j in np.flatnonzero(varying).tolist():
+        for j in np.flatnonzero(self._varying(self.sums)).tolist():
             x = self.family.support.masked(columns.column(j))
-            if left_out:
-                sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in self._views}
-                yield j, x, _Fitted.of(self.family, sums, self._varying(sums))
-            else:
-                yield j, x, self._plain.at(np.array([j]))
+            yield j, x, self._fitted(j, x, block)
 
-    @property
-    def _views(self) -> Iterator[tuple[tuple[str, MomentSummary], Moments]]:
-        return zip(self.sums.items(), self.moments.values(), strict=True)
+    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+        """The parameters of a column."""
+        return self._plain.at(np.array([j]))
 
     @cached_property
     def _plain(self) -> _Fitted:
         return _Fitted.of(self.family, self.sums, self._varying(self.sums))
+
+
+@dataclass(frozen=True)
+class _LeftOutParametric(ParametricDensity):
+    """The same without each row's own values."""
+
+    def add(self, block: Block, out: Float) -> None:
+        for _, x, fitted in self._each(block):
+            out += fitted.terms(x)
+
+    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+        views = zip(self.sums.items(), self.moments.values(), strict=True)
+        sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in views}
+        return _Fitted.of(self.family, sums, self._varying(sums))
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,9 @@ class Algebra:
     computed: ClassVar[str] = "algebra"
 
     @property
-    def chooses(self) -> bool:
-        """Whether fitting chooses something by the labels, which leave-one-out would hold."""
-        return self._structure[0].chooses
+    def leave_one_out(self) -> bool:
+        """Whether a density can take a row out; not where labels chose something."""
+        return self._structure[0].leave_one_out
 
     @property
     def _structure(self) -> tuple[Naive, Schema]:

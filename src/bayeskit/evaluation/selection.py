@@ -62,8 +62,8 @@ class Odds:
             once = None if (mass >= 1).all() else np.minimum(mass[order], 1.0)
             alone = replace(block.at(row[order]), weights=once)
             before = np.array(np.broadcast_to(model.log_prior(left_out=alone), (len(row), others + 1)))
-            _core.odds(before, alone.classes, FLOOR, prior[:, span])
-            model.density.odds(alone, FLOOR, terms[:, :, span])
+            _core.log_odds(before, alone.classes, FLOOR, prior[:, span])
+            model.density.left_out.odds(alone, FLOOR, terms[:, :, span])
             truth[span], weights[span] = group[order], mass[order]
         plain = bool((weights[:rows] == 1).all())
         return cls(prior, terms, truth, None if plain else weights, float(weights.sum()))
@@ -117,7 +117,7 @@ class Trail:
         """Go one step."""
         term = None if column is None else self.odds.terms[column]
         rows = self.odds.truth, self.odds.weights
-        sums = _core.selection_step(self.there, term, self.sign, *rows, self.powers, self.reach)
+        sums = _core.selection_update(self.there, term, self.sign, *rows, self.powers, self.reach)
         self.scored = sums[0] / self.odds.weight, sums[1] / self.odds.weight
 
     def best(self, left: Int, criterion: str) -> int:
@@ -125,11 +125,11 @@ class Trail:
         rows = self.there, self.odds.terms, self.sign, self.odds.truth, self.odds.weights
         able = np.arange(len(left))
         if criterion == "log_score":
-            quick = _core.selection_quick(*rows, self.powers, self.reach, *self.factors, left)
+            quick = _core.selection_approximate(*rows, self.powers, self.reach, *self.factors, left)
             able = np.flatnonzero(quick >= quick.max() - CLOSE * self.odds.weight)
             if len(able) == 1:
                 return int(able[0])
-        scores = _core.selection(*rows, left[able])
+        scores = _core.selection_scores(*rows, left[able])
         goodness = (
             scores[:, 0] if criterion == "log_score" else -scores[:, 1] + 1e-9 * scores[:, 0]
         )  # ties by log score

@@ -11,19 +11,27 @@ from scipy.special import xlog1py, xlogy
 
 from bayeskit.arrays import Float
 from bayeskit.data.support import Support, counts_up_to
-from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.densities.parametric import SmoothedParametric, Views
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2PI, deviance, stirling
-from bayeskit.smoothing import pseudo_rows
 from bayeskit.validation import keep, number
 
 
 @dataclass(frozen=True)
-class Binomial(Parametric):
+class Binomial(SmoothedParametric):
     """log p(x | c) = log C(t, x) + x log r + (t - x) log(1 - r), with r = (sum x + a) / (t W + 2 a) in t ``trials``.
 
     a is ``smoothing``; without it a class without values takes the pooled r.
 
+    Parameters
+    ----------
+    trials : int, default 1
+        The number t of trials of each row.
+    smoothing : float, default 1.0
+        Pseudo-count a; without it a class without values takes the pooled rate.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Binomial(trials=4)).fit([[0], [1], [3], [4]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3]]).round(3)
@@ -37,7 +45,7 @@ class Binomial(Parametric):
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
 
     def __post_init__(self) -> None:
-        pseudo_rows(self)
+        super().__post_init__()
         trials = number(self.trials)
         if trials is None or trials != int(trials) or trials < 1:
             raise InputError(f"Binomial(trials={self.trials!r}): give a whole number of at least 1")

@@ -8,19 +8,26 @@ from numbers import Real
 from typing import ClassVar
 
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context, Family
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.smoothing import Smoothing, smoothing
 from bayeskit.statistics.tables import Tables
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Family[Tables]):
     """p(x = v | c) = (n_cv + a) / (n_c + a m): counts of the class with a zero-count correction.
 
     n_c is the weight of the class's rows that have a value, m the number of levels. ``smoothing`` is a number or
     one of ``bayeskit.smoothing``.
 
+    Parameters
+    ----------
+    smoothing : float or one of ``bayeskit.smoothing``, default 1.0
+        Correction of zero counts.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes().fit([["red"], ["red"], ["blue"], ["blue"]], [1, 1, 1, 0])
     >>> model.predict_proba([["red"]]).round(3)

@@ -12,22 +12,33 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
-from bayeskit.densities.density import Context
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
+from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
 from bayeskit.validation import switch
 
 
 @dataclass(frozen=True)
-class Complement:
+class Complement(CountFamily):
     """log p(x | c) = -sum_j x_j log u_cj, u_cj = (R_cj + a) / (sum_j R_cj + a m): R sums x over all other classes.
 
     For classes of unequal size (Rennie et al., 2003). ``norm`` divides the weights of a class by their sum. Given up
     to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper. a is
     ``smoothing``, or the classifier's where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    norm : bool, default False
+        Divide the weights of a class by their sum.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)
@@ -39,12 +50,9 @@ class Complement:
     group: int = 0
 
     identifier: ClassVar[str] = "family/complement"
-    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    support: ClassVar[Support] = NONNEGATIVE
-    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        grouped(self, zero=False)
+        self.check_settings(zero=False)
         switch(self, "norm")
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
@@ -52,14 +60,14 @@ class Complement:
 
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
         totals, unit = scaled(statistic)
-        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        a, m = self.alpha * unit, len(totals.columns)
         across = totals.sums.across
         size = np.log((across.total() - across).rounded() + a * m)
         sums, table = totals.sums, np.empty(totals.sums.shape[::-1])
         arguments = sums.starts, sums.columns, sums.cells.limbs, sums.cells.low, a, size
-        logs = _core.sparse_complement(*arguments, None, table)
+        logs = _core.sparse_complement_weights(*arguments, None, table)
         if self.norm:
-            _core.sparse_complement(*arguments, logs, table)
+            _core.sparse_complement_weights(*arguments, logs, table)
         return ComplementDensity(totals.columns, totals, a, table, unit, logs + m * size, self.norm)
 
 
@@ -70,13 +78,23 @@ class ComplementDensity(Counts):
     logs: Float  # (K,) sum over the columns of log(R + a)
     norm: bool
 
+    @property
+    def left_out(self) -> Density:
+        kept = self.columns, self.totals, self.smoothing, self.table, self.unit
+        return _LeftOutComplement(*kept, self.logs, self.norm)
+
+
+@dataclass(frozen=True)
+class _LeftOutComplement(ComplementDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
     @cached_property
     def others(self) -> Scattered:
         """The counts of all other classes: (K, columns)."""
         dense = self.totals.sums.dense
         return Scattered.of(dense.total() - dense)
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    def _without(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.columns), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()

@@ -9,17 +9,23 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import SmoothedParametric, Views, toward_pooled
 from bayeskit.numerics.special import log2_distance
-from bayeskit.smoothing import pseudo_rows
 
 FLOOR = 1e-9  # of the pooled mean: a class of zeros gets no density of infinity
 
 
 @dataclass(frozen=True)
-class Exponential(Parametric):
+class Exponential(SmoothedParametric):
     """log p(x | c) = -log m - x/m, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Exponential(smoothing=0)).fit([[1.0], [3.0], [5.0], [15.0]], [0, 0, 1, 1])
     >>> model.predict_proba([[4.0]]).round(3)
@@ -33,9 +39,6 @@ class Exponential(Parametric):
     scales: ClassVar[bool] = True
     in_core: ClassVar[bool] = True
     support: ClassVar[Support] = NONNEGATIVE
-
-    def __post_init__(self) -> None:
-        pseudo_rows(self)
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]

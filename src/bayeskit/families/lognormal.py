@@ -40,7 +40,7 @@ class LogNormal(Parametric):
         mean, deviation = (np.ascontiguousarray(p.T) for p in parameters)
         log = _core.log(np.ascontiguousarray(x))
         logs, constant = Columns((log,), len(log)), -np.log(deviation) - LOG_2PI / 2
-        _core.gaussian(logs.address, logs.stride, logs.rows, np.ones(1), mean, 1 / deviation, constant, out)
+        _core.gaussian_log_density(logs.address, logs.stride, logs.rows, np.ones(1), mean, 1 / deviation, constant, out)
         out -= np.where(np.isnan(log), 0.0, log)[:, None]
         return True
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.counts import Counts, Left, alpha_of, grouped, scaled
-from bayeskit.densities.density import Context
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
+from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class Multinomial(CountFamily):
     """log p(x | c) = sum_j x_j log t_cj, t_cj = (S_cj + a) / (sum_j S_cj + a m): S sums x over the rows of the class.
 
     One distribution over all columns of the group; m is their number. Columns of equal settings are one group;
@@ -26,6 +26,15 @@ class Multinomial:
     smoothing a class that counts nothing takes the frequencies of all classes. a is ``smoothing``, or the classifier's
     where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Multinomial()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)
@@ -36,19 +45,16 @@ class Multinomial:
     group: int = 0
 
     identifier: ClassVar[str] = "family/multinomial"
-    kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
-    support: ClassVar[Support] = NONNEGATIVE
-    sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        grouped(self, zero=True)
+        self.check_settings(zero=True)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups)
 
     def fit(self, statistic: Totals, context: Context) -> MultinomialDensity:
         totals, unit = scaled(statistic)
-        a, m = alpha_of(self.smoothing) * unit, len(totals.columns)
+        a, m = self.alpha * unit, len(totals.columns)
         whole = totals.sums.across.rounded()
         table = totals.sums.logs(a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))
         if not a and (whole <= 0).any():
@@ -65,7 +71,16 @@ class MultinomialDensity(Counts):
         shares: Float = np.exp(self.table)
         return shares
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutMultinomial(self.columns, self.totals, self.smoothing, self.table, self.unit)
+
+
+@dataclass(frozen=True)
+class _LeftOutMultinomial(MultinomialDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
+    def _without(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.columns), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]

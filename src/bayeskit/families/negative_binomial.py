@@ -9,18 +9,24 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.support import COUNTS, Support
-from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import SmoothedParametric, Views, toward_pooled
 from bayeskit.numerics.special import LOG_2PI, deviance, log2_deviance, stirling
-from bayeskit.smoothing import pseudo_rows
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(Parametric):
+class NegativeBinomial(SmoothedParametric):
     """log p(x | c) = log C(x + r - 1, x) + r log(r/(r + m)) + x log(m/(r + m)), by moments.
 
     m is the class mean after ``smoothing`` pseudo-rows at the pooled mean; 1/r = (v - u)/u^2 with mean u and variance
     v of the class, or of the whole column for a class without values; where v <= u it is 0, the Poisson limit.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> rows, labels = [[0], [4], [2], [14]], ["a", "a", "b", "b"]
     >>> model = bk.NaiveBayes(families=NegativeBinomial(smoothing=0)).fit(rows, labels)
@@ -34,9 +40,6 @@ class NegativeBinomial(Parametric):
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
     in_core: ClassVar[bool] = True
     support: ClassVar[Support] = COUNTS
-
-    def __post_init__(self) -> None:
-        pseudo_rows(self)
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         of = sums["x"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context, Family
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
 from bayeskit.smoothing import Cells, Smoothing, pseudo_rows
@@ -18,13 +18,20 @@ from bayeskit.statistics.tables import Tables
 
 
 @dataclass(frozen=True)
-class Ordinal:
+class Ordinal(Family[Tables]):
     """p(x = v | c) = (n_v + a m q_v) / (n_c + a m), with q_v = 1/(2m) + (f_(v-1) + f_(v+1))/4.
 
     As many pseudo-rows as Laplace's (a = ``smoothing`` for each of the m levels), but half of them stand beside what
     the class has: f are its own frequencies, and the first and the last level stand beside themselves. The more
     rows, the less it matters. A class without values has q_v = 1/m.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows a for each of the m levels.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Ordinal(), kinds={"pain": ["none", "some", "much"]})
     >>> _ = model.fit([{"pain": "none"}, {"pain": "none"}, {"pain": "much"}, {"pain": "much"}], [0, 0, 1, 1])

@@ -9,15 +9,21 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.support import COUNTS, Support
-from bayeskit.densities.parametric import Parametric, Views, toward_pooled
+from bayeskit.densities.parametric import SmoothedParametric, Views, toward_pooled
 from bayeskit.numerics.special import LOG_2PI, deviance, log2_deviance, stirling
-from bayeskit.smoothing import pseudo_rows
 
 
 @dataclass(frozen=True)
-class Poisson(Parametric):
+class Poisson(SmoothedParametric):
     """log p(x | c) = x log m - m - log x!, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Poisson(smoothing=0)).fit([[1], [3], [5], [7]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3]]).round(3)
@@ -30,9 +36,6 @@ class Poisson(Parametric):
     kinds: ClassVar[tuple[str, ...]] = ("count", "quantitative")
     in_core: ClassVar[bool] = True
     support: ClassVar[Support] = COUNTS
-
-    def __post_init__(self) -> None:
-        pseudo_rows(self)
 
     def parameters(self, sums: Views) -> tuple[Float, ...]:
         return (toward_pooled(sums["x"], self.smoothing),)

@@ -11,11 +11,10 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.schema import Column
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.loo_family_scores import Recipe
-from bayeskit.densities.parametric import Parametric, Views
+from bayeskit.densities.likelihood import Recipe
+from bayeskit.densities.parametric import Parametric, SmoothedParametric, Views
 from bayeskit.errors import InputError
 from bayeskit.families import families
-from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.product import Product
 from bayeskit.statistics.view import View
@@ -24,12 +23,21 @@ ZERO = "x = 0"
 
 
 @dataclass(frozen=True)
-class ZeroInflated(Parametric):
+class ZeroInflated(SmoothedParametric):
     """p(0 | c) = z and p(x | c) = (1 - z) f(x | c) for x > 0: a point mass at zero plus the density f of ``family``.
 
     z = (weight of zeros + a) / (W + 2 a), a = ``smoothing``; f is fitted to the values above 0 (LogNormal, Gamma or
     Exponential). Where those do not vary, only whether a value is zero counts.
 
+    Parameters
+    ----------
+    family : {"LogNormal", "Gamma", "Exponential"} or family, default "LogNormal"
+        The density of the values above 0.
+    smoothing : float, default 1.0
+        Pseudo-count a of zero and of not zero.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> rows, labels = [[0.0], [0.0], [1.0], [4.0], [0.0], [8.0], [20.0], [32.0]], list("aaaabbbb")
     >>> model = bk.NaiveBayes(families=ZeroInflated("LogNormal")).fit(rows, labels)
@@ -46,12 +54,11 @@ class ZeroInflated(Parametric):
     point_mass: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        pseudo_rows(self)
+        super().__post_init__()
         inner = families().get(self.family, self.family) if isinstance(self.family, str) else self.family
         inner = inner() if isinstance(inner, type) else inner
-        within = getattr(inner, "support", None)
-        fits = isinstance(within, Support) and within.low == 0 and within.high == np.inf and not within.integer
-        if not fits or not hasattr(inner, "parameters") or isinstance(inner, ZeroInflated):
+        within = inner.support if isinstance(inner, Parametric) and not isinstance(inner, ZeroInflated) else None
+        if within is None or within.low != 0 or within.high != np.inf or within.integer:
             raise InputError(
                 f"ZeroInflated({self.family!r}): give a continuous family of positive numbers, "
                 f"such as LogNormal, Gamma or Exponential"
@@ -59,7 +66,7 @@ class ZeroInflated(Parametric):
         object.__setattr__(self, "family", inner)
 
     @property
-    def views(self) -> tuple[str, ...]:  # type: ignore[override]
+    def views(self) -> tuple[str, ...]:
         return (*self.family.views, ZERO)
 
     @property

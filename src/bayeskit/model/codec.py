@@ -153,7 +153,7 @@ def parse(hint: Any, record: Any, where: str) -> Any:
     if is_dataclass(hint) and hint not in registry().values():
         return parsed(cast(Any, hint), record)
     value = build(record)
-    if hint not in type(value).__mro__:
+    if (get_origin(hint) or hint) not in type(value).__mro__:
         raise ModelFileError(f"{where} is {value!r}, not a {hint.__name__}")
     return value
 

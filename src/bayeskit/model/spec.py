@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bayeskit.data.schema import Schema
-from bayeskit.densities.density import describe_family
+from bayeskit.densities.likelihood import Staged, describe_family
 from bayeskit.errors import InputError
 from bayeskit.model.prior import normal_prior
 from bayeskit.structures.from_rows import FromRows
@@ -45,8 +45,7 @@ class Spec:
         built, named = self.build(schema)
         if not self.keeps_rows:
             return built, named
-        ((likelihood, _),) = built.components
-        return Naive.alike([FromRows(likelihood.unfitted())], named), named
+        return Naive.alike([FromRows(f.unfitted()) for f, _ in built.components if isinstance(f, Staged)], named), named
 
     @property
     def algebraic(self) -> bool:

@@ -210,16 +210,16 @@ class Scores:
         shapes = [tuple(sizes[j] for j in t) for t in tables]
         offset = np.cumsum([0, *map(prod, shapes)], dtype=np.int64)
         light, heavy = (1.0, 1.0) if self.weights is None else weight_range(self.weights)
-        cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.window(1.0, 1.0, 0, light, heavy))
+        cells = ExactSum.zeros((1, int(offset[-1]))).room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         size = np.ones(len(self._buffer), dtype=np.int32)
         size[: len(sizes)] = sizes
         columns = np.array([j for t in tables for j in t], dtype=np.int32)
         if self.weights is None and tables and all(len(t) == 2 for t in tables):
             pairs = columns.reshape(-1, 2)
-            _core.pairs(self._buffer, self._groups, pairs, size, offset[:-1], cells.limbs, cells.low)
+            _core.count_pairs(self._buffer, self._groups, pairs, size, offset[:-1], cells.limbs, cells.low)
         else:
             start = np.cumsum([0, *map(len, tables)], dtype=np.int64)
-            _core.count(
+            _core.count_tables(
                 self._buffer, self._groups, self.weights, columns, start, size, offset[:-1], cells.limbs, cells.low
             )
         whole = cells.carried().rounded()[0]

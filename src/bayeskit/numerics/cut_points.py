@@ -111,7 +111,7 @@ class CutPoints:
 
     def equal_frequency(self, cells: int) -> Float:
         """Cuts after the bins at which 1/cells, 2/cells, ... of the weight are reached."""
-        cuts: Float = self.between[_core.equal_weight(self.column.pooled, cells)]
+        cuts: Float = self.between[_core.equal_weight_cuts(self.column.pooled, cells)]
         return cuts
 
     def equal_width(self, cells: int, low: float | None = None, high: float | None = None) -> Float:

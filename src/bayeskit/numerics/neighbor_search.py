@@ -69,7 +69,7 @@ class BruteForce:
         gaps, shared = np.empty((2, len(asked), self.points))
         numbers, codes = np.ascontiguousarray(asked.numbers), np.ascontiguousarray(asked.codes)
         weights = self.weight, self.power == 2
-        _core.apart(numbers, self.numbers, *weights, codes, self.codes, self.code_weight, gaps, shared)
+        _core.partial_distances(numbers, self.numbers, *weights, codes, self.codes, self.code_weight, gaps, shared)
         whole = np.where(np.isnan(numbers), 0.0, self.weight).sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps /= shared if self.mean else shared / whole
@@ -80,7 +80,7 @@ class BruteForce:
         index = np.full((len(asked), most), -1, dtype=np.int64)
         best = np.full((len(asked), most), np.inf)
         for rows in blocks(len(asked), self.points):
-            _core.smallest(self.distances(asked.at(rows)), 0, best[rows], index[rows])
+            _core.merge_smallest(self.distances(asked.at(rows)), 0, best[rows], index[rows])
         return index, best
 
 
@@ -160,7 +160,7 @@ class BlasBruteForce:
         chosen = np.zeros((len(x), keep), dtype=np.int64)
         for start in range(0, self.points, self.columns):
             values = lines @ table[:, start : start + self.columns]
-            _core.smallest(values, start, best, chosen)
+            _core.merge_smallest(values, start, best, chosen)
         gaps = points[chosen] - x[:, None, :]
         exact = np.einsum("ijk,ijk->ij", gaps, gaps)
         order = np.argsort(exact, axis=1, kind="stable")[:, :most]

@@ -73,7 +73,7 @@ class Bins(Weighed):
         numbers, _ = block.numbers(self.columns)
         codes = None if weights is None else np.empty((len(self.columns), block.rows), dtype=np.int32)
         exponent = self.exponent.copy()
-        edges, offset, moves, counts = _core.bins(
+        edges, offset, moves, counts = _core.count_bins(
             numbers.address,
             numbers.stride,
             numbers.rows,
@@ -91,11 +91,11 @@ class Bins(Weighed):
         grown = self._moved(exponent, edges, offset, moves)
         if codes is None or weights is None:  # the same as rows of weight 1
             return replace(grown, cells=grown.cells + ExactSum(counts[..., None], 0))
-        cells = grown.cells.room(*_core.window(1.0, 1.0, 0, *weight_range(weights)))
+        cells = grown.cells.room(*_core.limb_window(1.0, 1.0, 0, *weight_range(weights)))
         every = np.arange(len(self.columns) + 1, dtype=np.int64)
         sizes = np.diff(offset).astype(np.int32)
         place = every[:-1].astype(np.int32)
-        _core.count(codes, groups, weights, place, every, sizes, offset[:-1], cells.limbs, cells.low)
+        _core.count_tables(codes, groups, weights, place, every, sizes, offset[:-1], cells.limbs, cells.low)
         return replace(grown, cells=cells.carried())
 
     def _on(self, exponent: Int, edges: Float, offset: Int) -> Self:
@@ -127,7 +127,7 @@ class Bins(Weighed):
         """On a grid at least as coarse as the exponents given."""
         wide = np.maximum(self.exponent, exponent)
         nothing = np.empty(0), np.zeros_like(self.offset)
-        edges, offset = _core.unite_bins(self.edges, self.offset, *nothing, self.budget, wide)
+        edges, offset = _core.merge_bins(self.edges, self.offset, *nothing, self.budget, wide)
         return self._on(wide, edges, offset)
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
@@ -151,7 +151,7 @@ class Bins(Weighed):
 
     def merge(self, other: Self, /) -> Self:
         exponent = np.maximum(self.exponent, other.exponent)
-        edges, offset = _core.unite_bins(self.edges, self.offset, other.edges, other.offset, self.budget, exponent)
+        edges, offset = _core.merge_bins(self.edges, self.offset, other.edges, other.offset, self.budget, exponent)
         mine, theirs = self._on(exponent, edges, offset), other._on(exponent, edges, offset)
         return replace(mine, cells=mine.cells + theirs.cells)
 

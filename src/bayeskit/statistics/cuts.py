@@ -38,12 +38,12 @@ class Cuts:
         numbers, _ = block.numbers(self.columns)
         codes = np.array([cell_of(numbers.column(j), np.array(self.cuts)) for j in range(len(self.columns))])
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
-        cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
+        cells = self.cells.room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         d, size = len(self.columns), len(self.cuts) + 1
         every = np.arange(d + 1, dtype=np.int64)
         flat = cells.limbs.reshape(self.groups, d * size, -1)
         sizes, place = np.full(d, size, dtype=np.int32), every[:-1].astype(np.int32)
-        _core.count(codes, block.groups, block.weights, place, every, sizes, size * every[:-1], flat, cells.low)
+        _core.count_tables(codes, block.groups, block.weights, place, every, sizes, size * every[:-1], flat, cells.low)
         return replace(self, cells=cells.carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:
@@ -95,4 +95,4 @@ def cell_of(x: Float, cuts: Float) -> Code:
     >>> cell_of(np.array([5.2, 5.3, np.nan]), np.array([5.2, 6.1]))
     array([ 0,  1, -1], dtype=int32)
     """
-    return np.where(np.isnan(x), -1, _core.place(x, cuts)).astype(np.int32)
+    return np.where(np.isnan(x), -1, _core.digitize(x, cuts)).astype(np.int32)

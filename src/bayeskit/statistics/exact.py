@@ -41,12 +41,12 @@ class ExactSum:
     def of(cls, values: Float) -> ExactSum:
         """Numbers of at least 0, (n,), as sums of one term each."""
         light, heavy = weight_range(values)
-        out = cls.zeros((len(values), 1)).room(*_core.window(1.0, 1.0, 0, light, heavy))
+        out = cls.zeros((len(values), 1)).room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         one = np.zeros(1)
         where, still = np.array([one.ctypes.data], dtype=np.uint64), np.zeros(1, dtype=np.int64)
         codes, spare = np.arange(len(values), dtype=np.int32), cls.zeros((len(values), 1))
         nothing = (spare.limbs, spare.low)
-        _core.moments(where, still, len(values), codes, values, out.limbs, out.low, *nothing, *nothing)
+        _core.add_moments(where, still, len(values), codes, values, out.limbs, out.low, *nothing, *nothing)
         return cls(out.limbs[:, 0], out.low).carried()
 
     @property
@@ -73,7 +73,7 @@ class ExactSum:
 
     def carried(self) -> ExactSum:
         """Carries resolved in place, one limb added where the top one is full."""
-        if _core.carry(self.limbs.reshape(-1, self.limbs.shape[-1])):
+        if _core.carry_limbs(self.limbs.reshape(-1, self.limbs.shape[-1])):
             wide = np.zeros((*self.shape, self.limbs.shape[-1] + 1), dtype=np.int64)
             wide[..., :-1] = self.limbs
             return ExactSum(wide, self.low).carried()
@@ -137,7 +137,7 @@ class ExactSum:
 
     def stretches(self, starts: Int) -> ExactSum:
         """Sums over (n,) from one start to the next: (starts - 1,)."""
-        return ExactSum(_core.sparse_across(starts, self.limbs), self.low).carried()
+        return ExactSum(_core.sparse_group_sums(starts, self.limbs), self.low).carried()
 
     @cached_property
     def across(self) -> ExactSum:
@@ -147,7 +147,7 @@ class ExactSum:
     def rounded(self) -> Float:
         """Each sum rounded once to a double."""
         flat = np.ascontiguousarray(self.limbs.reshape(-1, self.limbs.shape[-1]))
-        return _core.rounded(flat, self.low).reshape(self.shape)
+        return _core.round_sums(flat, self.low).reshape(self.shape)
 
     def flat(self) -> ExactSum:
         """The same sums along one axis."""

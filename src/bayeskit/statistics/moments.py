@@ -51,9 +51,9 @@ class Moments:
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
         lowest, highest = float(span[0].min()), float(span[1].max())
         s0, s1, s2 = (
-            old.room(*_core.window(lowest, highest, power, light, heavy)) for power, old in enumerate(self._sums)
+            old.room(*_core.limb_window(lowest, highest, power, light, heavy)) for power, old in enumerate(self._sums)
         )
-        _core.moments(
+        _core.add_moments(
             columns.address,
             columns.stride,
             columns.rows,
@@ -98,14 +98,14 @@ class Moments:
         span = scan(Columns((values,), n))
         light, heavy = weight_range(weights)
         taken = [
-            ExactSum.zeros((n, 1)).room(*_core.window(float(span[0, 0]), float(span[1, 0]), power, light, heavy))
+            ExactSum.zeros((n, 1)).room(*_core.limb_window(float(span[0, 0]), float(span[1, 0]), power, light, heavy))
             for power in range(3)
         ]
         each = Columns((np.ascontiguousarray(values),), n)
         s0, s1, s2 = taken
         codes = np.arange(n, dtype=np.int32)
         sums = (s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low)
-        _core.moments(each.address, each.stride, n, codes, weights, *sums)
+        _core.add_moments(each.address, each.stride, n, codes, weights, *sums)
         left = []
         for whole, own in zip(self._sums, taken, strict=True):
             mine = own.carried()
@@ -128,7 +128,7 @@ class Moments:
         if shift is None:
             shift = np.zeros(len(self.columns), dtype=np.int64)
         s0, s1, s2 = self._sums
-        return _core.finish(s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low, shift)
+        return _core.means_and_deviations(s0.limbs, s0.low, s1.limbs, s1.low, s2.limbs, s2.low, shift)
 
     def means(self, origin: Float, shift: Int) -> Float:
         """Mean of each column less its origin, times 2^shift, without loss where they nearly cancel: (G, d)."""

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.statistic import Statistic
+from bayeskit.statistics.statistic import Statistic, sizes_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Product:
     @property
     def sizes(self) -> dict[str, int]:
         """Levels of the columns its parts count by level."""
-        return {name: size for part in self.parts.values() for name, size in getattr(part, "sizes", {}).items()}
+        return {name: size for part in self.parts.values() for name, size in sizes_of(part).items()}
 
     def _each(self, step: Callable[[Any, Any], Statistic]) -> Product:
         return replace(self, parts={name: step(name, part) for name, part in self.parts.items()})

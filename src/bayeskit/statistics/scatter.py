@@ -86,13 +86,13 @@ class Scatter:
         rows = rows[np.argsort(groups[rows], kind="stable")]
         factors, lowest, highest = self._factors(block)
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
-        sums = self.sums.room(*_core.window(float(lowest.min()), float(highest.max()), 2, light, heavy))
+        sums = self.sums.room(*_core.limb_window(float(lowest.min()), float(highest.max()), 2, light, heavy))
         if weights is not None and (weights[rows] == 1).all():
             weights = None
         slow = list(self._fast(factors, highest, groups, rows, weights, heavy, sums))
         if slow:
             one_by_one = np.ascontiguousarray(np.concatenate(slow))
-            _core.products(
+            _core.gram_by_rows(
                 factors.address, factors.stride, factors.rows, one_by_one, groups, weights, sums.limbs, sums.low
             )
         return replace(self, sums=sums.carried())
@@ -130,7 +130,7 @@ class Scatter:
                     yield some
                     continue
                 numbers = (factors.address, factors.stride, factors.rows, some, weights, exponent, weight_exponent)
-                lost = _core.gram(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[some[0]]))
+                lost = _core.gram_by_slices(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[some[0]]))
                 left.append(some[lost])
             rows = np.concatenate(left) if left else rows[:0]
             if not len(rows):

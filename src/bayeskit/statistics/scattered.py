@@ -122,7 +122,7 @@ class Scattered:
         """log(sum + smoothing) - size of the group: (columns, G). ``rest`` stands for the sums that have no cell."""
         out = np.empty(self.shape[::-1])
         none = np.zeros(self.groups) if rest is None else rest
-        _core.sparse_logs(self.starts, self.columns, self.cells.rounded(), none, smoothing, size, out)
+        _core.sparse_log_table(self.starts, self.columns, self.cells.rounded(), none, smoothing, size, out)
         return out
 
     def fraction(self, group: int, column: int) -> Fraction:

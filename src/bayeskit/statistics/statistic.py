@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
@@ -46,3 +46,17 @@ class Statistic(Protocol):
 
     def with_arrays(self, arrays: Mapping[str, Array]) -> Self:
         """The state back; raises ValueError where no table could have it."""
+
+
+@runtime_checkable
+class ByLevel(Protocol):
+    """A statistic that has cells for the levels of columns."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """How many levels each of these columns has."""
+
+
+def sizes_of(statistic: Statistic) -> Mapping[str, int]:
+    """The levels of the columns that it counts by level."""
+    return statistic.sizes if isinstance(statistic, ByLevel) else {}

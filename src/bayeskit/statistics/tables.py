@@ -140,7 +140,7 @@ class Tables:
         if block.groups is None or not block.rows:
             return self
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
-        cells = self.cells.room(*_core.window(1.0, 1.0, 0, light, heavy))
+        cells = self.cells.room(*_core.limb_window(1.0, 1.0, 0, light, heavy))
         layout = self.layout
         position = block.coded(layout.members.columns)
         size = np.zeros(len(block.codes), dtype=np.int32)
@@ -148,10 +148,12 @@ class Tables:
         columns = position[layout.members.used]
         begin = layout.offset[:-1]
         if block.weights is None and layout.members.only_pairs:
-            _core.pairs(block.codes, block.groups, columns.reshape(-1, 2), size, begin, cells.limbs, cells.low)
+            _core.count_pairs(block.codes, block.groups, columns.reshape(-1, 2), size, begin, cells.limbs, cells.low)
         else:
             start = layout.members.start
-            _core.count(block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low)
+            _core.count_tables(
+                block.codes, block.groups, block.weights, columns, start, size, begin, cells.limbs, cells.low
+            )
         return replace(self, cells=cells.carried())
 
     def place(self, groups: Int, n_groups: int, levels: Mapping[str, tuple[Int, int]]) -> Self:

@@ -68,7 +68,7 @@ class Totals:
         """The limbs that hold any sum of what these cells add."""
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
         lowest, highest, *_ = cells.bounds
-        low, high = _core.window(lowest, highest, 0 if self.presence else 1, light, heavy)
+        low, high = _core.limb_window(lowest, highest, 0 if self.presence else 1, light, heavy)
         top = heavy * (1.0 if self.presence else highest)
         if np.isfinite(top):  # no more headroom than these rows need: there may be millions of cells
             high = max(low + 1, min(high, (int(np.frexp(top)[1]) + len(cells).bit_length() + 2) // 32 + 1))
@@ -78,7 +78,7 @@ class Totals:
         """What the stored values of a block add, within a window of limbs."""
         assert block.groups is not None
         lowest, highest, *_ = cells.bounds
-        starts, columns, limbs = _core.sparse_gather(
+        starts, columns, limbs = _core.sparse_sums(
             *(cells.indptr, cells.indices, cells.values, block.groups, block.weights),
             *(self.groups, len(self.columns)),
             *(presence, whole),
@@ -112,7 +112,7 @@ class Totals:
             values=np.ones(int(gone.sum())),
         )
         light, heavy = (1.0, 1.0) if block.weights is None else weight_range(block.weights)
-        window = _core.window(1.0, 1.0, 0, light, heavy)
+        window = _core.limb_window(1.0, 1.0, 0, light, heavy)
         out = self._gathered(missing, block, True, False, window).dense
         if cells.hidden is not None:
             rows = Tables.empty([()], self.groups).update(block).table(0)

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from bayeskit.densities.density import likelihoods
+from bayeskit.densities.likelihood import likelihoods
 
 
 @cache

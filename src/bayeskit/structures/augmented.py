@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.statistics.bins import Bins
@@ -73,7 +73,6 @@ class Augmented(Smoothed):
         return {"levels": levels, "families": [(*found.get(name, ()), name) for name in columns]}
 
     def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
-        """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if self.k > 1 and self.parents is None:

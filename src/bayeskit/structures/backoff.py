@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,16 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity, describe_family, held_by
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity, left_out
+from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
 from bayeskit.validation import keep, positive
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class Wrapped(SupportsLeftOut):
     """The density of one column, used in another way."""
 
-    density: LogDensity
+    density: Density
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -32,28 +34,29 @@ class Wrapped:
 
     @property
     def constant(self) -> tuple[str, ...]:
-        return getattr(self.density, "constant", ())
+        return self.density.constant
 
     @property
     def held(self) -> tuple[str, ...]:
-        return held_by(self.density)
+        return self.density.held
 
     @property
     def axes(self) -> dict[str, Axis]:
-        return getattr(self.density, "axes", {})
+        return self.density.axes
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        terms = self.terms(block, left_out)
+    @cached_property
+    def left_out(self) -> Density:
+        return replace(self, density=left_out(self.density))
+
+    def add(self, block: Block, out: Float) -> None:
+        terms = self.terms(block)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        raise NotImplementedError
+    def log2_magnitude(self, block: Block) -> Float:
+        return self.density.log2_magnitude(block)
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return self.density.log2_magnitude(block, left_out)
-
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        return self.density.tail(block, unit, left_out)
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        return self.density.tail(block, unit)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         return self.density.out_of_support(block)
@@ -71,13 +74,12 @@ class BackedOff(Wrapped):
     rows: float = 1.0
     inclusion: float = 1.0
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        terms = self._plain(block, left_out)
-        if left_out:
-            weights = np.repeat(self.weights[None], block.rows, axis=0)
-            row, group, mass = block.counted_rows()
-            weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
-            return self._backed(terms, weights)
+    @cached_property
+    def left_out(self) -> Density:
+        return _LeftOutBackedOff(left_out(self.density), self.weights, self.rows, self.inclusion)
+
+    def terms(self, block: Block) -> Float:
+        terms = self._plain(block)
         mine = self._mine(self.weights)
         out = np.empty_like(terms)
         if _core.back_off(terms, _shares(self.weights), mine, 1 - mine, out):
@@ -85,12 +87,12 @@ class BackedOff(Wrapped):
             out[odd] = self._backed(terms[odd], self.weights[None])
         return out
 
-    def _plain(self, block: Block, left_out: bool) -> Float:
+    def _plain(self, block: Block) -> Float:
         """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
         if len(self.columns) != 1:
-            return np.ascontiguousarray(self.density.terms(block, left_out))
+            return np.ascontiguousarray(self.density.terms(block))
         sums = np.zeros((block.rows, self.weights.shape[1]))
-        self.density.add(block, sums, left_out)
+        self.density.add(block, sums)
         return sums[:, None]
 
     def _mine(self, weights: Float) -> Float:
@@ -107,11 +109,11 @@ class BackedOff(Wrapped):
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         if len(self.columns) == 1:
-            return self._tail(self.density.tail(block, unit, left_out), self.weights[0])
+            return self._tail(self.density.tail(block, unit), self.weights[0])
         each = ([name == part for name in block.schema.names] for part in self.columns)
-        alone = (self.density.tail(block.reveal(np.array(seen)), unit, left_out) for seen in each)
+        alone = (self.density.tail(block.reveal(np.array(seen)), unit) for seen in each)
         first, *others = (self._tail(tail, weights) for tail, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
 
@@ -132,6 +134,17 @@ class BackedOff(Wrapped):
         return TailLogDensity(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
 
 
+@dataclass(frozen=True)
+class _LeftOutBackedOff(BackedOff):
+    """Without each row's own mass."""
+
+    def terms(self, block: Block) -> Float:
+        weights = np.repeat(self.weights[None], block.rows, axis=0)
+        row, group, mass = block.counted_rows()
+        weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
+        return self._backed(self._plain(block), weights)
+
+
 def _shares(weights: Float) -> Float:
     """n_c / n, over the last axis."""
     out: Float = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
@@ -139,10 +152,10 @@ def _shares(weights: Float) -> Float:
 
 
 @dataclass(frozen=True)
-class Backoff:
+class Backoff(Likelihood[Any]):
     """A family of numbers whose densities are backed off to the pooled one with so many pseudo-rows."""
 
-    family: Any
+    family: Family[Any]
     rows: float
 
     identifier: ClassVar[str] = "structure/backoff"
@@ -156,7 +169,7 @@ class Backoff:
 
     @property
     def leave_one_out(self) -> bool:
-        return bool(getattr(self.family, "leave_one_out", True))
+        return self.family.leave_one_out
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Any:
         return self.family.statistic(columns, n_groups)
@@ -169,6 +182,6 @@ class Backoff:
         return BackedOff(density, np.array([present[name] for name in density.columns]), self.rows)
 
 
-def title(family: Any) -> str:
+def title(family: Likelihood[Any]) -> str:
     """What a person reads of a family: the settings that differ from their defaults, and what it is backed off by."""
     return str(family) if isinstance(family, Backoff) else describe_family(family)

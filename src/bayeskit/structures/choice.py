@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import Axis, Context, LogDensity, TailLogDensity
+from bayeskit.densities.density import Axis, Density, TailLogDensity
+from bayeskit.densities.likelihood import Context, Family, Likelihood
 from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
@@ -22,7 +24,7 @@ from bayeskit.structures.inclusion import Inclusion
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Likelihood[Bins]):
     """The candidate with the largest sum of log p_-i(x_i | c_i), each row predicted by the others.
 
     p(x | c) is backed off to all classes together by one row. What that sum gains over the sum of log p_-i(x_i), one
@@ -37,7 +39,7 @@ class Choice:
     named first.
     """
 
-    candidates: tuple[Any, ...]
+    candidates: tuple[Family[Any], ...]
 
     identifier: ClassVar[str] = "structure/choice"
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
@@ -55,10 +57,10 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class LevelChoice:
+class LevelChoice(Likelihood[Tables]):
     """The same for categories: how strongly the levels of a class shrink toward those of all classes."""
 
-    candidates: tuple[Any, ...]
+    candidates: tuple[Family[Any], ...]
 
     identifier: ClassVar[str] = "structure/level_choice"
     kinds: ClassVar[tuple[str, ...]] = ("binary", "nominal", "ordinal")
@@ -74,8 +76,47 @@ class LevelChoice:
         return FamilyTrial(column.tables[0][0], Levels(column, context), self.candidates).checked()
 
 
+class Sum(Density):
+    """A sum of other densities."""
+
+    if TYPE_CHECKING:  # as in Density
+
+        @property
+        @abstractmethod
+        def densities(self) -> tuple[Density, ...]: ...
+
+    @property
+    def normalised(self) -> bool:
+        return all(density.normalised for density in self.densities)
+
+    @cached_property
+    def constant(self) -> tuple[str, ...]:
+        return tuple(name for density in self.densities for name in density.constant)
+
+    @cached_property
+    def axes(self) -> dict[str, Axis]:
+        return {name: axis for density in self.densities for name, axis in density.axes.items()}
+
+    def add(self, block: Block, out: Float) -> None:
+        for density in self.densities:
+            density.add(block, out)
+
+    def log2_magnitude(self, block: Block) -> Float:
+        each = (density.log2_magnitude(block) for density in self.densities)
+        farthest: Float = np.max([np.zeros(block.rows), *each], axis=0)
+        return farthest
+
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        nothing = np.zeros((block.rows, 1))
+        each = (density.tail(block, unit) for density in self.densities)
+        return sum(each, TailLogDensity(nothing, nothing, nothing))
+
+    def out_of_support(self, block: Block) -> dict[str, int]:
+        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
+
+
 @dataclass(frozen=True)
-class ChoiceDensity:
+class ChoiceDensity(Sum):
     """Columns with the density that won for each, as far as each depends on the class."""
 
     trials: tuple[FamilyTrial, ...]
@@ -87,7 +128,7 @@ class ChoiceDensity:
         return cls(every, Inclusion(every))
 
     @cached_property
-    def densities(self) -> tuple[LogDensity, ...]:
+    def densities(self) -> tuple[Density, ...]:
         """Fitted when first asked for: families are chosen without it."""
         weights = self.inclusion.weights
         return tuple(trial.density(weights[trial.name]) for trial in self.trials)
@@ -102,41 +143,11 @@ class ChoiceDensity:
     def columns(self) -> tuple[str, ...]:
         return tuple(trial.name for trial in self.trials)
 
-    @property
-    def normalised(self) -> bool:
-        return all(density.normalised for density in self.densities)
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        return tuple(name for density in self.densities for name in getattr(density, "constant", ()))
-
-    @property
-    def axes(self) -> dict[str, Axis]:
-        found: dict[str, Axis] = {}
-        for density in self.densities:
-            found |= getattr(density, "axes", {})
-        return found
-
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for density in self.densities:
-            density.add(block, out, left_out)
-
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        return np.concatenate([density.terms(block, left_out) for density in self.densities], axis=1)
-
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        farthest: Float = np.max([density.log2_magnitude(block, left_out) for density in self.densities], axis=0)
-        return farthest
-
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        first, *others = (density.tail(block, unit, left_out) for density in self.densities)
-        return sum(others, first)
-
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {name: count for density in self.densities for name, count in density.out_of_support(block).items()}
+    def terms(self, block: Block) -> Float:
+        return np.concatenate([density.terms(block) for density in self.densities], axis=1)
 
 
-def weighed_together(densities: Sequence[LogDensity]) -> tuple[LogDensity, ...]:
+def weighed_together(densities: Sequence[Density]) -> tuple[Density, ...]:
     """The same, with the weights of all columns whose family the data choose worked out together."""
     chosen = [density for density in densities if isinstance(density, ChoiceDensity)]
     every = Inclusion(tuple(trial for density in chosen for trial in density.trials))

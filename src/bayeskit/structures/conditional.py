@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of

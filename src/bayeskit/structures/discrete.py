@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayeskit.data.schema import Column
+from bayeskit.densities.likelihood import Staged
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
 from bayeskit.numerics.cut_points import CutPoints, ascending, few
@@ -21,7 +23,7 @@ Grid = tuple[tuple[str, tuple[float, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Discrete:
+class Discrete(Staged[Any]):
     """Numbers become the interval they lie in. The rows are read twice: the bins of the first pass give the cuts.
 
     ``cuts`` is "mdlp" (Fayyad and Irani: where the class changes, by minimum description length) or "frequency"
@@ -44,18 +46,16 @@ class Discrete:
             object.__setattr__(self, "grid", tuple(made))
 
     def unfitted(self) -> Self:
-        """The same before any row was read."""
         return replace(self, grid=None)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What was chosen by rows and is no longer changed by others."""
         many = len(self.grid or ())
         return (f"the cuts of {many} column{'s' * (many > 1)} of numbers",) if many else ()
 
+    @abstractmethod
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         """Which tables to count over the columns, by name."""
-        raise NotImplementedError
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Sliced:
         if self.pairwise:

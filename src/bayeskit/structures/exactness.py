@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bayeskit.densities.density import Chooses
+from bayeskit.densities.likelihood import Staged
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.product import Product
@@ -30,7 +30,7 @@ class Exactness:
 
     @classmethod
     def of(cls, structure: Naive, statistic: Product, tuned: bool) -> Exactness:
-        chosen = [what for family, _ in structure.components if isinstance(family, Chooses) for what in family.choices]
+        chosen = [what for family, _ in structure.components if isinstance(family, Staged) for what in family.choices]
         weights = ["the weights of the columns"] if tuned and not structure.kept else []
         return cls((*chosen, *weights), tuple(_lost(statistic)))
 

@@ -101,7 +101,7 @@ class Triangles:
             place = np.column_stack([np.where(at >= 0, at + b, -1) for at, b in zip(found, before[:-1], strict=True)])
             shifts = np.ascontiguousarray(np.concatenate([self.moved(k, c.offset) for k, c in enumerate(cells)]))
         where = (columns.address, columns.stride, columns.rows, rows)
-        return _core.whiten(*where, units, FARTHEST, self.inverse, self.start, shifts, place)
+        return _core.mahalanobis(*where, units, FARTHEST, self.inverse, self.start, shifts, place)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Bounded
+from bayeskit.densities.density import Factored
 from bayeskit.densities.tabular import FRONT
-from bayeskit.errors import InputError
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.conditional import strides
 
 
 @dataclass(frozen=True)
-class FactorDensity(Bounded):
+class FactorDensity(Factored):
     """Logarithms by cell and class of every table, one table after the other."""
 
     slices: Slices
@@ -32,7 +31,6 @@ class FactorDensity(Bounded):
     scale: float = 1.0  # how much every table counts while it has no weight of its own
 
     normalised: ClassVar[bool] = False  # sets of columns overlap
-    by_set: ClassVar[bool] = True  # weights belong to tables, however many
     additive: ClassVar[bool] = False
 
     @classmethod
@@ -93,17 +91,16 @@ class FactorDensity(Bounded):
         """The cell of every row in some tables, from -2 on as the core has it: (tables, rows)."""
         last, parents, steps = (of[which] for of in self._places)
         out = np.empty((len(last), codes.shape[1]), dtype=np.int32)
-        _core.cells(codes, last, parents, steps, out)
+        _core.table_cells(codes, last, parents, steps, out)
         return out
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse(left_out)
+    def add(self, block: Block, out: Float) -> None:
         self.look_up(self.slices.codes(block), out)
 
     def look_up(self, codes: Code, out: Float) -> None:
         """Add the logarithms of all tables, from codes (columns, rows)."""
         every = np.arange(len(self.members), dtype=np.int32)
-        _core.lookup(self._cells(codes), every, self.offset[:-1], self._scaled, out)
+        _core.lookup_tables(self._cells(codes), every, self.offset[:-1], self._scaled, out)
 
     @cached_property
     def _scaled(self) -> Float:
@@ -127,9 +124,8 @@ class FactorDensity(Bounded):
         found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
         return found
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """What each column adds when revealed, in schema order, in all tables it is in."""
-        refuse(left_out)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.columns), self.table.shape[1]))
         for t, members in enumerate(self.members):
@@ -140,11 +136,3 @@ class FactorDensity(Bounded):
                 out[:, i] += after - before
                 before = after
         return out
-
-
-def refuse(left_out: bool) -> None:
-    """Leave-one-out is no algebra here."""
-    if left_out:
-        raise InputError(
-            "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
-        )

@@ -14,9 +14,12 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
-from bayeskit.data.support import ANY, COUNTS
-from bayeskit.densities.density import Context, LogDensity, describe_family
+from bayeskit.data.support import COUNTS
+from bayeskit.densities.density import Density, left_out
+from bayeskit.densities.likelihood import Context, Family, describe_family
 from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
+from bayeskit.densities.tabular import TabularDensity
+from bayeskit.errors import InputError
 from bayeskit.families.histogram import Histogram
 from bayeskit.families.kernel import Kernel, KernelDensity
 from bayeskit.smoothing import Cells, beside
@@ -42,16 +45,16 @@ class Numbers:
     def rows(self) -> Block:
         return _rows(self.column)
 
-    def fitted(self, family: Any, inclusion: float) -> LogDensity:
+    def fitted(self, family: Family[Any], inclusion: float) -> Density:
         """A density for each class, backed off by one row, of a column that may depend on the class."""
         density = _fitted(family, self.rows, self.weights)
         return BackedOff(density, self._present, inclusion=inclusion)
 
-    def refusal(self, family: Any) -> str:
+    def refusal(self, family: Family[Any]) -> str:
         """Why a family cannot have such values."""
         return refusal(family, self.column)
 
-    def scores(self, family: Any) -> tuple[float, float]:
+    def scores(self, family: Family[Any]) -> tuple[float, float]:
         together = replace(self.rows, groups=np.zeros_like(self.rows.groups))
         pooled = self._on_steps(family, _holding(_fitted(family, together, self.weights.sum(keepdims=True))))
         by_class = self._on_steps(family, _holding(_fitted(family, self.rows, self.weights)))
@@ -62,11 +65,11 @@ class Numbers:
             _score(backed, family, self.rows, step, by_class.excess),
         )
 
-    def margin(self, family: Any) -> float:
+    def margin(self, family: Family[Any]) -> float:
         """What a family must be better by, in nats: log n where it has as many parameters as the data ask for, and as
         much where it is a density and the values are counts, which have families of their own."""
         flexible = isinstance(family, Histogram | Kernel)
-        return self._log_weight * (flexible + (self._counts and not getattr(family, "support", ANY).integer))
+        return self._log_weight * (flexible + (self._counts and not family.support.integer))
 
     @cached_property
     def _cells(self) -> slice:
@@ -87,10 +90,10 @@ class Numbers:
         out: Float = self.column.weights.sum(axis=1)[None]
         return out
 
-    def _on_steps(self, family: Any, density: LogDensity) -> OnSteps:
+    def _on_steps(self, family: Family[Any], density: Density) -> OnSteps:
         """As probabilities of recording steps, where these are few and the family does not give such by itself."""
-        column, support = self.column, getattr(family, "support", ANY)
-        points = _core.lattice(column.centres, column.step)
+        column, support = self.column, family.support
+        points = _core.lattice_points(column.centres, column.step)
         points = points[support.inside(points)]
         if support.integer or not len(points):
             return OnSteps(density, np.zeros(1))
@@ -107,20 +110,23 @@ class Levels:
     column: Tables
     context: Context
 
-    def fitted(self, family: Any, inclusion: float) -> LogDensity:
+    def fitted(self, family: Family[Any], inclusion: float) -> Density:
         """A table for each class, of a column that may depend on the class."""
         density = family.fit(self.column, self.context)
         weights = self.column.table(0).across.rounded()
         return BackedOff(density, weights[None], 0.0, inclusion)
 
-    def refusal(self, family: Any) -> str:
+    def refusal(self, family: Family[Any]) -> str:
         return f"column {self.column.tables[0][0]!r} cannot take {describe_family(family)}"
 
-    def margin(self, family: Any) -> float:
+    def margin(self, family: Family[Any]) -> float:
         return 0.0
 
-    def scores(self, family: Any) -> tuple[float, float]:
-        rule = family.fit(self.column, self.context).rule
+    def scores(self, family: Family[Any]) -> tuple[float, float]:
+        density = family.fit(self.column, self.context)
+        if not isinstance(density, TabularDensity):
+            raise InputError(self.refusal(family))
+        rule = density.rule
         with np.errstate(divide="ignore"):
             pooled, by_class = (np.maximum(np.log(rule.at(left)[0]), WORST) for left in self._left)
         weight = self._rows[2]
@@ -159,8 +165,8 @@ class OnSteps(Wrapped):
 
     log_sum: Float  # (K,) or (1,)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        return self.density.terms(block, left_out) - self.log_sum
+    def terms(self, block: Block) -> Float:
+        return self.density.terms(block) - self.log_sum
 
     @property
     def excess(self) -> float:
@@ -177,31 +183,30 @@ def _rows(column: BinnedColumn) -> Block:
     return Block(schema, Columns((x,), len(x)), codes, group.astype(np.int32), weights)
 
 
-def _fitted(family: Any, rows: Block, weights: Float) -> LogDensity:
+def _fitted(family: Family[Any], rows: Block, weights: Float) -> Density:
     counted = family.statistic(rows.schema.columns, len(weights)).update(rows)
-    density: LogDensity = family.fit(counted, Context(weights))
-    return density
+    return family.fit(counted, Context(weights))
 
 
-def _holding(density: LogDensity) -> LogDensity:
+def _holding(density: Density) -> Density:
     """With the bandwidths of all rows in leave-one-out, as the core scores families."""
     return replace(density, hold=True) if isinstance(density, KernelDensity) else density
 
 
-def _more(family: Any, x: Float, step: float) -> Float:
+def _more(family: Family[Any], x: Float, step: float) -> Float:
     """What makes logarithms of probabilities of a step of log densities; a point mass at zero is one as it is: (n,)."""
-    if step <= 0 or getattr(family, "support", ANY).integer:
+    if step <= 0 or family.support.integer:
         return np.zeros(len(x))
-    return np.where(getattr(family, "point_mass", False) & (x == 0), 0.0, np.log(step))
+    return np.where(family.point_mass & (x == 0), 0.0, np.log(step))
 
 
-def _score(density: LogDensity, family: Any, rows: Block, step: float, excess: float) -> float:
+def _score(density: Density, family: Family[Any], rows: Block, step: float, excess: float) -> float:
     """Sum of log p of each row without itself, as probabilities of a recording step."""
     if rows.groups is None or rows.weights is None:
         raise ValueError("bins come with classes and weights")
     alone = np.minimum(rows.weights, 1.0)
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
-    terms = density.terms(block, left_out=True)[np.arange(rows.rows), 0, rows.groups]
+    terms = left_out(density).terms(block)[np.arange(rows.rows), 0, rows.groups]
     terms = terms + _more(family, rows.numeric.column(0), step)
     check_step(terms.max(initial=0.0) + excess, step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from bayeskit.densities.density import LogDensity, describe_family
+from bayeskit.densities.density import Density
+from bayeskit.densities.likelihood import Family, describe_family
 from bayeskit.densities.loo_family_scores import ColumnLooScores
 from bayeskit.errors import InputError
 from bayeskit.structures.family_fit import Levels, Numbers
@@ -15,7 +16,7 @@ from bayeskit.structures.family_fit import Levels, Numbers
 class Tried(NamedTuple):
     """A candidate and its sums over rows, each without itself, in nats."""
 
-    family: Any
+    family: Family[Any]
     score: float  # of log p(x | c), less what the family must be better by (``Numbers.margin``)
     gain: float  # over that of log p(x), the same family for all classes together
 
@@ -35,11 +36,11 @@ class FamilyTrial:
 
     name: str
     rows: Numbers | Levels
-    candidates: tuple[Any, ...]
+    candidates: tuple[Family[Any], ...]
     loo_scores: ColumnLooScores | None = None  # what the core knows about it
 
     @cached_property
-    def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[Any, str], ...]]:
+    def _tried(self) -> tuple[tuple[Tried, ...], tuple[tuple[Family[Any], str], ...]]:
         """Candidates that fit, best first, and those that do not, with the reason if it is not their support."""
         tried, refused = [], []
         for order, family in enumerate(self.candidates):
@@ -65,7 +66,7 @@ class FamilyTrial:
         return self.scores[0].gain
 
     @property
-    def refused(self) -> tuple[tuple[Any, str], ...]:
+    def refused(self) -> tuple[tuple[Family[Any], str], ...]:
         """Candidates that do not fit, and why."""
         return tuple((family, why or self.rows.refusal(family)) for family, why in self._tried[1])
 
@@ -75,7 +76,7 @@ class FamilyTrial:
             self._tried  # noqa: B018 -- an error is raised here
         return self
 
-    def density(self, inclusion: float) -> LogDensity:
+    def density(self, inclusion: float) -> Density:
         """The winner, fitted; ``inclusion`` is how probable it is that the column depends on the class."""
         return self.rows.fitted(self.scores[0].family, inclusion)
 

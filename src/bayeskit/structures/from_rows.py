@@ -9,31 +9,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayeskit.data.schema import KINDS, Column
-from bayeskit.densities.density import Context, LogDensity
+from bayeskit.densities.density import Density
+from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import InputError
 from bayeskit.statistics.distinct import CAP, Distinct
 from bayeskit.statistics.rows import Rows
-from bayeskit.structures.discrete import Discrete
 
 NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class FromRows:
+class FromRows(Likelihood[Distinct]):
     """The rows are kept, equal ones once with their weight; cuts, arcs, sets and tables are found in them anew.
 
     So what was learned in batches, merged, or learned beside rows since forgotten is, bit for bit, the model of one
     fit. A model of more than 200,000 different rows is refused, and its file holds the rows.
     """
 
-    likelihood: Any  # one that chooses what to count, before it has
+    likelihood: Staged[Any]  # one that chooses what to count, before it has
 
     identifier: ClassVar[str] = "structure/kept"  # in files
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels choose cuts and arcs
 
     def __post_init__(self) -> None:
-        if not isinstance(self.likelihood, Discrete) or self.likelihood != self.likelihood.unfitted():
+        if not isinstance(self.likelihood, Staged) or self.likelihood != self.likelihood.unfitted():
             raise InputError(
                 f"Kept({self.likelihood!r}): give a likelihood that chooses what to count, before it chose"
             )
@@ -41,14 +41,13 @@ class FromRows:
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Distinct:
         return Distinct.empty(columns, n_groups)
 
-    def fit(self, statistic: Distinct, context: Context) -> LogDensity:
+    def fit(self, statistic: Distinct, context: Context) -> Density:
         likelihood, counted = self.chosen(statistic, context)
-        density: LogDensity = likelihood.fit(counted, context)
-        return density
+        return likelihood.fit(counted, context)
 
-    def chosen(self, rows: Distinct, context: Context) -> tuple[Any, Any]:
+    def chosen(self, rows: Distinct, context: Context) -> tuple[Staged[Any], Any]:
         """The likelihood with all that it chooses, and what it counts then."""
-        likelihood: Any = self.likelihood.unfitted()
+        likelihood = self.likelihood.unfitted()
         while True:
             counted = self._counted(likelihood, rows)
             later = likelihood.next_stage(counted, context)
@@ -57,7 +56,7 @@ class FromRows:
             likelihood = later
 
     @staticmethod
-    def _counted(likelihood: Any, rows: Distinct) -> Any:
+    def _counted(likelihood: Staged[Any], rows: Distinct) -> Any:
         empty = likelihood.statistic(rows.columns, rows.groups)
         if isinstance(empty, Rows):
             return rows.sample(empty.most or CAP)

@@ -9,10 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Context, TailLogDensity
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.likelihood import Context, Likelihood
+from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
@@ -30,10 +32,11 @@ from bayeskit.structures.normals import Normals
 from bayeskit.structures.numbers import Numbers, Points, moments_of
 
 TINY = 2.0**-900
+SHOWN = 4  # number columns up to which a covariance is written out
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(Likelihood[Product]):
     """p(x | c) = p(cell | c) N(numbers; mean of the cell, covariance of the class).
 
     The cell is that of all categorical columns; its mean is (n x_cell + 5 x_class) / (n + 5).
@@ -94,6 +97,10 @@ class Full:
         return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
 
 
+def _list(numbers: Float) -> str:
+    return " ".join(f"{x:.4g}" for x in numbers)
+
+
 def without_products(counts: Product) -> Product:
     """What a full covariance counts, as what variances alone do."""
     return replace(counts, parts={**counts.parts, "numbers": moments_of(counts["numbers"])})  # type: ignore[arg-type]
@@ -113,14 +120,14 @@ def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...
 
 
 @dataclass(frozen=True)
-class FullDensity:
+class FullDensity(SupportsLeftOut):
     """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
 
     columns: tuple[str, ...]
     joint: Joint
     normals: Normals
     single: tuple[str, ...]  # categorical columns of one level
-    regularised: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
+    singular: tuple[tuple[str, ...], ...]  # (K) columns a class covariance alone does not tell apart
     classes: int
     removable: bool  # whether a row can be taken out
 
@@ -135,8 +142,11 @@ class FullDensity:
         return ("pooled variances that covariances are drawn toward, which saw the label of the row",) if shrunk else ()
 
     @property
+    def regularised(self) -> tuple[tuple[str, ...], ...]:
+        return self.singular
+
+    @property
     def constant(self) -> tuple[str, ...]:
-        """Columns with one value, which say nothing."""
         return (*self.normals.numbers.constant, *self.single)
 
     @property
@@ -149,11 +159,9 @@ class FullDensity:
         return {name: Axis.around(normals.means[:, j], wide[:, j]) for j, name in columns}
 
     @property
-    def overlap(self) -> Float:
-        """log of the integral of sqrt(p_a p_b) for each pair of classes, of numbers alone: (K, K)."""
-        if self.joint.columns:
-            raise AttributeError("categories have no overlap of normal densities")
-        return self.normals.covariance.overlap(self.normals.numbers.mean)
+    def overlap(self) -> Float | None:
+        """Of numbers alone."""
+        return None if self.joint.columns else self.normals.covariance.overlap(self.normals.numbers.mean)
 
     def draw(self, group: int, rows: int, rng: np.random.Generator) -> dict[str, Float]:
         """Rows of a class, by column; of numbers alone."""
@@ -167,9 +175,9 @@ class FullDensity:
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+    def add(self, block: Block, out: Float) -> None:
         points, codes = self._read(block)
-        out += self._log(points, codes, self._left_out(block, points, codes) if left_out else None)
+        out += self._log(points, codes, self._own(block, points, codes))
 
     def distances(self, block: Block) -> Float:
         """Mahalanobis distance of the numbers to the mean of every class, or of the row's cell in it: (n, K)."""
@@ -182,12 +190,18 @@ class FullDensity:
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    def _left_out(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
+    @property
+    def left_out(self) -> Density:
         if not self.removable:
             raise InputError(
                 "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
             )
-        return LeftOutRows(*block.counted_rows(), codes, points)
+        kept = self.columns, self.joint, self.normals, self.single, self.singular, self.classes
+        return LeftOutFull(*kept, self.removable)
+
+    def _own(self, block: Block, points: Points, codes: Int) -> LeftOutRows | None:
+        """What is to be taken out of each row."""
+        return None
 
     def _log(self, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
         if not self.normals.numbers.columns:
@@ -200,10 +214,10 @@ class FullDensity:
         squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)
         return constant - 0.5 * squares
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
         points, codes = self._read(block)
-        z, mine = points.z, self._left_out(block, points, codes) if left_out else None
+        z, mine = points.z, self._own(block, points, codes)
         if mine is None and not self.joint.columns:
             return self._chained(points, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
@@ -224,6 +238,31 @@ class FullDensity:
                 out[:, place[name]] = np.where(np.isneginf(after), -np.inf, after - before)
             before = after
         return out
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        """The probability of the cell, and the normal density of the numbers."""
+        points, codes = self._read(row)
+        whole, found = self._log(points, codes, None)[0], []
+        if (known := codes[0] != -1).any():
+            cell = self.joint.log(codes)[0]
+            names = tuple(np.array(self.joint.columns, dtype=object)[known])
+            found.append(WorkedFactor(names, cell, ratios=self.joint.written(codes), mass=True))
+            with np.errstate(invalid="ignore"):
+                whole = np.where(np.isneginf(cell), 0.0, whole - cell)
+        there = ~np.isnan(points.z[0])
+        if there.any():
+            names = tuple(np.array(self.normals.numbers.columns, dtype=object)[there])
+            given = found[0].columns if found else ()
+            found.append(WorkedFactor(names, whole, given, formulas=self._formulas(there) if not found else ()))
+        return found
+
+    def _formulas(self, there: Bool) -> tuple[str, ...]:
+        """The mean and covariance of the columns that are there, by class."""
+        if there.sum() > SHOWN:
+            return ()
+        means, covariances = self.normals.means[:, there], self.normals.covariances[:, there][:, :, there]
+        each = zip(means, covariances, strict=True)
+        return tuple(f"N(x; mean ({_list(m)}), covariance ({'; '.join(map(_list, s))}))" for m, s in each)
 
     def _chained(self, points: Points, names: Sequence[str]) -> Float:
         """The same of numbers alone: one factor in the order of revealing holds all conditional densities.
@@ -246,18 +285,20 @@ class FullDensity:
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return np.zeros(block.rows)  # distances are bounded
-
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
         out = np.zeros((block.rows, self.classes))
-        self.add(block, out, left_out)
+        self.add(block, out)
         zero = np.isneginf(out)
         tiny = replace(self, joint=replace(self.joint, alpha=TINY))
         rest = np.full_like(out, -np.log(TINY))
-        tiny.add(block, rest, left_out)
+        tiny.add(block, rest)
         return TailLogDensity(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
 
-    def out_of_support(self, block: Block) -> dict[str, int]:
-        return {}
+
+@dataclass(frozen=True)
+class LeftOutFull(FullDensity):
+    """Without each row itself."""
+
+    def _own(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
+        return LeftOutRows(*block.counted_rows(), codes, points)

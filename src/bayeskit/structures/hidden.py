@@ -13,16 +13,16 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Bounded
+from bayeskit.densities.density import Factored
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.factored import FactorDensity, refuse
+from bayeskit.structures.factored import FactorDensity
 
 LEAST = -1e300  # a logarithm that is still a number
 CELLS = 1_000_000  # of a table made to sum a missing value out, classes included
 
 
 @dataclass(frozen=True)
-class NetworkedDensity(Bounded):
+class NetworkedDensity(Factored):
     """log P(x, c) - log P(c), so that it is a density whether or not the class has parents.
 
     Rows in which every value has its parents beside it are a sum of table entries: a missing value that nothing
@@ -86,8 +86,7 @@ class NetworkedDensity(Bounded):
         for name, parents, of_class in zip(self.columns, self.tables.arcs, self.of_class, strict=False):
             yield name, (*((None,) if of_class else ()), *(self.columns[p] for p in parents))
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse(left_out)
+    def add(self, block: Block, out: Float) -> None:
         self._add(self._codes(block), out)
 
     def of_codes(self, codes: Code) -> Float:
@@ -160,7 +159,9 @@ class NetworkedDensity(Bounded):
         large: (rows,)."""
         out, partly = np.zeros((codes.shape[1], self.classes)), np.zeros(codes.shape[1], dtype=np.uint8)
         tables = self.tables
-        _core.marginal(codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly)
+        _core.sum_out_missing(
+            codes, *self._layout, tables.offset, tables.table, *self._shares, self.most_cells, out, partly
+        )
         return out, partly
 
     @cached_property
@@ -209,20 +210,16 @@ class NetworkedDensity(Bounded):
             scopes = [scope for scope in scopes if v not in scope] + [together - {v}]
         return False
 
-    @property
-    def bound(self) -> str:
-        return (
+    def approximated(self, block: Block) -> dict[str, int]:
+        what = (
             f"the missing values that a column depends on take tables of more than {self.most_cells:,} cells to sum "
             f"out; such columns said P(x | class) there"
         )
-
-    def approximated(self, block: Block) -> int:
-        """Rows in which some columns said P(x | c), too large a table being needed to sum their missing parents out."""
         if not self._wide:
-            return 0
+            return {what: 0}
         codes = self._codes(block)
         rest = np.flatnonzero(self._hidden(codes))
-        return int(self._marginal(np.ascontiguousarray(codes[:, rest]))[1].sum())
+        return {what: int(self._marginal(np.ascontiguousarray(codes[:, rest]))[1].sum())}
 
     def factors(self, block: Block) -> Float:
         """What each column adds to those before it in the order of the arcs: (n, columns, K)."""
@@ -245,9 +242,8 @@ class NetworkedDensity(Bounded):
                 out[rows, j] = self._marginal(np.ascontiguousarray(seen[:, rows]))[0] - self._marginal(before)[0]
         return out
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """What each column adds when revealed, in schema order: (n, columns, K)."""
-        refuse(left_out)
         codes = self._codes(block)
         seen = np.full_like(codes, -1)
         seen[len(self.columns) :] = codes[len(self.columns) :]

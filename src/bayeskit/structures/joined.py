@@ -13,7 +13,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
@@ -67,12 +67,15 @@ class Joined(Discrete):
     def choices(self) -> tuple[str, ...]:
         return super().choices if self.sets is None else (*super().choices, "the sets of columns")
 
+    @property
+    def factor_sets(self) -> Sequence[Set] | None:
+        return self.sets
+
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[Set]]:
         joined = (self.tried or ()) if self.sets is None else [some for some in self.sets if len(some) > 1]
         return {"levels": [(name,) for name in columns], "sets": joined}
 
     def next_stage(self, statistic: Bins | Sliced, context: Context) -> Self | None:
-        """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if self.sets is not None:

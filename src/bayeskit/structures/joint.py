@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.written import Ratio
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.structures.numbers import Points
@@ -139,6 +140,16 @@ class Joint:
         mass[row[here], group[here]] = flat.without((theirs * self.counts.shape[1] + group)[here], weight[here])
         mass[row[~here], group[~here]] -= weight[~here]  # one of several cells: never the last of them
         return np.maximum(mass, 0.0), whole
+
+    def written(self, codes: Int) -> tuple[Ratio, ...]:
+        """p of a complete cell as fractions, by class: (K); none where margins are drawn on, or something is hidden."""
+        if self.alpha is None or self.hidden(codes).any() or (codes < 0).any():
+            return ()
+        cell, spread = int(self.find(codes)[0]), self.alpha * float(np.prod(self.sizes))
+        counts = self.rounded[cell] if cell >= 0 else np.zeros(self.counts.shape[1])
+        pseudo = ([self.alpha], [spread]) if self.alpha else ([], [])
+        each = zip(counts, self.weight.rounded(), strict=True)
+        return tuple(Ratio.of([n, *pseudo[0]], [of, *pseudo[1]]) for n, of in each)
 
     def spare(self, codes: Int, whole: Float, own: LeftOutRows | None = None) -> Float:
         """log of the mass that smoothing puts on what is known of each row's cell: (n, K), -inf for none.

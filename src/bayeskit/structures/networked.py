@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import KINDS, Column
-from bayeskit.densities.density import Context
+from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.memory import check_pairs
@@ -106,7 +106,6 @@ class Networked(Smoothed):
         return super().statistic(columns, n_groups)
 
     def next_stage(self, statistic: Bins | Rows | Sliced, context: Context) -> Self | None:
-        """What to count next, now that this has been counted; None if nothing is left."""
         if isinstance(statistic, Bins):
             return self.cut(statistic)
         if isinstance(statistic, Rows):

@@ -84,7 +84,7 @@ class OccupiedCells:
     def scored(self, foretold: Float) -> Float:
         """Sums of the logarithms of what was predicted of the rows, (ways, cells): (ways, tables)."""
         nothing, once = np.zeros(len(self.weight)), np.ones((1, len(self.shapes)))
-        out: Float = _core.lean(self.weight, nothing, nothing, foretold, self._start, once)[0]
+        out: Float = _core.shrinkage_scores(self.weight, nothing, nothing, foretold, self._start, once)[0]
         return out
 
     def best(self, bases: Sequence[tuple[float, Float]], strengths: Float) -> Shrinkage:
@@ -93,7 +93,7 @@ class OccupiedCells:
         In a tie the strongest wins, then the first base.
         """
         known = np.array([of for _, of in bases])
-        scores = _core.lean(self.weight, self.mass, self.total, known, self._start, strengths)
+        scores = _core.shrinkage_scores(self.weight, self.mass, self.total, known, self._start, strengths)
         every = np.arange(len(self.shapes))
         s, b = np.divmod(scores.reshape(len(strengths) * len(bases), len(every)).argmax(axis=0), len(bases))
         return Shrinkage(strengths[s, every], np.array([part for part, _ in bases])[b], scores[s, b, every])

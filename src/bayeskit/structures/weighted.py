@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
-from bayeskit.densities.density import LogDensity
+from bayeskit.densities.density import Density, Factored
 from bayeskit.structures.backoff import Wrapped
 
 
@@ -44,20 +44,17 @@ class Weighted(Wrapped):
     def normalised(self) -> bool:
         return False
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        out += np.einsum("j,njk->nk", self.weight, self._finite(block, left_out))
+    def add(self, block: Block, out: Float) -> None:
+        out += np.einsum("j,njk->nk", self.weight, self._finite(block))
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        out: Float = self._finite(block, left_out) * self.weight[:, None]
+    def terms(self, block: Block) -> Float:
+        out: Float = self._finite(block) * self.weight[:, None]
         return out
 
-    def _finite(self, block: Block, left_out: bool) -> Float:
-        return np.maximum(self.density.terms(block, left_out), -1e300)
+    def _finite(self, block: Block) -> Float:
+        return np.maximum(self.density.terms(block), -1e300)
 
 
-def weighted(density: LogDensity, weight: Float) -> LogDensity:
+def weighted(density: Density, weight: Float) -> Density:
     """A density with the logarithm of each part multiplied; its own way if it has one."""
-    if hasattr(density, "weighted"):
-        own: LogDensity = density.weighted(weight)
-        return own
-    return Weighted(density, weight)
+    return density.weighted(weight) if isinstance(density, Factored) else Weighted(density, weight)
