@@ -225,7 +225,8 @@ def test_what_a_pool_was_told_stays(exact: bool) -> None:
             assert each.classes_.tolist() == sorted(classes)
             assert each.model_.counted.domain.levels["town"].values == sorted(towns)
         proba = model.predict_proba(rows(table, False))
-        assert proba.shape == (len(table["x"]), len(classes)) and np.allclose(proba.sum(axis=1), 1)
+        assert proba.shape == (len(table["x"]), len(classes))
+        assert np.allclose(proba.sum(axis=1), 1)
 
     first = bk.AutoBayes(max_candidates=2, exact=exact).partial_fit(rows(table, True), table["class"], classes)
     later = bk.AutoBayes(max_candidates=2, exact=exact).fit(rows(left, True), left["class"])
@@ -247,7 +248,7 @@ def test_held_cuts_of_many_numbers_are_no_values(kind: Any) -> None:
     model = kind().fit({"whole": whole, "halves": halves}, y)
     (likelihood,) = (family for family, _ in model.model_.structure.components)
     grid = dict(likelihood.grid)
-    assert grid["whole"] and grid["halves"]
+    assert all(grid.values())
     assert not [c for cuts in grid.values() for c in cuts if 2 * c == np.floor(2 * c)]
 
 

@@ -25,6 +25,7 @@ from bayeskit.replacement import check_readable
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
 WIDE_SHARE = 0.75  # the same where there are many columns
 
+
 @dataclass(frozen=True)
 class Files:
     """The files of a place: one of that very name, all that match it as a pattern, or all in a folder."""

@@ -267,7 +267,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
 
-<<<<<<< HEAD
     def _declaring(self, classes: Any) -> Self:
         """The same pool, in which these classes stay without a row."""
         told = () if classes is None else tuple(np.asarray(classes).tolist())
@@ -284,10 +283,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         old, new = (r.model_.counted.domain.classes for r in (self.reader_, reader))
         return pool.placed(old.codes_in(new), len(new))
 
-    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
-=======
     def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
->>>>>>> main
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
