@@ -165,7 +165,12 @@ class Evaluation(TableRepr):
         return self._rows_measured.decision_costs
 
     def interval(self, name: str) -> Interval:
-        """Where a measure lies with 95 % confidence, and how that was found."""
+        """Where a measure lies with 95 % confidence, and how that was found.
+
+        What lies there is the mean score of the models of the folds on new rows. In simulations 93 to 97 % of the
+        intervals hold it for naive Bayes, 88 to 97 % for one neighbour at 100 rows: of a model that knows few rows by
+        heart take them as somewhat narrow.
+        """
         if name not in self.measures.names:
             raise InputError(f"no measure is named {name!r}; there are {', '.join(self.measures.names)}")
         return self.measures.interval(name)
