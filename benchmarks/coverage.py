@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 import bayeskit as bk
-from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa
+from bayeskit.evaluation.agreement import against_rest, f1
 from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.score_histogram import CELLS, cells
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.reliability import BINS, gap, tallied, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
@@ -100,8 +101,8 @@ class Truth:
         scores = {
             "accuracy": np.trace(table) / n,
             "balanced_accuracy": np.mean(np.diagonal(table) / table.sum(axis=1)),
-            "mcc": correlation(table),
-            "kappa": kappa(table),
+            "mcc": SCORES["mcc"].of_tables(table),
+            "kappa": SCORES["kappa"].of_tables(table),
             "f1": f1(against_rest(table, k - 1)),
             "log_loss": -np.log(np.maximum(mine, 1e-15)).mean(),
             "brier": (np.einsum("ij,ij->i", p, p) - 2 * mine + 1).mean(),

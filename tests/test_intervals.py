@@ -16,13 +16,14 @@ from sklearn.naive_bayes import GaussianNB
 import bayeskit as bk
 from bayeskit import plots
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
+from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
 from bayeskit.evaluation.areas import Areas, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.reports.performance import calibration
@@ -189,14 +190,14 @@ def test_agreement_is_that_of_scikit_learn_for_many_tables_at_once():
     true, done = rng.integers(0, 3, 200), rng.integers(0, 3, 200)
     table = metrics.confusion_matrix(true, done).astype(float)
     both = np.stack([table, 5 * table])
-    assert correlation(both) == pytest.approx([metrics.matthews_corrcoef(true, done)] * 2, abs=1e-12)
-    assert kappa(both) == pytest.approx([metrics.cohen_kappa_score(true, done)] * 2, abs=1e-12)
+    assert SCORES["mcc"].of_tables(both) == pytest.approx([metrics.matthews_corrcoef(true, done)] * 2, abs=1e-12)
+    assert SCORES["kappa"].of_tables(both) == pytest.approx([metrics.cohen_kappa_score(true, done)] * 2, abs=1e-12)
     assert f1(against_rest(table, 1)) == pytest.approx(metrics.f1_score(true, done, average=None)[1], abs=1e-12)
 
 
 def test_percentiles_of_one_share_are_jeffreys():
     """With one measure that is a single recall, the draws are Beta(k + 1/2, n - k + 1/2)."""
-    found = of_tables(lambda t: t[:, 0, 0] / t[:, 0].sum(axis=1), 0.8, np.array([[40.0, 10.0], [5.0, 45.0]]))
+    found = dirichlet_interval(lambda t: t[:, 0, 0] / t[:, 0].sum(axis=1), 0.8, np.array([[40.0, 10.0], [5.0, 45.0]]))
     wanted = stats.beta.ppf([0.025, 0.975], 40.5, 10.5)
     assert (found.low, found.high) == pytest.approx(tuple(wanted), abs=0.01)
 
@@ -397,7 +398,7 @@ def test_small_coverage_of_areas_with_eight_rows_of_a_class():
 def test_small_coverage_of_balanced_accuracy_and_correlation_with_a_rare_class():
     rng = np.random.default_rng(4)
     shares = np.array([[0.92 * 0.95, 0.92 * 0.05], [0.08 * 0.4, 0.08 * 0.6]])
-    truths = {"balanced_accuracy": 0.775, "mcc": float(correlation(shares))}
+    truths = {"balanced_accuracy": 0.775, "mcc": float(SCORES["mcc"].of_tables(shares))}
     tables = [bk.Confusion(rng.multinomial(200, shares.ravel()).reshape(2, 2), "ab") for _ in range(150)]
     for rate, truth in truths.items():
         assert 137 <= held(lambda r, rate=rate, truth=truth: (tables[r].interval(rate), truth)) <= 150, rate

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
@@ -34,7 +34,7 @@ class Source:
     records: bool = False  # whether a row may lack a column, which then is missing
 
 
-def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
+def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
     if not _is_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
@@ -42,7 +42,7 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
                 raise InputError(
                     f"{argument} must name a column of the file, relation or frame, not be {type(given).__name__}"
                 )
-        return Source(X, Roles(y, weight, fold))
+        return Source(X, Roles(*(None if given is None else str(given) for given in (y, weight, fold))))
     table, named = _table(X)
     if not len(table.schema):
         raise InputError(
@@ -278,7 +278,7 @@ def _one(given: Any, argument: str) -> pa.Array:
     return _objects(values.tolist() if values.dtype.kind in "OUS" else values, argument)
 
 
-def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
+def _label(y: LabelsLike, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
     """The NumPy type in which labels are to come back."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biufU":
@@ -289,7 +289,7 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
     return label_of(beside[role].type if role in beside else table.schema.field(role).type)
 
 
-def labels(values: Sequence[Any], label: str) -> Array:
+def labels(values: Sequence[Label], label: str) -> Array:
     """Labels in the type they came in, or in a wider one where a label that came later does not fit it.
 
     >>> labels(["ill", "well"], "U"), labels([1, 300], "|i1")

@@ -48,7 +48,7 @@ class _Seen:
     rows: int
 
     @classmethod
-    def of(cls, found: Sequence[Any]) -> _Seen:
+    def of(cls, found: list[Any]) -> _Seen:
         width = len(TYPES)
         damaged, long, *rest = found[width:]
         return cls(dict(zip(TYPES, found[:width], strict=True)), bool(damaged), bool(long), *rest)

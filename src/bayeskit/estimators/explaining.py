@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -20,8 +20,12 @@ from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 
+Step = tuple[
+    Float, Float, list[tuple[Label, ...]], Bool, Block
+]  # terms, posteriors, values, what is unseen, of a batch
 
-def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
+
+def explained(asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: Any = None) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 
     ``words`` are names of columns that have none.
@@ -36,7 +40,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
         which = widest(sum(spreads, np.zeros(len(names))), top)
     rest = (REST,) if len(which) < len(names) else ()
 
-    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
+    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> Step:
         terms = model.terms_of(block, which) if rest else model.terms(block)
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]

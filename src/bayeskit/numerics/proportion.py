@@ -31,6 +31,17 @@ def effective(weight: Float | float, squared: Float | float) -> Float:
     return rows
 
 
+def ratio(part: Float | float, whole: Float | float) -> Float:
+    """part / whole, NaN where the whole is nothing.
+
+    >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    share: Float = np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
+    return share
+
+
 def wilson(share: float, weight: float, quantile: float = float(ndtri((1 + LEVEL) / 2))) -> Interval:
     """Wilson's interval of a proportion p seen in a weight of n rows; ``quantile`` z is the normal one unless given.
 

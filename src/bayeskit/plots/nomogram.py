@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json, Label
 from bayeskit.data.frame import shortened
 from bayeskit.plots.style import INK, PALETTE, Display
 
@@ -32,15 +32,30 @@ class NomogramDisplay(Display):
     @classmethod
     def from_scales(
         cls,
-        scales: Sequence[Any],
+        scales: Sequence[Label],
         probability: Callable[[Float], Float],
         total: Callable[[Float], Float],
         says: str,
         left_out: int = 0,
     ) -> NomogramDisplay:
+        """From the scales of ``model.nomogram(...)``.
+
+        Parameters
+        ----------
+        scales : sequence
+            The scale of each column.
+        probability : callable
+            Probability of a total of points.
+        total : callable
+            Points that give a probability.
+        says : str
+            What the probability is of, for the axis.
+        left_out : int, default 0
+            Columns that are not shown.
+        """
         return cls(list(scales), probability, total, says, left_out)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = [(s.name, v, p) for s in self.scales for v, p in zip(s.values, s.points, strict=True)]
         return {"column": [n for n, *_ in each], "value": [str(v) for _, v, _ in each], "points": [p for *_, p in each]}
 
@@ -60,7 +75,7 @@ class NomogramDisplay(Display):
     def _size(self) -> tuple[float, float]:
         return 8.4, 1.4 + 0.78 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         names: list[str] = []
         y, lost = 0.0, 0
         top = max(100.0, max(float(np.max(s.points)) for s in self.scales))
@@ -129,7 +144,7 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
         yield values[start : end + 1], points[start : end + 1]
 
 
-def _numbers(values: Sequence[Any], points: Float, joined: bool) -> list[tuple[float, str]]:
+def _numbers(values: Sequence[Label], points: Float, joined: bool) -> list[tuple[float, str]]:
     """Round numbers along an axis, at their points: as many as its length on paper has room for.
 
     Between values that are not joined there are none.
@@ -143,12 +158,12 @@ def _numbers(values: Sequence[Any], points: Float, joined: bool) -> list[tuple[f
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 
 
-def _levels(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
+def _levels(values: Sequence[Label], points: Float) -> list[tuple[float, str]]:
     order = np.argsort(points, kind="stable").tolist()
     return [(float(points[i]), shortened("missing" if values[i] is None else values[i], 14)) for i in order]
 
 
-def _line(ax: Any, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:
+def _line(ax: Axes, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:
     """A line with its marks; labels that would touch go elsewhere; how many found no room."""
     ax.plot([low, high], [y, y], color=INK, lw=1.2, solid_capstyle="butt", zorder=2)
     ends = dict.fromkeys(TIERS, -np.inf)  # where the last label of each tier ends

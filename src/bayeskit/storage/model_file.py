@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, FilePath, Json
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
@@ -63,7 +63,7 @@ class Header:
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
 
-def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
     """Write a model with the name and the settings of its estimator."""
     container.write(path, *packed(model, kind, settings))
 
@@ -129,12 +129,12 @@ def estimator_of(identifier: str) -> str:
     raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
 
 
-def named_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def named_settings(settings: Mapping[str, Any]) -> Json:
     """Settings of an estimator by their names in files."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
-def settings_of(saved: Any) -> dict[str, Any]:
+def settings_of(saved: Any) -> Json:
     """And back."""
     if not isinstance(saved, dict) or not all(isinstance(name, str) for name in saved):
         raise ModelFileError("its settings are none")
@@ -145,7 +145,7 @@ def settings_of(saved: Any) -> dict[str, Any]:
 Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings of its estimator
 
 
-def load(path: Any) -> Read:
+def load(path: FilePath) -> Read:
     """What a file holds; ModelFileError if anything is not as saved."""
     header, arrays = container.read(path, expected)
     with doubts(path):
@@ -159,7 +159,7 @@ def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
 
 
 @contextmanager
-def doubts(path: Any) -> Iterator[None]:
+def doubts(path: FilePath) -> Iterator[None]:
     """Whatever turns out wrong in the content of a file is told with its name."""
     try:
         yield
