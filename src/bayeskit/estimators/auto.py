@@ -272,10 +272,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         told = () if classes is None else tuple(np.asarray(classes).tolist())
         if not told:
             return self
-        reader, *known = (
-            c.with_model(c.model_.declaring(told)) for c in (self.reader_, *(m.classifier for m in self.members_))
+        reader = self.reader_.with_model(self.reader_.model_.declaring(told))
+        members = tuple(
+            replace(m, classifier=m.classifier.with_model(m.classifier.model_.declaring(told))) for m in self.members_
         )
-        members = tuple(replace(m, classifier=c) for m, c in zip(self.members_, known, strict=True))
         return self._adopt(reader, members, self._pool_on(reader, self.pool_), self.leaderboard_)
 
     def _pool_on(self, reader: BayesClassifier, pool: Pool) -> Pool:
