@@ -36,7 +36,7 @@ class Classifier(Protocol):
         rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: NamesLike | None = None,
+        names: NamesLike = None,
     ) -> Nomogram: ...
 
 

@@ -25,7 +25,7 @@ Step = tuple[
 
 
 def explained(
-    asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: NamesLike | None = None
+    asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: NamesLike = None
 ) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 

@@ -39,9 +39,9 @@ class NodeTable:
         cls,
         X: TableLike,
         graph: Graph,
-        weight: WeightsLike | None = None,
+        weight: WeightsLike = None,
         n_jobs: int | None = None,
-        kinds: KindsLike | None = None,
+        kinds: KindsLike = None,
         known: Collection[str] = (),
     ) -> NodeTable:
         """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
