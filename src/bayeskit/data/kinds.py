@@ -25,6 +25,13 @@ class Nominal:
 
     P(level | class) = (n_level + alpha) / (n + alpha m), where m is the number of levels declared.
 
+    Parameters
+    ----------
+    levels : iterable
+        All levels.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> income = ["medium"] * 990 + ["high"] * 10
     >>> model = bk.NaiveBayes(kinds={"income": bk.Nominal(["low", "medium", "high"])})
@@ -44,6 +51,13 @@ class Nominal:
 class Ordinal:
     """All levels of an ordered category, the lowest first; each counts, seen or not, and no other is taken.
 
+    Parameters
+    ----------
+    levels : iterable
+        All levels, the lowest first.
+
+    Examples
+    --------
     >>> Ordinal(["low", "medium", "high"]).levels
     ('low', 'medium', 'high')
     """

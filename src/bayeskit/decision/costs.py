@@ -20,9 +20,23 @@ from bayeskit.errors import FileError, InputError
 class Costs:
     """A table of costs: rows are true classes, columns actions, which need not be classes; gains are negative.
 
-    Given as a nested mapping {class: {action: cost}}, a frame with the classes in its index or first column, a CSV
-    file of that shape, or a matrix with ``classes`` and ``actions`` (the classes themselves unless given).
+    Parameters
+    ----------
+    table : mapping, frame, path or matrix
+        {class: {action: cost}}, a frame with the classes in its index or first column, a CSV file of that shape, or a
+        matrix with ``classes`` and ``actions``.
+    classes : sequence, optional
+        The classes of the rows of a matrix.
+    actions : sequence, optional
+        The actions of its columns; the classes themselves unless given.
 
+    Attributes
+    ----------
+    actions : tuple
+        The actions, in the order of the table: the first wins a tie.
+
+    Examples
+    --------
     >>> costs = Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> costs.actions, costs.matrix_for(["well", "ill"])
     (('treat', 'wait'), array([[ 5.,  0.],
@@ -49,12 +63,26 @@ class Costs:
 
     @classmethod
     def zero_one(cls, classes: Sequence[Label]) -> Costs:
-        """Every error costs 1: the least risk is then the most probable class."""
+        """Every error costs 1: the least risk is then the most probable class.
+
+        Parameters
+        ----------
+        classes : sequence
+            The classes, in the order wanted.
+        """
         return cls(1.0 - np.eye(len(classes)), list(classes))
 
     @classmethod
     def of(cls, costs: Any, classes: Sequence[Label]) -> Costs:
-        """Costs as they are, from whatever describes them, or 0/1 if there are none."""
+        """Costs as they are, from whatever describes them, or 0/1 if there are none.
+
+        Parameters
+        ----------
+        costs : Costs, mapping, frame or path
+            What may stand for a table of costs.
+        classes : sequence
+            The classes, in the order wanted.
+        """
         if isinstance(costs, Costs):
             return costs
         return cls.zero_one(classes) if costs is None else cls(costs, *(_labels(costs, classes)))
@@ -63,6 +91,11 @@ class Costs:
         """The costs with the rows in the order of these classes, (K, actions); each of them must be there.
 
         A table with texts for labels (from a file) also stands for numbers written that way.
+
+        Parameters
+        ----------
+        classes : sequence
+            The classes, in the order wanted.
         """
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
         place = {key(label): i for i, label in enumerate(self.classes)}

@@ -61,9 +61,23 @@ class Decision:
 def decide(proba: Any, costs: Any, classes: Sequence[Any] | Array | None = None) -> Decision:
     """The action with the least expected cost, sum over c of P(c | x) cost(c, action), for each row.
 
-    Columns of ``proba`` follow ``classes``; without it, the columns of a frame go by their names, and those of an
-    array by the rows of the cost table. One row may be given flat.
+    Parameters
+    ----------
+    proba : array of shape (n, K) or frame
+        P(class | row); one row may be given flat.
+    costs : Costs, mapping, frame or path
+        What each action costs under each class.
+    classes : sequence, optional
+        The classes of the columns of ``proba``. Without it the columns of a frame go by their names, and those of an
+        array by the rows of the cost table.
 
+    Returns
+    -------
+    Decision
+        ``action``, (n,), and ``expected``, (n, actions), the expected cost of every action.
+
+    Examples
+    --------
     >>> costs = Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> decision = decide([[0.05, 0.95], [0.5, 0.5]], costs)
     >>> decision.action, decision.expected

@@ -54,9 +54,27 @@ class BayesError:
 def bayes_error(model: Any, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0) -> BayesError:
     """The misclassification probability of a fitted model's own class densities and priors.
 
-    Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond
-    4,096 combinations, ``samples`` rows are drawn from the model and a standard error is given.
+    Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond 4,096
+    combinations, rows are drawn from the model and a standard error is given.
 
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with class densities.
+    prior : {"empirical", "uniform"} or mapping, optional
+        Another prior than that of the model.
+    samples : int, default 200,000
+        Rows to draw where nothing can be integrated.
+    random_state : int, default 0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    BayesError
+        ``error``, its parts by class, and how it was found.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes().fit([[-1.0], [1.0], [1.0], [3.0]], ["a", "a", "b", "b"])  # N(0, 1) and N(2, 1)
     >>> round(float(bk.bayes_error(model)), 4)

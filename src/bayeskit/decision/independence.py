@@ -64,10 +64,29 @@ class Independence:
 def independence(X: TableLike, a: Any, b: Any, given: Any = None, sample_weight: WeightsLike = None) -> Independence:
     """Compare P(a, b) with P(a) P(b), perhaps given an event or within the levels of a column.
 
-    An event is ``{"colour": "red"}`` (several columns: all of them hold); a column is its name. Rows in which a column
-    asked about is missing are left out. G and chi-squared test the table of the two (events count as true / false;
-    within a column's levels the statistics add up).
+    Rows in which a column asked about is missing are left out. G and chi-squared test the table of the two (events
+    count as true / false; within a column's levels the statistics add up).
 
+    Parameters
+    ----------
+    X : table
+        Rows of categories.
+    a : mapping or str
+        An event such as {"colour": "red"} (several columns: all of them hold), or the name of a column.
+    b : mapping or str
+        Likewise.
+    given : mapping or str, optional
+        Only the rows of this event, or within each level of this column.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Independence
+        ``p_a``, ``p_b`` and ``p_both`` as fractions, ``independent``, and the tests.
+
+    Examples
+    --------
     >>> rows = [{"sky": "grey", "rain": "yes"}] * 3 + [{"sky": "blue", "rain": "no"}] * 5
     >>> found = independence(rows, {"sky": "grey"}, {"rain": "yes"})
     >>> found.p_both, found.p_a * found.p_b, found.independent

@@ -22,7 +22,7 @@ from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.ensemble.renewal import learned_rows
+from bayeskit.ensemble.renewal import declaring_levels, learned_rows
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
@@ -55,11 +55,45 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
-    up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
-    one weighted KDB alone. ``time_budget`` (seconds) and ``max_candidates`` end the trying early; ``callback`` is told
-    (done, of how many, name). ``exact=True`` keeps the different rows with their weights, at most 200,000, and tries
-    and pools anew after every change, so that batches, forgetting and merging give the pool of one fit, bit for bit.
+    up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``.
 
+    Parameters
+    ----------
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    fast : bool, default False
+        Take one weighted KDB alone.
+    time_budget : float, optional
+        Seconds after which no further candidate is tried.
+    max_candidates : int, optional
+        Number of candidates to try.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    callback : callable, optional
+        Called with (done, of how many, name) after each candidate.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -95,15 +129,30 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     # -- learning --------------------------------------------------------------------------------
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
+        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
-            reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
-            return self._renewed(reader.fit(X, y, sample_weight))
+            keeper = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
+            return self._renewed(keeper.partial_fit(X, y, classes, sample_weight))
         X = read_rows(X)[0] if is_outside(X) else X
         reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(reader.classes_) == 1:
-            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
+            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))._declaring(classes)
         run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
@@ -112,17 +161,28 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
         judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        return self._adopt(
-            reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
-        )
+        leaderboard = Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+        return self._adopt(reader, members, pool.kept(), leaderboard)._declaring(classes)
 
     def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        classes : sequence, optional
+            Classes to declare beforehand.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if not hasattr(self, "reader_"):
-            return self.fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight, classes)
         if self.exact:
             return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
         if is_outside(X):
@@ -138,7 +198,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         check_is_fitted(self, "reader_")
         if self.exact:
             return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
@@ -155,7 +226,17 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Try, judge and pool anew from the rows that the pool has: it is then the pool of one fit of them.
 
         These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
-        and they may be left out.
+        and they may be left out. Classes and levels that were declared stay so.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "reader_")
         known = self.reader_
@@ -165,7 +246,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if X is None or self.exact:
             check_renewable(self.exact_)
             return self._renewed(self.rows_)
-        fresh = clone(self).fit(X, y, sample_weight)
+        schema = known.model_.schema
+        fresh = clone(self)._fit(declaring_levels(X, y, schema), y, sample_weight, schema.classes)
         fresh.reader_._adopt(replace(fresh.reader_.model_, journal=known.model_.journal))
         return self._adopt(fresh.reader_, fresh.members_, fresh.pool_, fresh.leaderboard_)
 
@@ -180,10 +262,26 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
         journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
-        plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
+        plain = clone(self).set_params(exact=False, kinds=kinds)._fit(X, y, weight, rows.model_.schema.classes)
         reader = plain.reader_.with_model(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
+
+    def _declaring(self, classes: Any) -> Self:
+        """The same pool, in which these classes stay without a row."""
+        told = () if classes is None else tuple(np.asarray(classes).tolist())
+        if not told:
+            return self
+        reader = self.reader_.with_model(self.reader_.model_.declaring(told))
+        members = tuple(
+            replace(m, classifier=m.classifier.with_model(m.classifier.model_.declaring(told))) for m in self.members_
+        )
+        return self._adopt(reader, members, self._pool_on(reader, self.pool_), self.leaderboard_)
+
+    def _pool_on(self, reader: BayesClassifier, pool: Pool) -> Pool:
+        """A pool of this reader's classes in the order of another's, which may know more."""
+        old, new = (r.model_.counted.domain.classes for r in (self.reader_, reader))
+        return pool.placed(old.codes_in(new), len(new))
 
     def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
         if is_outside(X):
@@ -192,7 +290,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
 
     def merge(self, other: AutoBayes) -> AutoBayes:
-        """A new classifier whose members have learned what both have; the weights of the members are this one's."""
+        """A new classifier whose members have learned what both have; the weights of the members are this one's.
+
+        Parameters
+        ----------
+        other : AutoBayes
+            A pool that sees rows alike.
+        """
         if not isinstance(other, AutoBayes):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "reader_")
@@ -231,10 +335,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
+        reader = copy(self.reader_)
         change(reader, X)
-        new = reader.model_.counted.domain.classes
-        return self._adopt(reader, tuple(members), pool.placed(old.codes_in(new), len(new)), self.leaderboard_)
+        return self._adopt(reader, tuple(members), self._pool_on(reader, pool), self.leaderboard_)
 
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
@@ -280,17 +383,44 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     # -- asking ----------------------------------------------------------------------------------
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie."""
+        """The most probable class of each row; the first of ``classes_`` in a tie.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         logs = self.predict_log_proba(X, prior)
         best: Array = self.classes_[np.argmax(logs, axis=1)]
         return best
 
     def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return np.exp(self.predict_log_proba(X, prior))
 
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), (n, K)."""
+        """log P(class | row), (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         check_is_fitted(self, "reader_")
         if not self.members_:  # the prior of each
             return np.tile(log_softmax(self.log_base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
@@ -309,6 +439,20 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        keep : str or sequence, optional
+            Columns of X to keep beside the answers, or "all"; also such that are no features.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        costs : Costs or mapping, optional
+            Adds the action of least expected cost, and that cost.
+        reasons : int, default 0
+            Adds so many columns that speak most for the prediction.
         """
         check_is_fitted(self, "reader_")
         asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
@@ -331,6 +475,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
         "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
         but for what all classes have in common. ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         plain = self.reader_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
@@ -378,6 +534,23 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Arguments as in the classifiers' own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "reader_")
         free = Freedom.of(among, hold, columns, names)
@@ -394,7 +567,22 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         among: TableLike | None = None,
         names: Any = None,
     ) -> Nomogram:
-        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
+        """Points that add up to the odds, where they do: one member, with columns independent given two classes.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "reader_")
         if not self.members_:
             raise InputError("nothing predicts the class better than its prior here, so there are no points to add up")
@@ -421,7 +609,20 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
     ) -> Any:
-        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's."""
+        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+            The map that is fitted, as in ``Calibrated``.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self, "reader_")
@@ -437,7 +638,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return smoothed_prior(self._weights)
 
     def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(c): the smoothed shares, unless another prior was asked for."""
+        """log P(c): the smoothed shares, unless another prior was asked for.
+
+        Parameters
+        ----------
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         given = self.prior if prior is None else prior
         if isinstance(given, str) and given == "empirical":
             return self.log_shares
@@ -465,7 +672,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     # -- keeping ---------------------------------------------------------------------------------
 
     def save(self, path: FilePath) -> None:
-        """Write a ``.bayes`` file with all members: whole or not at all."""
+        """Write a ``.bayes`` file with all members: whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         check_is_fitted(self, "reader_")
         settings = changed(self, "n_jobs", "callback")
         rows = self.rows_ if self.exact else None

@@ -34,22 +34,62 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     _labelled: ClassVar[bool] = False  # whether the classes are counted apart
 
     def fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
-        """Learn from a table; ``y`` holds the labels or names a column of X, which is left out."""
+        """Learn from a table; ``y`` holds the labels or names a column of X, which is left out.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return self._adopt(self._counted(X, y, sample_weight, None))
 
     def partial_fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
-        """Learn more rows: as if all had been learned at once."""
+        """Learn more rows: as if all had been learned at once.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         known = self.counted_ if hasattr(self, "counted_") else None
         fresh = self._counted(X, y, sample_weight, known)
         return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
 
     def forget(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
-        """Unlearn rows: as if only the others had been learned."""
+        """Unlearn rows: as if only the others had been learned.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         check_is_fitted(self, "counted_")
         return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
 
     def transform(self, X: TableLike) -> Any:
-        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
+        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "counted_")
         schema = self.counted_.schema
         table = OpenTable.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)

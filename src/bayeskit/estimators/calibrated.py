@@ -35,13 +35,30 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     ``fit(X, y)`` learns the classifier from the rows and the map from what cross-validation says of the same rows:
     for a classifier that is to be trained. ``model.calibrated(X_new, y_new)`` calibrates a fitted classifier as it is
-    on rows that are new to it.
+    on rows that are new to it. A prior given to a call replaces the shares of the classes in the calibrated
+    posterior. ``explain`` still adds up: a temperature multiplies prior and terms, the other maps add one part
+    "calibration".
 
-    ``method`` is "temperature" (all evidence weighs t times as much, the shares of the classes stay as learned),
-    "sigmoid" (Platt) or "isotonic", which follow the shares of the classes in the rows they are fitted to. A prior
-    given to a call replaces those shares in the calibrated posterior. ``explain`` still adds up: a temperature
-    multiplies prior and terms, the other maps add one part "calibration".
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier to calibrate; a copy is fitted.
+    method : {"temperature", "sigmoid", "isotonic"}, default "temperature"
+        The map: all evidence weighs t times as much and the shares of the classes stay as learned; a straight line of
+        the log-odds (Platt); or a rising step function. The last two follow the shares of the classes in the rows
+        they are fitted to.
+    folds : int or splitter, default 5
+        Folds whose posteriors the map is fitted to.
+    random_state : int, default 0
+        Seed of the folds.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -57,7 +74,18 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Fit the map by cross-validation, and the classifier to all rows."""
+        """Fit the map by cross-validation, and the classifier to all rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         self._check_settings()
         tested = evaluate(
             self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight,
@@ -120,16 +148,43 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return classes
 
     def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
         return best
 
     def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """P(class | row), calibrated: (n, K)."""
+        """P(class | row), calibrated: (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return np.exp(self.predict_log_proba(X, prior))
 
     def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        """log P(class | row), calibrated: (n, K)."""
+        """log P(class | row), calibrated: (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         check_is_fitted(self, "estimator_")
         logs = self.calibration_(self.estimator_.predict_log_proba(X))
         if prior is None:
@@ -151,7 +206,13 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return logs
 
     def log_prior(self, prior: PriorLike = None) -> Float:
-        """log P(class) as the classifier reads a prior, its own for None: (K,)."""
+        """log P(class) as the classifier reads a prior, its own for None: (K,).
+
+        Parameters
+        ----------
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         logs: Float = self.estimator_.log_prior(prior)
         return logs
 
@@ -172,7 +233,14 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.log_prior(prior) - own
 
     def log_evidence(self, X: TableLike) -> Float:
-        """log p(row) of the classifier, (n,)."""
+        """log p(row) of the classifier, (n,).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "estimator_")
         if isinstance(self.estimator_, AutoBayes):
             raise KindError("AutoBayes pools what models say of the classes and has no density of rows; ask a member")
@@ -183,6 +251,18 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """What each column says for each class, adding up to the calibrated posterior.
 
         ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         raw: Explanation = self.estimator_.explain(X, top, names=names)
@@ -214,7 +294,25 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         columns: int = 1,
         names: Any = None,
     ) -> Flips:
-        """What would change the decision of each row, as the classifier's own ``counterfactual``."""
+        """What would change the decision of each row, as the classifier's own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
         free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
@@ -231,7 +329,22 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         among: TableLike | None = None,
         names: Any = None,
     ) -> Nomogram:
-        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
+        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
         plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair

@@ -25,7 +25,23 @@ Learner = BayesClassifier | AutoBayes
 
 
 def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
-    """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget."""
+    """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget.
+
+    Parameters
+    ----------
+    path : path
+        A ``.bayes`` file.
+
+    Returns
+    -------
+    classifier or Network
+        What was saved, with its settings.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, truncated, hostile or of an unknown version.
+    """
     kind = container.peek(path).get("model")
     if kind == network_file.KIND:
         return Network.restored(path)
@@ -37,7 +53,23 @@ def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
 
 
 def merge(models: Iterable[Any]) -> Any:
-    """One classifier, or network, that has learned what all of them have."""
+    """One classifier, or network, that has learned what all of them have.
+
+    Parameters
+    ----------
+    models : iterable
+        Fitted classifiers, or networks, of one kind and equal settings.
+
+    Returns
+    -------
+    classifier or Network
+        A new one.
+
+    Raises
+    ------
+    MergeError
+        They count different things.
+    """
     given = [models] if isinstance(models, BayesClassifier | Network | AutoBayes) else list(models)
     if not given or not all(isinstance(model, BayesClassifier | Network | AutoBayes) for model in given):
         raise MergeError("merge takes a list of at least one fitted bayeskit classifier, or network")

@@ -31,7 +31,13 @@ class Questions:
         raise NotImplementedError
 
     def states(self, node: str) -> tuple[Label, ...]:
-        """The states of a node; probabilities come in this order."""
+        """The states of a node; probabilities come in this order.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        """
         return self.fitted.network.states(node)
 
     def query(
@@ -46,17 +52,44 @@ class Questions:
 
         Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
         instead, with a standard error; ``random_state`` seeds the draws.
+
+        Parameters
+        ----------
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        approximate : {"weighting", "gibbs"}, optional
+            Estimate by draws instead, with a standard error.
+        samples : int, default 10,000
+            How many draws.
+        random_state : int, optional
+            Seed of the draws.
         """
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
 
     def worked(self, target: str, evidence: Mapping[str, Any] | None = None) -> WorkedQuery:
-        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
+        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones.
+
+        Parameters
+        ----------
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         return worked_query(self.fitted.network, target, evidence or {})
 
     def marginals(self, evidence: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """P(node | evidence) of every node at once."""
+        """P(node | evidence) of every node at once.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         codes = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
         found = self.fitted.inference.marginals(codes)
         return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
@@ -67,6 +100,19 @@ class Questions:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 
         None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        approximate : {"weighting", "gibbs"}, optional
+            Estimate by draws instead, with a standard error.
+        samples : int, default 10,000
+            How many draws.
+        random_state : int, optional
+            Seed of the draws.
         """
         place, inference = self.graph.nodes.index(self.graph.check(target)), self.fitted.inference
         rng = np.random.default_rng(random_state)
@@ -83,25 +129,57 @@ class Questions:
         return np.concatenate(parts)
 
     def predict(self, X: TableLike, target: str) -> Any:
-        """The most probable state of the target in every row."""
+        """The most probable state of the target in every row.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        """
         return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
     def log_evidence(self, X: TableLike) -> Float:
-        """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
+        """log P(row), (n,): missing values summed out; -inf where a row is impossible.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        """
         inference = self.fitted.inference
         return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
 
     def log_likelihood(self, X: TableLike) -> float:
-        """The sum of log P(row) over all rows."""
+        """The sum of log P(row) over all rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        """
         return float(self.log_evidence(X).sum())
 
     def probability(self, state: Mapping[str, Any]) -> float:
-        """The probability of a state of some or all nodes."""
+        """The probability of a state of some or all nodes.
+
+        Parameters
+        ----------
+        state : mapping
+            States of some or all nodes.
+        """
         codes, likelihoods = evidence_of(self.fitted.network, state)
         return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
 
     def most_probable(self, evidence: Mapping[str, Any] | None = None) -> Json:
-        """The most probable states of all nodes together, given the evidence."""
+        """The most probable states of all nodes together, given the evidence.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
         found, _ = self.fitted.inference.most_probable(codes)
         return {
@@ -109,7 +187,17 @@ class Questions:
         }
 
     def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Seed = None) -> Any:
-        """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas."""
+        """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.
+
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        random_state : int, optional
+            Seed of the draws.
+        """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"n={n!r}: give a number of rows")
         rng = np.random.default_rng(random_state)

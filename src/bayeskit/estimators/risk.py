@@ -23,11 +23,29 @@ from bayeskit.model.model import Model
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
-    ``costs`` has a row for each class and a column for each action (0/1 if None: the most probable class).
-    It abstains, answering ``abstain``, where the best action is expected to cost more than ``reject``, where the most
-    probable class has less than ``threshold``, or where log p(x) is below ``outlier`` (the row is like nothing learned;
-    needs an estimator with ``log_evidence`` or ``score_samples``).
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier whose posterior is weighed; a copy is fitted.
+    costs : Costs, mapping, frame or path, optional
+        A row for each class and a column for each action. None is 0/1: the most probable class.
+    reject : float, optional
+        Abstain where the best action is expected to cost more.
+    threshold : float, optional
+        Abstain where the most probable class has less.
+    outlier : float, optional
+        Abstain where log p(x) is below: the row is like nothing learned. It needs an estimator with ``log_evidence``
+        or ``score_samples``.
+    abstain : object, default "abstain"
+        The answer that stands for abstaining.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes of the estimator.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> costs = bk.Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> model = bk.RiskClassifier(bk.NaiveBayes(), costs, reject=2)
@@ -54,7 +72,18 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.abstain = abstain
 
     def fit(self, X: TableLike, y: LabelsLike, **fit_params: Any) -> Self:
-        """Fit the estimator; the costs must have a row for every class found."""
+        """Fit the estimator; the costs must have a row for every class found.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        **fit_params
+            Further arguments of the ``fit`` of the estimator.
+        """
         self._check_settings()
         if not hasattr(self.estimator, "predict_proba"):
             raise KindError(
@@ -79,11 +108,25 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return classes
 
     def decide(self, X: TableLike) -> Decision:
-        """For each row what every action is expected to cost, and the best; abstaining is left aside."""
+        """For each row what every action is expected to cost, and the best; abstaining is left aside.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         return self._decided(X)[0]
 
     def predict(self, X: TableLike) -> Array:
-        """The action of each row; in the type of the classes if every answer is one."""
+        """The action of each row; in the type of the classes if every answer is one.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         decision, refused = self._decided(X)
         if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
             return decision.action.astype(self.classes_.dtype)
@@ -95,7 +138,14 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return any(reason is not None for reason in (self.reject, self.threshold, self.outlier))
 
     def abstained(self, X: TableLike) -> Bool:
-        """Whether no action is taken: (n,)."""
+        """Whether no action is taken: (n,).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         return self._decided(X)[1]
 
     def _decided(self, X: TableLike, proba: Float | None = None) -> tuple[Decision, Bool]:
@@ -111,7 +161,14 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return decision, refused
 
     def predict_proba(self, X: TableLike) -> Float:
-        """P(class | row) of the estimator, (n, K)."""
+        """P(class | row) of the estimator, (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "estimator_")
         proba: Float = self.estimator_.predict_proba(X)
         return proba
@@ -130,6 +187,16 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """What each column says for each class, adding up to the posterior that the costs are weighed with.
 
         ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         found: Explanation = self._explaining("explain").explain(X, top, names=names)
@@ -141,6 +208,21 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """What would change the action of each row: in each column the nearest value that does; abstaining counts.
 
         ``among``, ``hold``, ``columns`` and ``names`` as in the classifier's own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
@@ -163,7 +245,20 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def nomogram(
         self, target: Any = None, rival: Any = None, among: TableLike | None = None, names: Any = None
     ) -> Nomogram:
-        """The nomogram of the estimator's posterior."""
+        """The nomogram of the estimator's posterior.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
         found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among, names=names)
         return found
@@ -180,6 +275,16 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).
 
         Without costs it is the accuracy.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if self.costs is None and self.reject is None:
             return float(super().score(X, y, sample_weight))

@@ -34,16 +34,32 @@ METHODS = ("information", "forward", "backward")
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Keeps the columns that tell the classes apart.
 
-    ``method`` is "information" (ranks columns by their mutual information with the class, less what chance shows; one
-    pass, so a stream will do), "forward" or "backward": from no column, or from all, the one that serves naive Bayes
-    best is added or taken away, step by step. How well a set of columns serves is the ``criterion``, "log_score" (mean
-    log P of the true class) or "error", with each row predicted by the model of all others, exactly. ``n_features`` is
-    how many to keep, "auto" for the best set of the path, or for all columns with some information. ``estimator`` is
-    the ``NaiveBayes`` to serve, by default a plain one; families it chooses by the data stay as they are.
+    Parameters
+    ----------
+    method : {"information", "forward", "backward"}, default "information"
+        Rank columns by their mutual information with the class, less what chance shows (one pass, so a stream will
+        do); or from no column, or from all, add or take away the one that serves naive Bayes best, step by step.
+    criterion : {"log_score", "error"}, default "log_score"
+        How well a set of columns serves: the mean log P of the true class, or the share of errors, with each row
+        predicted by the model of all others, exactly.
+    n_features : int or "auto", default "auto"
+        How many to keep; "auto" is the best set of the path, or all columns with some information.
+    estimator : NaiveBayes, optional
+        The classifier to serve, a plain one by default; families it chooses by the data stay as they are.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
-    After fitting ``ranking_`` has the columns from the best on; ``information_`` has theirs in nats, or ``path_`` the
-    steps with their scores.
+    Attributes
+    ----------
+    ranking_ : list
+        The columns from the best on.
+    information_ : dict
+        Their information in nats, of "information".
+    path_ : list
+        The steps with their scores, of "forward" and "backward".
 
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
@@ -69,7 +85,18 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        """Choose columns by a table; ``y`` holds the labels or names a column of X."""
+        """Choose columns by a table; ``y`` holds the labels or names a column of X.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
@@ -139,13 +166,25 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         return len(schema.names) if self.n_features == "auto" else int(self.n_features)
 
     def get_support(self, indices: bool = False) -> Array:
-        """Which columns are kept: a mask, or their positions."""
+        """Which columns are kept: a mask, or their positions.
+
+        Parameters
+        ----------
+        indices : bool, default False
+            Places instead of a mask.
+        """
         check_is_fitted(self, "support_")
         mask: Bool = self.support_
         return np.asarray(np.flatnonzero(mask) if indices else mask)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """The names of the columns kept."""
+        """The names of the columns kept.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+        """
         check_is_fitted(self, "support_")
         names = np.array(self.schema_.names, dtype=object)
         if input_features is not None:
@@ -157,7 +196,13 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         return np.asarray(names[self.support_])
 
     def transform(self, X: TableLike) -> Any:
-        """The columns kept, as the kind of table X is."""
+        """The columns kept, as the kind of table X is.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of the fit.
+        """
         check_is_fitted(self, "support_")
         table = OpenTable.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
         given: Any = X

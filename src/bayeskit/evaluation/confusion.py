@@ -25,11 +25,26 @@ RATES = ("sensitivity", "specificity", "precision", "f1")
 @with_scores(TABLE_SCORES)
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusion(TableRepr):
-    """Weights of rows by true class (rows) and predicted class (columns); ``others`` are actions that are no class.
+    """Weights of rows by true class (rows) and predicted class (columns).
 
     A row that is given no class is not predicted rightly. A rate without any row to judge it by (the precision of a
     class never predicted, the accuracy where no class ever was) is NaN.
 
+    Parameters
+    ----------
+    matrix : array of shape (K, K + others)
+        Weights; the true class is the row.
+    labels : sequence of length K
+        The classes.
+    kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
+        The kind of frame that ``frame()`` gives.
+    others : sequence, optional
+        Actions that are no class: the last columns of the matrix.
+    squared : array of shape (K, K + others), optional
+        Sums of squared weights, for intervals of weighted rows.
+
+    Examples
+    --------
     >>> table = Confusion([[6954, 46], [412, 2588]], ["yes", "no"])
     >>> f"{table.accuracy:.2%} {table.sensitivity['yes']:.2%} {table.precision['yes']:.2%}"
     '95.42% 99.34% 94.41%'
@@ -68,7 +83,13 @@ class Confusion(TableRepr):
         object.__setattr__(self, "squared", counts if squared is None else squared)
 
     def merge(self, other: Confusion) -> Confusion:
-        """The table of both sets of rows."""
+        """The table of both sets of rows.
+
+        Parameters
+        ----------
+        other : Confusion
+            Of other rows.
+        """
         if self.labels.tolist() != other.labels.tolist() or self.others != other.others:
             raise InputError("confusion matrices of different labels cannot be merged")
         squared = self.squared + other.squared
@@ -85,7 +106,13 @@ class Confusion(TableRepr):
         def __getattr__(self, name: str) -> float: ...  # the scores
 
     def value(self, name: str) -> float:
-        """A score that is a function of the confusion, as "accuracy"; each is a property too."""
+        """A score that is a function of the confusion, as "accuracy"; each is a property too.
+
+        Parameters
+        ----------
+        name : str
+            Name of a rate.
+        """
         return float(TABLE_SCORES[name].of_tables(self.matrix))
 
     # -- by class, one against the rest ----------------------------------------------------------
@@ -117,6 +144,13 @@ class Confusion(TableRepr):
         """Of a score of the confusion ("accuracy", "mcc" ...), or of a label one of the other rates.
 
         Wilson's for proportions, their mean by MOVER, percentiles of Dirichlet draws for the others.
+
+        Parameters
+        ----------
+        rate : str
+            Name of the rate.
+        label : class, optional
+            Which class.
         """
         if rate in TABLE_SCORES:
             return TABLE_SCORES[rate].of_table(self)
@@ -143,6 +177,11 @@ class Confusion(TableRepr):
         """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
 
         Every class is an action of the costs, unless no row was predicted as it.
+
+        Parameters
+        ----------
+        costs : Costs or mapping
+            What each predicted class costs under each true class.
         """
         costs = Costs.of(costs, self.labels.tolist())
         actions, taken = list(costs.actions), [*self.labels.tolist(), *self.others]
@@ -157,14 +196,26 @@ class Confusion(TableRepr):
     # -- showing ---------------------------------------------------------------------------------
 
     def frame(self, kind: str | None = None) -> Frame:
-        """One line for each class: its row of the matrix and its rates."""
+        """One line for each class: its row of the matrix and its rates.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        """
         columns: dict[str, Any] = {"class": self.labels}
         columns |= {f"as {name}": self.matrix[:, j] for j, name in enumerate((*self.labels.tolist(), *self.others))}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
     def plot(self, ax: Axes | None = None) -> Any:
-        """A heat map, shaded by the share of the true class."""
+        """A heat map, shaded by the share of the true class.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         from bayeskit.plots.heat import ConfusionDisplay
 
         return ConfusionDisplay(self.matrix, self.labels.tolist(), list(self.others)).plot(ax)

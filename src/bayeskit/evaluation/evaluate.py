@@ -51,19 +51,43 @@ def evaluate(
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
 
-    ``model`` is any classifier with probabilities; it is left as it is. ``method`` is CrossValidation() unless given;
-    Holdout, LeaveOneOut and Bootstrap632 are the others, and AsFitted judges a fitted model by rows that are new to
-    it. ``groups`` (an array, or a column that then is no feature) keeps rows together. ``n_jobs`` is for processes
-    where models are refitted.
-
     Confusion, accuracy and what follows from them are of what the model does (``predict``), log-loss, Brier score,
-    calibration and areas of its probabilities. With ``costs`` the action of least expected cost is judged too, with
-    ``reject`` a row whose best action is expected to cost more is left undecided; of a RiskClassifier, or of
-    scikit-learn's classifiers with a threshold, the decisions it takes itself.
+    calibration and areas of its probabilities. Of a RiskClassifier, or of scikit-learn's classifiers with a
+    threshold, the decisions it takes itself are judged. A file or relation is read twice and no row is kept: folds
+    come from a hash of the row's number, or of the column named by ``groups``; areas and equal-mass calibration come
+    from 4,096 bins of scores.
 
-    A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
-    named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
+    Parameters
+    ----------
+    model : classifier
+        Any classifier with probabilities; it is left as it is.
+    X : table
+        Rows, as for ``fit``.
+    y : array of shape (n,) or str
+        The labels, or the name of their column.
+    method : method of evaluation, optional
+        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
+        fitted model and rows that are new to it.
+    costs : Costs or mapping, optional
+        The action of least expected cost is judged too.
+    reject : float, optional
+        A row whose best action is expected to cost more is left undecided.
+    groups : array of shape (n,) or str, optional
+        Rows that stay together, or the column that says so, which then is no feature.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
 
+    Returns
+    -------
+    Evaluation
+        Measures with intervals, the confusion, out-of-sample probabilities, and plots.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -105,11 +105,27 @@ class Evaluation(TableRepr):
         def __getattr__(self, name: str) -> float: ...  # the scores
 
     def value(self, name: str) -> float:
-        """A score by its name; each is a property too, as ``evaluation.accuracy``."""
+        """A score by its name; each is a property too, as ``evaluation.accuracy``.
+
+        Parameters
+        ----------
+        name : str
+            Name of a measure.
+        """
         return self.measures.value(self._known(name))
 
     def interval(self, name: str) -> Interval:
-        """Where a score lies with 95 % confidence, and how that was found."""
+        """Where a score lies with 95 % confidence, and how that was found.
+
+        What lies there is the mean score of the models of the folds on new rows. In simulations 93 to 97 % of the
+        intervals hold it for naive Bayes, 88 to 97 % for one neighbour at 100 rows: of a model that knows few rows by
+        heart take them as somewhat narrow.
+
+        Parameters
+        ----------
+        name : str
+            Name of a measure.
+        """
         return self.measures.interval(self._known(name))
 
     # -- tables ----------------------------------------------------------------------------------
@@ -119,6 +135,13 @@ class Evaluation(TableRepr):
 
         ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
         probabilities), "reliability" or "roc".
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        of : str
+            What to show, as listed above.
         """
         tables: Mapping[str, Callable[[], dict[str, Any]]] = {
             "measures": self._measures,
@@ -191,7 +214,13 @@ class Evaluation(TableRepr):
         }
 
     def roc(self, label: Label) -> Curve:
-        """The ROC curve of one class against the rest, over the rows that were tested."""
+        """The ROC curve of one class against the rest, over the rows that were tested.
+
+        Parameters
+        ----------
+        label : class
+            Which class.
+        """
         kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
@@ -201,7 +230,17 @@ class Evaluation(TableRepr):
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
     def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Any:
-        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""
+        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
+
+        Parameters
+        ----------
+        of : str
+            What to show, as listed above.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        **options
+            Further arguments of that picture.
+        """
         from bayeskit.evaluation.pictures import picture
 
         return picture(self, of, ax, **options)

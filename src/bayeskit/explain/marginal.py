@@ -81,7 +81,7 @@ class Marginal(TableRepr):
     def information(self) -> float:
         """I(class; column) = sum over c and x of P(c) p(x | c) log2 p(x | c) / p(x), in bits, under the model."""
         pooled = self.shares @ self.prior
-        seen = self.shares > 0
+        seen = (self.shares > 0) & (pooled[:, None] > 0)  # a share near the least double vanishes in the pool
         ratio = np.divide(self.shares, pooled[:, None], out=np.ones_like(self.shares), where=seen)
         return max(0.0, float(((self.shares * np.log2(ratio)) @ self.prior).sum()))
 

@@ -37,7 +37,19 @@ class CptDisplay(Display):
     def from_table(
         cls, node: str, parents: Mapping[str, Sequence[Any]], states: Sequence[Label], table: Any
     ) -> CptDisplay:
-        """From probabilities with an axis for each parent and the last for the node."""
+        """From probabilities with an axis for each parent and the last for the node.
+
+        Parameters
+        ----------
+        node : str
+            The node.
+        parents : mapping
+            Its parents with their states.
+        states : sequence
+            Its states.
+        table : array
+            Probabilities, or cells, as the method says.
+        """
         known = {parent: list(values) for parent, values in parents.items()}
         shape = (*(len(values) for values in known.values()), len(states))
         found = np.asarray(table, dtype=np.float64)

@@ -81,11 +81,38 @@ class RocDisplay(Display):
         label: Label | None = None,
         sample_weight: WeightsLike = None,
     ) -> RocDisplay:
-        """Of one class, or of all; of two classes the second tells all."""
+        """Of one class, or of all; of two classes the second tells all.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None) -> RocDisplay:
+        """Of a fitted classifier, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        """
         return cls._of(Predictions.by(estimator, X, y), label)
 
     @classmethod
@@ -139,13 +166,44 @@ class ReliabilityDisplay(Display):
         bins: int = 15,
         sample_weight: WeightsLike = None,
     ) -> ReliabilityDisplay:
-        """Of the probability of one class, or of the most probable class of each row."""
+        """Of the probability of one class, or of the most probable class of each row.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        bins : int, default 15
+            Cells of equal width.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins)
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
     ) -> ReliabilityDisplay:
+        """Of a fitted classifier, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        bins : int, default 15
+            Cells of equal width.
+        """
         return cls._of(Predictions.by(estimator, X, y), label, bins)
 
     @classmethod
@@ -160,7 +218,15 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
-        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells)."""
+        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells).
+
+        Parameters
+        ----------
+        table : array
+            Probabilities, or cells, as the method says.
+        says : str
+            What the probability is of, for the axis.
+        """
         weight, said, right, squared = np.asarray(table, dtype=np.float64)
         there = weight > 0
         edges = np.arange(len(weight) + 1) / len(weight)
@@ -214,13 +280,44 @@ class CostDisplay(Display):
         label: Label | None = None,
         sample_weight: WeightsLike = None,
     ) -> CostDisplay:
-        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes."""
+        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        costs : mapping or matrix
+            {true: {decided: cost}}, or a matrix in the order of the classes.
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), costs, label)
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: TableLike, y: LabelsLike, costs: Any, label: Label | None = None
     ) -> CostDisplay:
+        """Of a fitted classifier of two classes, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        costs : mapping or matrix
+            {true: {decided: cost}}, or a matrix in the order of the classes.
+        label : class, optional
+            The class to show.
+        """
         return cls._of(Predictions.by(estimator, X, y), costs, label)
 
     @classmethod

@@ -34,7 +34,13 @@ class DensityDisplay(Display):
 
     @classmethod
     def of(cls, marginal: Any) -> DensityDisplay:
-        """Of a column by itself, as ``model.marginal(column)`` gives it."""
+        """Of a column by itself, as ``model.marginal(column)`` gives it.
+
+        Parameters
+        ----------
+        marginal : Marginal
+            What ``model.marginal(column)`` gives.
+        """
         usual = marginal.usual() if marginal.numeric else None
         order = np.argsort(marginal.values, kind="stable") if marginal.numeric else np.arange(len(marginal.values))
         values = [marginal.values[i] for i in order.tolist()]
@@ -44,7 +50,19 @@ class DensityDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, column: Any) -> DensityDisplay:
-        """Of a fitted bayeskit classifier, with the rows it is to be seen against."""
+        """Of a fitted bayeskit classifier, with the rows it is to be seen against.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        column : str
+            The column.
+        """
         if not hasattr(estimator, "marginal"):
             raise InputError(f"{type(estimator).__name__} has no densities by column; draw a bayeskit classifier")
         names = names_of(X)

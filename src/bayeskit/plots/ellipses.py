@@ -37,7 +37,19 @@ class EllipseDisplay(Display):
     def from_moments(
         cls, means: Any, covariances: Any, classes: Sequence[Label], distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
-        """From means (K, 2) and covariances (K, 2, 2)."""
+        """From means (K, 2) and covariances (K, 2, 2).
+
+        Parameters
+        ----------
+        means : array of shape (K, 2)
+            Means of the classes.
+        covariances : array of shape (K, 2, 2)
+            Their covariances.
+        classes : sequence
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        distances : sequence of float
+            Mahalanobis distances to draw.
+        """
         middle, matrix = np.asarray(means, dtype=np.float64), np.asarray(covariances, dtype=np.float64)
         if middle.shape != (len(classes), 2) or matrix.shape != (len(classes), 2, 2):
             raise InputError(f"{len(classes)} classes have means (K, 2) and covariances (K, 2, 2) to draw ellipses of")
@@ -47,7 +59,19 @@ class EllipseDisplay(Display):
     def from_data(
         cls, X: TableLike, y: LabelsLike, columns: Sequence[Label] | None = None, distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
-        """From the rows of each class, covariances divided by n."""
+        """From the rows of each class, covariances divided by n.
+
+        Parameters
+        ----------
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        distances : sequence of float
+            Mahalanobis distances to draw.
+        """
         classes = np.unique(np.asarray(y)).tolist()
         grid, codes = Grid.of(X, columns, 2, 0.2), codes_of(y, classes)
         rows = [grid.points[(codes == k) & np.isfinite(grid.points).all(axis=1)] for k in range(len(classes))]
@@ -113,7 +137,19 @@ class NeighbourDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, point: Sequence[float]) -> NeighbourDisplay:
-        """Of a fitted ``KNNBayes`` of two number columns."""
+        """Of a fitted ``KNNBayes`` of two number columns.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        point : pair
+            The row asked about.
+        """
         if not hasattr(estimator, "neighbors"):
             raise InputError(f"{type(estimator).__name__} has no neighbours to show; fit a KNNBayes")
         grid, classes = Grid.of(X, None, 2, 0.1), list(np.asarray(estimator.classes_).tolist())

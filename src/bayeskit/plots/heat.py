@@ -32,7 +32,19 @@ class ConfusionDisplay(Display):
     def from_predictions(
         cls, y_true: Any, y_pred: Any, labels: Sequence[Label] | None = None, sample_weight: WeightsLike = None
     ) -> ConfusionDisplay:
-        """From true and predicted labels; ``labels`` gives their order."""
+        """From true and predicted labels; ``labels`` gives their order.
+
+        Parameters
+        ----------
+        y_true : array of shape (n,)
+            True labels.
+        y_pred : array of shape (n,)
+            Predicted labels.
+        labels : sequence, optional
+            The order of the labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         true, said = np.asarray(y_true).ravel(), np.asarray(y_pred).ravel()
         if len(true) != len(said):
             raise InputError(f"{len(true)} true labels and {len(said)} predicted ones; give one of each for every row")
@@ -44,7 +56,17 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike) -> ConfusionDisplay:
-        """From the decisions of a fitted classifier on rows it should not have learned."""
+        """From the decisions of a fitted classifier on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        """
         return cls.from_predictions(y, estimator.predict(X), np.asarray(estimator.classes_).tolist())
 
     @property

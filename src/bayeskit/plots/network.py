@@ -42,7 +42,21 @@ class NetworkDisplay(Display):
         observed: Mapping[str, Any] | None = None,
         tables: Mapping[str, CptDisplay] | None = None,
     ) -> NetworkDisplay:
-        """From the nodes of every layer, left to right, P(state) of each node, and tables to show."""
+        """From the nodes of every layer, left to right, P(state) of each node, and tables to show.
+
+        Parameters
+        ----------
+        layers : sequence of sequences
+            Nodes of every layer, left to right.
+        edges : sequence of pairs
+            Arcs (parent, child).
+        bars : mapping, optional
+            P(state) by node.
+        observed : mapping, optional
+            States that were observed.
+        tables : mapping, optional
+            Tables to show beside nodes.
+        """
         count = sum(map(len, layers))
         if not 0 < count <= NODES:
             raise InputError(f"{count} nodes cannot be drawn readably (1 to {NODES}); draw a part of the network")

@@ -38,6 +38,21 @@ class NomogramDisplay(Display):
         says: str,
         left_out: int = 0,
     ) -> NomogramDisplay:
+        """From the scales of ``model.nomogram(...)``.
+
+        Parameters
+        ----------
+        scales : sequence
+            The scale of each column.
+        probability : callable
+            Probability of a total of points.
+        total : callable
+            Points that give a probability.
+        says : str
+            What the probability is of, for the axis.
+        left_out : int, default 0
+            Columns that are not shown.
+        """
         return cls(list(scales), probability, total, says, left_out)
 
     def _columns(self) -> Json:

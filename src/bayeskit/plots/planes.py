@@ -39,7 +39,25 @@ class RegionDisplay(Display):
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> RegionDisplay:
-        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing."""
+        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         decision = codes_of(estimator.predict(grid.rows), classes)
         return cls(grid, classes, decision, None if y is None else codes_of(y, classes))
@@ -97,7 +115,27 @@ class SurfaceDisplay(Display):
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> SurfaceDisplay:
-        """Of one class of any classifier with probabilities; the first class unless named."""
+        """Of one class of any classifier with probabilities; the first class unless named.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         label = classes[0] if label is None else label
         k = int(codes_of([label], classes)[0])
@@ -150,7 +188,29 @@ class ContourDisplay(Display):
         margin: float = 0.35,
         at: Mapping[Any, Any] | None = None,
     ) -> ContourDisplay:
-        """Of a bayeskit classifier, whose classes have densities; ``points`` are rows (x, y) to mark."""
+        """Of a bayeskit classifier, whose classes have densities; ``points`` are rows (x, y) to mark.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        share : float, default 0.01
+            The share of the peak at which the contour lies.
+        points : sequence of pairs, optional
+            Rows (x, y) to mark.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         if not hasattr(estimator, "predict_joint_log_proba"):
             raise InputError(
                 f"{type(estimator).__name__} has no class densities; draw a bayeskit model, or its decision regions"

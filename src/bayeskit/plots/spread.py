@@ -26,6 +26,15 @@ class FoldDisplay(Display):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], measure: str) -> FoldDisplay:
+        """From the values of every fold.
+
+        Parameters
+        ----------
+        values : mapping
+            Values of every fold, by name of the model.
+        measure : str
+            Name of the measure.
+        """
         found = {str(name): np.asarray(v, dtype=np.float64) for name, v in values.items()}
         if not any(np.isfinite(v).any() for v in found.values()):
             raise InputError(f"no fold has a value of {measure!r}; evaluate by folds to see how it varies")
@@ -71,7 +80,23 @@ class ComparisonDisplay(Display):
     def from_values(
         cls, names: Sequence[str], value: Any, low: Any, high: Any, measure: str, note: Sequence[str] = ()
     ) -> ComparisonDisplay:
-        """In the order to be shown."""
+        """In the order to be shown.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names, in the order to be shown.
+        value : sequence of float
+            The values.
+        low : sequence of float
+            Lower ends of the intervals.
+        high : sequence of float
+            Upper ends.
+        measure : str
+            Name of the measure.
+        note : str
+            A remark below.
+        """
         middle, first, last = (np.asarray(v, dtype=np.float64) for v in (value, low, high))
         return cls(list(map(str, names)), middle, first, last, measure, list(note) or [""] * len(names))
 

@@ -39,11 +39,23 @@ class Display:
         return self.size
 
     def frame(self, kind: str = "pyarrow") -> Frame:
-        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars")."""
+        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars").
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        """
         return frame(self._columns(), kind)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it."""
+        """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         others = {} if ax is None else _texts(ax.figure)
         if ax is None:
             ax = new_axes(self._size())

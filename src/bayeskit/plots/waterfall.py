@@ -33,7 +33,23 @@ class WaterfallDisplay(Display):
     def from_steps(
         cls, names: Sequence[str], steps: Any, unit: str, title: str, per_nat: float, most: int = 12
     ) -> WaterfallDisplay:
-        """The prior first; beyond ``most`` parts those with the least evidence are summed into one."""
+        """The prior first; beyond ``most`` parts those with the least evidence are summed into one.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names, in the order to be shown.
+        steps : sequence of float
+            The evidence of each part, the prior first.
+        unit : str
+            The unit of the steps.
+        title : str
+            The heading.
+        per_nat : float
+            Units of a nat.
+        most : int
+            Parts to show; the others are summed into one.
+        """
         weights = np.asarray(steps, dtype=np.float64)
         if len(names) > most + 1:
             kept = np.sort(1 + np.argsort(-np.abs(weights[1:]), kind="stable")[:most])

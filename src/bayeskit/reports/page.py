@@ -42,12 +42,31 @@ def report(
 ) -> Path:
     """Write an evaluation as one HTML file: a verdict, performance, explanations, the model to try out and its card.
 
-    It needs no network and no other file; ``note`` says what the model is for. Where the model can be written down term
-    by term the page has a panel that computes posteriors for any values; the terms are checked against the model
-    before. Neighbours (KNNBayes, members of AutoBayes) are looked up in the learned rows, which are then part of the
-    page: ``rows=False`` leaves them, and that panel, out; the hardest cases show the values of six rows all the same.
-    Of a ``Network`` the page shows the graph, and every marginal under evidence set by clicking.
+    It needs no network and no other file. Where the model can be written down term by term the page has a panel that
+    computes posteriors for any values; the terms are checked against the model before. Of a ``Network`` the page
+    shows the graph, and every marginal under evidence set by clicking.
 
+    Parameters
+    ----------
+    evaluation : Evaluation or Network
+        What ``evaluate`` found, or a network with tables.
+    path : path, default "report.html"
+        Where to write; written whole or not at all.
+    title : str, optional
+        The heading of the page.
+    rows : bool, default True
+        Whether learned rows may be part of the page, where neighbours (KNNBayes, members of AutoBayes) are looked up
+        in them. False leaves them, and that panel, out; the hardest cases show the values of six rows all the same.
+    note : str, default ""
+        What the model is for; it stands on the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
     >>> import bayeskit as bk, tempfile
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

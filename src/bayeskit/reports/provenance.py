@@ -16,6 +16,9 @@ from sklearn.base import clone
 import bayeskit
 from bayeskit.arrays import Int
 from bayeskit.estimators.auto import AutoBayes
+from bayeskit.estimators.calibrated import Calibrated
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.journal import Origin
 from bayeskit.reports.markup import Section, folded, table, text
@@ -126,11 +129,10 @@ def _reproduced(evaluation: Evaluation, origin: Provenance) -> str:
 
 def digest_of(model: Any) -> str:
     """The digest of a model, if it has one: of a pool that of what it has read."""
-    while hasattr(model, "estimator_"):  # calibrated, or with costs
+    while isinstance(model, Calibrated | RiskClassifier):
         model = model.estimator_
     model = model.reader_ if isinstance(model, AutoBayes) else model
-    record = getattr(model, "model_", None)
-    return str(record.digest) if record is not None else ""
+    return str(model.model_.digest) if isinstance(model, BayesClassifier) else ""
 
 
 def python(evaluation: Evaluation, origin: Provenance) -> str:
