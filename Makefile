@@ -6,7 +6,7 @@ READY  := $(VENV)/ready
 
 .PHONY: demo test test-all lint docs sanitize bench clean
 
-demo: $(READY)
+demo: $(VENV)/demo
 	$(BIN)/bayeskit demo
 
 test: lint
@@ -53,7 +53,14 @@ $(READY): pyproject.toml $(wildcard native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
-	touch $(READY)
+	touch $(READY) $(VENV)/demo
+
+# What the demonstration needs, and no more.
+$(VENV)/demo: pyproject.toml $(wildcard native/*)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(VENV)/demo
 
 $(VENV)/docs: $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"

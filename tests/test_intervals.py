@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from sklearn import metrics
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -21,7 +21,7 @@ from bayeskit.evaluation.areas import Areas, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
-from bayeskit.evaluation.intervals import by_rows, mean_of_shares
+from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import effective, wilson
@@ -131,11 +131,48 @@ def test_cells_of_scores_hold_their_centres_and_reach_far_out():
 
 def test_mean_of_recalls_is_newcombes_printed_difference():
     """56/70 - 48/80: 0.0524 to 0.3339 (Newcombe, Statistics in Medicine 17, 1998); recalls 56/70 and 32/80."""
-    found = mean_of_shares(np.array([56 / 70, 32 / 80]), np.array([70.0, 80.0]))
+    shares = np.array([56 / 70, 32 / 80])
+    ends = [wilson(*each) for each in zip(shares.tolist(), (70, 80), strict=True)]
+    low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
+    found = mean_of_ends(shares, low, high, np.eye(2), "")
     wanted = 0.5 + np.array([0.05243147240236498, 0.33387265403690614]) / 2
     assert (found.low, found.high) == pytest.approx(tuple(wanted), abs=1e-12)
-    table = bk.Confusion([[56, 14], [48, 32]], ["a", "b"])
-    assert table.interval("balanced_accuracy") == found
+
+
+def test_mean_of_recalls_inverts_the_score_test_with_students_t():
+    """Where |r - p| = t √(p (1 - p) / n), t of n - 1 degrees of freedom: SciPy finds both ends of each recall."""
+    table = bk.Confusion([[7, 2, 1], [3, 20, 1], [0, 0, 4]], ["a", "b", "c"])
+    rows, recalls = np.array([10, 24, 4]), np.array([0.7, 20 / 24, 1.0])
+    low, high = [], []
+    for r, n in zip(recalls, rows, strict=True):
+        t = stats.t.ppf(0.975, n - 1)
+
+        def off(p, r=r, n=n, t=t):
+            return (r - p) ** 2 - t**2 * p * (1 - p) / n
+
+        low.append(optimize.brentq(off, 1e-9, r - 1e-9))
+        high.append(1.0 if r == 1 else optimize.brentq(off, r, 1 - 1e-9))
+    mean = recalls.mean()
+    down, up = (np.sqrt(((end - recalls) ** 2).sum()) / 3 for end in (np.array(low), np.array(high)))
+    found = table.interval("balanced_accuracy")
+    assert (found.low, found.high) == pytest.approx((mean - down, mean + up), abs=1e-6)
+    assert found == mean_of_shares(recalls, rows.astype(float))
+
+
+def test_one_row_of_a_class_says_nothing_of_its_recall():
+    found = bk.Confusion([[50, 0], [0, 1]], ["a", "b"]).interval("balanced_accuracy")
+    assert found.low == pytest.approx(0.5, abs=0.01)
+    assert found.high == 1.0
+
+
+def test_small_coverage_of_the_mean_recall_of_three_classes():
+    rng, recall = np.random.default_rng(11), np.array([0.8, 0.75, 0.85])
+
+    def draw(_):
+        right = rng.binomial(12, recall)
+        return mean_of_shares(right / 12, np.full(3, 12.0)), 0.8
+
+    assert 138 <= held(draw) <= 149
 
 
 def test_mean_over_rows_is_halls_and_without_skewness_students():

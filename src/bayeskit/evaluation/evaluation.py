@@ -106,6 +106,10 @@ class Evaluation(TableRepr):
     def interval(self, name: str) -> Interval:
         """Where a score lies with 95 % confidence, and how that was found.
 
+        What lies there is the mean score of the models of the folds on new rows. In simulations 93 to 97 % of the
+        intervals hold it for naive Bayes, 88 to 97 % for one neighbour at 100 rows: of a model that knows few rows by
+        heart take them as somewhat narrow.
+
         Parameters
         ----------
         name : str

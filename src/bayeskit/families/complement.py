@@ -12,7 +12,8 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
@@ -77,13 +78,23 @@ class ComplementDensity(Counts):
     logs: Float  # (K,) sum over the columns of log(R + a)
     norm: bool
 
+    @property
+    def left_out(self) -> Density:
+        kept = self.columns, self.totals, self.smoothing, self.table, self.unit
+        return _LeftOutComplement(*kept, self.logs, self.norm)
+
+
+@dataclass(frozen=True)
+class _LeftOutComplement(ComplementDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
     @cached_property
     def others(self) -> Scattered:
         """The counts of all other classes: (K, columns)."""
         dense = self.totals.sums.dense
         return Scattered.of(dense.total() - dense)
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    def _without(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.columns), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()

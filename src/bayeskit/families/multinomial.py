@@ -10,7 +10,8 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
 
@@ -70,7 +71,16 @@ class MultinomialDensity(Counts):
         shares: Float = np.exp(self.table)
         return shares
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutMultinomial(self.columns, self.totals, self.smoothing, self.table, self.unit)
+
+
+@dataclass(frozen=True)
+class _LeftOutMultinomial(MultinomialDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
+    def _without(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.columns), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]

@@ -16,6 +16,7 @@ import numpy as np
 
 import bayeskit
 from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
@@ -138,7 +139,7 @@ def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
 
 
 def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
-    return model.explain(rows.take(which)) if hasattr(model, "explain") else None
+    return model.explain(rows.take(which)) if isinstance(model, overview.EXPLAINS) else None
 
 
 def _imports(call: str) -> str:
@@ -146,7 +147,7 @@ def _imports(call: str) -> str:
     names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
     lines = []
     for module in ("bayeskit", "bayeskit.families", "bayeskit.smoothing"):
-        if mine := [name for name in names if hasattr(import_module(module), name)]:
+        if mine := [name for name in names if name in dir(import_module(module))]:
             lines.append(f"from {module} import {', '.join(mine)}")
         names = [name for name in names if name not in mine]
     return "\n".join(lines)
@@ -159,11 +160,10 @@ def _reproduce(evaluation: Evaluation) -> Section:
     costs = ", costs=costs" if evaluation.decision_costs is not None and evaluation.decision_costs.given else ""
     call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
     code = f"{_imports(call)}\n\nreport({call})"
-    record = getattr(model, "model_", None)
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
-    if record is not None:
-        facts.append(("digest of the model", record.digest))
+    if isinstance(model, BayesClassifier):
+        facts.append(("digest of the model", model.model_.digest))
     versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
     body = (
         f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"
