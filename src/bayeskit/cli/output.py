@@ -43,17 +43,22 @@ class Saying:
 
 @contextmanager
 def notes(say: Saying) -> Iterator[list[str]]:
-    """Warnings of the library as notes: collected for JSON, and told where something may be said."""
+    """Warnings of the library as notes, in the list as they come, and told at the end where something may be said."""
     from bayeskit.data.frame import visible
 
     told: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.append(str(message))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
         try:
             yield told
         finally:
-            told += dict.fromkeys(str(warning.message) for warning in caught)
             for note in () if say.silent else told:
                 print(f"note: {visible(note)}", file=sys.stderr)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -50,7 +50,7 @@ class Asker:
         if kind == model_file.ESTIMATORS["AutoBayes"]:
             import bayeskit as bk
 
-            pool = bk.load(file)
+            pool = cast("bk.AutoBayes", bk.load(file))
             return cls(pool.reader_.model_, "AutoBayes", pool)
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
@@ -136,7 +136,7 @@ def explain(
     labels = asker.model.classes.tolist()
     with notes(say) as told, opened(rows, say, "reading") as source:
         some = some_rows(asker.about(source), row, count)
-        found = bk.load(file).explain(some, top, prior_of(prior, labels))
+        found = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file)).explain(some, top, prior_of(prior, labels))
     data = [
         {
             "row": row + i,

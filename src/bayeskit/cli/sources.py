@@ -121,7 +121,34 @@ def at_hand(source: Any, known: Any = None) -> Any:
     return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
 
 
-def brought(source: Any, most: int | None, seed: int = 0) -> Any:
+@dataclass(frozen=True)
+class Taken:
+    """Rows to work with: in memory, or the source itself where it is read in passes."""
+
+    table: Any
+    source: Any
+    read: int = 0  # rows of the source, where they are in memory
+    seed: int = 0  # of the sample
+    files: tuple[tuple[str, int, str], ...] = ()  # names, bytes and SHA-256, where they were asked for
+
+    @property
+    def streamed(self) -> bool:
+        return self.table is self.source
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some rows were left out."""
+        return not self.streamed and self.table.num_rows < self.read
+
+    @property
+    def numbers(self) -> Any:
+        """Of the rows in their source, from 1, where some were left out: (n,)."""
+        from bayeskit.model.read_rows import drawn
+
+        return drawn(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
+
+
+def brought(source: Any, most: int | None, seed: int = 0) -> Taken:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
     from bayeskit.model.read_rows import read_rows
 
@@ -131,4 +158,4 @@ def brought(source: Any, most: int | None, seed: int = 0) -> Any:
             f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",
             stacklevel=2,
         )
-    return table
+    return Taken(table, source, rows, seed)

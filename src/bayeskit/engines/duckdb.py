@@ -82,7 +82,9 @@ class DuckDB(Streamed):
             with duckdb.connect(reading.place if stored else ":memory:", read_only=stored, config=config) as connection:
                 if stored:  # a view of a database could read any file
                     connection.execute("set enable_external_access = false")
-                connection.execute("set enable_progress_bar = false; set lock_configuration = true")
+                if connection.execute("select current_setting('enable_progress_bar')").fetchone() != (False,):
+                    connection.execute("set enable_progress_bar = false")  # a notebook without ipywidgets refuses this
+                connection.execute("set lock_configuration = true")
                 if reading not in self._tables:
                     self._tables[reading] = (
                         files.table(connection, self._known) if files else _of_database(reading, connection)

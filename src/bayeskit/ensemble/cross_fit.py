@@ -21,7 +21,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.spec import Spec
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import FactorWeights
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to

@@ -29,9 +29,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
     def near(k: int = max(SIZES)) -> BayesClassifier:
-        settings = {"scale": "mutual_information", "weights": "epanechnikov", "pseudo": 1.0, "max_rows": NEAR}
-        made: BayesClassifier = bayeskit.KNNBayes(k=k, **settings)
-        return made
+        return bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR)
 
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),

@@ -28,9 +28,9 @@ from bayeskit.model.codec import read
 from bayeskit.model.spec import Spec
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.wrapped import Backoff, title
 from bayeskit.validation import positive
 
 # what "auto" tries for numbers, fewest parameters first

@@ -142,6 +142,12 @@ class Comparison(TableRepr):
         known = self.evaluations[self.best].measures.names
         return list(dict.fromkeys((self.by, *(name for name in known if SCORES[name].headline))))
 
+    @property
+    def baseline(self) -> dict[str, float]:
+        """The measures shown, of the answer that looks at no column (``Evaluation.baseline``)."""
+        constant = self.evaluations[self.best].baseline
+        return {name: constant.value(name) for name in self._shown}
+
     def _title(self) -> str:
         said = {"holm": "p by Holm", None: "p of each alone"}[self.correction]
         return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}, {said}"
@@ -155,7 +161,8 @@ class Comparison(TableRepr):
                 [f"{x:.4f}" for x in (apart.value, apart.low, apart.high, apart.p)] if rank > 1 else ["", "", "", ""]
             )
             lines.append([str(rank), name, *values, *tested])
-        return lines
+        constant = [f"{value:.4f}" for value in self.baseline.values()]
+        return [*lines, ["", "(baseline)", *constant, "", "", "", ""]]
 
 
 def holm(p: Float) -> Float:
