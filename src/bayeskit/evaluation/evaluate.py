@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Classifier,
+    ColumnLike,
+    CostsLike,
+    Float,
+    Int,
+    LabelsLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -23,7 +34,7 @@ from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
@@ -40,9 +51,9 @@ def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Any = None,
+    method: Method | None = None,
     *,
-    costs: Any = None,
+    costs: CostsLike = None,
     reject: float | None = None,
     groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
@@ -102,8 +113,8 @@ def evaluate(
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Any,
-    costs: Any,
+    method: Method | None,
+    costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
     weight: WeightsLike,
@@ -162,7 +173,7 @@ class MemoryRun:
 
     @classmethod
     def of(
-        cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
+        cls, sample: LabelledTable, method: Method, decision_costs: DecisionCosts | None, rng: np.random.Generator
     ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
@@ -206,7 +217,7 @@ class MemoryRun:
         )
 
 
-def _way(model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None) -> Algebra | Refit:
+def _way(model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
     if spec is not None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Int, Label
 from bayeskit.estimators.auto import BACK_OFF
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
@@ -79,7 +77,7 @@ def _case(row: int, i: int, truth: int, proba: Float, classes: Array, explained:
     return f'<article class="case">{head}{"" if explained is None else _steps(explained, i, label)}</article>'
 
 
-def _steps(explained: Explanation, i: int, label: Any) -> str:
+def _steps(explained: Explanation, i: int, label: Label) -> str:
     bits = explained.evidence(i, label, unit="bits")
     if not np.isfinite(bits).all():
         return '<p class="fine">A value that never occurred with a class makes it impossible: no step has a size.</p>'

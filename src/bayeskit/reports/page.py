@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.arrays import Int
+from bayeskit.arrays import Classifier, Int
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
@@ -181,5 +181,5 @@ def _contents(rows: Table | None, whatif: WhatIf, hard: Int) -> list[str]:
     return told
 
 
-def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
+def _explained(model: Classifier, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None

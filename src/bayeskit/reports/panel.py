@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Json, Label
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.inputs import ABSENT
@@ -62,7 +61,7 @@ def section(
     return Section("what-if", TITLE, body)
 
 
-def _examples(program: Program, hard: Int, values: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def _examples(program: Program, hard: Int, values: Sequence[Sequence[Label]]) -> list[Json]:
     """Rows to begin from: their values as the program reads them."""
     read = [q.read([row[j] for row in values]) for j, q in enumerate(program.questions)]
     return [
@@ -76,7 +75,7 @@ def _examples(program: Program, hard: Int, values: Sequence[Sequence[Any]]) -> l
     ]
 
 
-def _costs(evaluation: Evaluation) -> dict[str, Any]:
+def _costs(evaluation: Evaluation) -> Json:
     """Costs as given, else one for every mistake."""
     decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
     if decision_costs is None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Label
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
 from bayeskit.evaluation.evaluation import Evaluation
@@ -67,7 +67,7 @@ class Profile:
         return bool(np.isfinite(self.low))
 
 
-def _tops(known: pa.ChunkedArray) -> tuple[Any, ...]:
+def _tops(known: pa.ChunkedArray) -> tuple[Label, ...]:
     """The values that occur most, the first of equal ones first."""
     counted = pc.value_counts(known)
     order = np.argsort(-counted.field("counts").to_numpy(zero_copy_only=False), kind="stable")[:COMMON]
