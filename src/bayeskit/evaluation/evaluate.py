@@ -28,9 +28,10 @@ from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import Refit, weighted
-from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
+from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
@@ -177,6 +178,7 @@ class MemoryRun:
         """A model evaluated."""
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
+        self._check_room()
         way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
         decision_costs = costs_of_decisions(model, self.decision_costs, rows.classes)
         actions = actions_of(model, rows.classes)
@@ -203,6 +205,16 @@ class MemoryRun:
             self.sample.y,
             others=actions.others,
             held=held,
+        )
+
+    def _check_room(self) -> None:
+        """Refuse probabilities of all rows, twice, and confusions of all folds that do not fit into memory together."""
+        classes, repeats = len(self.sample.rows.classes), max(len(self.splits), 1)
+        folds = max(sum(len(split.tested) for split in self.splits), 1)
+        check_memory(
+            16 * repeats * self.rows * classes + confusion_bytes(folds, classes),
+            f"{classes:,} probabilities of {self.rows:,} rows, {repeats} times, and confusions in {folds} folds",
+            "join classes, take fewer rows or folds, or give a file, which is read in passes",
         )
 
 
