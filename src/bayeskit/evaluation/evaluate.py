@@ -214,7 +214,7 @@ class MemoryRun:
         check_memory(
             16 * repeats * self.rows * classes + confusion_bytes(folds, classes),
             f"{classes:,} probabilities of {self.rows:,} rows, {repeats} times, and confusions in {folds} folds",
-            "join classes, take fewer rows or folds, or give a file, which is read in passes",
+            "join classes, or take fewer rows or folds",
         )
 
 
