@@ -43,7 +43,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
-$(READY): pyproject.toml $(wildcard native/*)
+$(READY): pyproject.toml $(wildcard native/* native/*/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
