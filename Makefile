@@ -4,18 +4,24 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: demo test test-all lint sanitize bench clean
+.PHONY: demo test test-all lint docs sanitize bench clean
 
-demo: $(READY)
+demo: $(VENV)/demo
 	$(BIN)/bayeskit demo
 
 test: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-# Adds what takes long: simulations, long runs of the fuzzers, the core under sanitizers.
+# Adds what takes long: simulations, long runs of the fuzzers, every page of the site, the core under sanitizers.
 test-all: lint
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m "slow or not slow"
+	$(MAKE) docs
 	$(MAKE) sanitize
+
+# The site in docs/_build/html: every page is executed, a warning or an error of a cell is an error, links are checked.
+docs: $(VENV)/docs
+	$(BIN)/sphinx-build -W --keep-going -q -j auto docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 # The core built with checks of addresses and undefined behaviour, and under its tests and laws; then threads.
 # A server of PostgreSQL does not start with the runtime of the checks. Reports are not captured, and end the run.
@@ -47,7 +53,18 @@ $(READY): pyproject.toml $(wildcard native/* native/*/*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
-	touch $(READY)
+	touch $(READY) $(VENV)/demo
+
+# What the demonstration needs, and no more.
+$(VENV)/demo: pyproject.toml $(wildcard native/*)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(VENV)/demo
+
+$(VENV)/docs: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $(VENV)/docs
 
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist
+	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/api/generated docs/gallery/examples

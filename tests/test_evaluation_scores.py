@@ -7,10 +7,14 @@ from sklearn import metrics
 
 import bayeskit as bk
 from bayeskit.data.rows import Rows
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.score_histogram import ScoreHistogram
-from bayeskit.evaluation.scores import DecisionCosts, Scores
+from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import wilson
 from bayeskit.numerics.reliability import gap
 from bayeskit.numerics.roc import curve
@@ -117,8 +121,8 @@ def test_equal_mass_cells_do_not_depend_on_the_order_of_rows():
 
 
 def test_log_loss_of_an_impossible_truth_is_that_of_1e_15():
-    found = Scores.of(np.array([0]), np.array([[0.0, 1.0]]))
-    assert found.log_loss[0] == pytest.approx(-np.log(1e-15), abs=1e-12)
+    found = ScoreSums.of(PredictedRows(np.array([0]), np.array([[0.0, 1.0]])))
+    assert found.mean("log_loss")[0] == pytest.approx(-np.log(1e-15), abs=1e-12)
 
 
 def test_roc_curve_is_that_of_scikit_learn():
@@ -133,16 +137,17 @@ def test_roc_curve_is_that_of_scikit_learn():
 def test_scores_of_blocks_merge_to_those_of_all_rows():
     codes, p, w = table(3)
     fold = RNG.integers(0, 4, len(codes))
-    whole = Scores.of(codes, p, w, fold, 4)
-    parts = [Scores.of(codes[s], p[s], w[s], fold[s], 4) for s in np.array_split(np.arange(len(codes)), 7)]
-    merged = Scores.empty(4, 3)
+    rows = PredictedRows(codes, p, w)
+    whole = ScoreSums.of(rows, fold, 4)
+    parts = [ScoreSums.of(rows.take(s), fold[s], 4) for s in np.array_split(np.arange(len(codes)), 7)]
+    merged = ScoreSums.empty(4, 3)
     for part in parts:
         merged = merged.merge(part)
-    for name in ("accuracy", "log_loss", "brier", "ece", "ece_classwise", "mcc"):
-        assert getattr(merged, name) == pytest.approx(getattr(whole, name), abs=1e-12)
+    for score in (s for s in SCORES.values() if isinstance(s, SumScore) and not s.needs):
+        assert score.of_sums(merged) == pytest.approx(score.of_sums(whole), abs=1e-12)
         for f in range(4):
-            alone = Scores.of(codes[fold == f], p[fold == f], w[fold == f])
-            assert getattr(whole, name)[f] == pytest.approx(getattr(alone, name)[0], abs=1e-12)
+            alone = ScoreSums.of(rows.take(fold == f))
+            assert score.of_sums(whole)[f] == pytest.approx(score.of_sums(alone)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -161,7 +166,7 @@ def test_binned_area_keeps_its_bound(classes):
 def test_costs_by_plain_sums():
     codes, p, w = table(3)
     costs = np.array([[0.0, 4.0], [1.0, 0.0], [-2.0, 3.0]])
-    found = Scores.of(codes, p, w, decision_costs=DecisionCosts(costs, reject=0.5))
+    found = ScoreSums.of(PredictedRows(codes, p, w, costs=DecisionCosts(costs, reject=0.5)))
     expected, realised, decided, right = 0.0, 0.0, 0.0, 0.0
     for y, probabilities, weight in zip(codes, p, w, strict=True):
         by_action = [sum(probabilities[k] * costs[k, a] for k in range(3)) for a in range(2)]
@@ -172,10 +177,10 @@ def test_costs_by_plain_sums():
         else:
             expected, realised = expected + weight * 0.5, realised + weight * 0.5
     assert 0 < decided < w.sum()
-    assert found.expected_cost[0] == pytest.approx(expected / w.sum(), abs=1e-12)
-    assert found.realised_cost[0] == pytest.approx(realised / w.sum(), abs=1e-12)
-    assert found.coverage[0] == pytest.approx(decided / w.sum(), abs=1e-12)
-    assert found.covered_accuracy[0] == pytest.approx(right / decided, abs=1e-12)
+    each = {"expected_cost": expected, "realised_cost": realised, "coverage": decided}
+    for name, total in each.items():
+        assert SCORES[name].of_sums(found)[0] == pytest.approx(total / w.sum(), abs=1e-12)
+    assert SCORES["covered_accuracy"].of_sums(found)[0] == pytest.approx(right / decided, abs=1e-12)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (81, 263), (1000, 1000)])

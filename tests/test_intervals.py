@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from sklearn import metrics
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -16,13 +16,14 @@ from sklearn.naive_bayes import GaussianNB
 import bayeskit as bk
 from bayeskit import plots
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
+from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
 from bayeskit.evaluation.areas import Areas, log_odds, newcombe
 from bayeskit.evaluation.bootstrapped import Influence
 from bayeskit.evaluation.calibration import debiased_gap, debiased_square, square_interval
 from bayeskit.evaluation.comparison import holm
-from bayeskit.evaluation.intervals import by_rows, mean_of_shares
+from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
 from bayeskit.reports.performance import calibration
@@ -130,11 +131,48 @@ def test_cells_of_scores_hold_their_centres_and_reach_far_out():
 
 def test_mean_of_recalls_is_newcombes_printed_difference():
     """56/70 - 48/80: 0.0524 to 0.3339 (Newcombe, Statistics in Medicine 17, 1998); recalls 56/70 and 32/80."""
-    found = mean_of_shares(np.array([56 / 70, 32 / 80]), np.array([70.0, 80.0]))
+    shares = np.array([56 / 70, 32 / 80])
+    ends = [wilson(*each) for each in zip(shares.tolist(), (70, 80), strict=True)]
+    low, high = np.array([e.low for e in ends]), np.array([e.high for e in ends])
+    found = mean_of_ends(shares, low, high, np.eye(2), "")
     wanted = 0.5 + np.array([0.05243147240236498, 0.33387265403690614]) / 2
     assert (found.low, found.high) == pytest.approx(tuple(wanted), abs=1e-12)
-    table = bk.Confusion([[56, 14], [48, 32]], ["a", "b"])
-    assert table.interval("balanced_accuracy") == found
+
+
+def test_mean_of_recalls_inverts_the_score_test_with_students_t():
+    """Where |r - p| = t √(p (1 - p) / n), t of n - 1 degrees of freedom: SciPy finds both ends of each recall."""
+    table = bk.Confusion([[7, 2, 1], [3, 20, 1], [0, 0, 4]], ["a", "b", "c"])
+    rows, recalls = np.array([10, 24, 4]), np.array([0.7, 20 / 24, 1.0])
+    low, high = [], []
+    for r, n in zip(recalls, rows, strict=True):
+        t = stats.t.ppf(0.975, n - 1)
+
+        def off(p, r=r, n=n, t=t):
+            return (r - p) ** 2 - t**2 * p * (1 - p) / n
+
+        low.append(optimize.brentq(off, 1e-9, r - 1e-9))
+        high.append(1.0 if r == 1 else optimize.brentq(off, r, 1 - 1e-9))
+    mean = recalls.mean()
+    down, up = (np.sqrt(((end - recalls) ** 2).sum()) / 3 for end in (np.array(low), np.array(high)))
+    found = table.interval("balanced_accuracy")
+    assert (found.low, found.high) == pytest.approx((mean - down, mean + up), abs=1e-6)
+    assert found == mean_of_shares(recalls, rows.astype(float))
+
+
+def test_one_row_of_a_class_says_nothing_of_its_recall():
+    found = bk.Confusion([[50, 0], [0, 1]], ["a", "b"]).interval("balanced_accuracy")
+    assert found.low == pytest.approx(0.5, abs=0.01)
+    assert found.high == 1.0
+
+
+def test_small_coverage_of_the_mean_recall_of_three_classes():
+    rng, recall = np.random.default_rng(11), np.array([0.8, 0.75, 0.85])
+
+    def draw(_):
+        right = rng.binomial(12, recall)
+        return mean_of_shares(right / 12, np.full(3, 12.0)), 0.8
+
+    assert 138 <= held(draw) <= 149
 
 
 def test_mean_over_rows_is_halls_and_without_skewness_students():
@@ -152,14 +190,14 @@ def test_agreement_is_that_of_scikit_learn_for_many_tables_at_once():
     true, done = rng.integers(0, 3, 200), rng.integers(0, 3, 200)
     table = metrics.confusion_matrix(true, done).astype(float)
     both = np.stack([table, 5 * table])
-    assert correlation(both) == pytest.approx([metrics.matthews_corrcoef(true, done)] * 2, abs=1e-12)
-    assert kappa(both) == pytest.approx([metrics.cohen_kappa_score(true, done)] * 2, abs=1e-12)
+    assert SCORES["mcc"].of_tables(both) == pytest.approx([metrics.matthews_corrcoef(true, done)] * 2, abs=1e-12)
+    assert SCORES["kappa"].of_tables(both) == pytest.approx([metrics.cohen_kappa_score(true, done)] * 2, abs=1e-12)
     assert f1(against_rest(table, 1)) == pytest.approx(metrics.f1_score(true, done, average=None)[1], abs=1e-12)
 
 
 def test_percentiles_of_one_share_are_jeffreys():
     """With one measure that is a single recall, the draws are Beta(k + 1/2, n - k + 1/2)."""
-    found = of_tables(lambda t: t[:, 0, 0] / t[:, 0].sum(axis=1), 0.8, np.array([[40.0, 10.0], [5.0, 45.0]]))
+    found = dirichlet_interval(lambda t: t[:, 0, 0] / t[:, 0].sum(axis=1), 0.8, np.array([[40.0, 10.0], [5.0, 45.0]]))
     wanted = stats.beta.ppf([0.025, 0.975], 40.5, 10.5)
     assert (found.low, found.high) == pytest.approx(tuple(wanted), abs=0.01)
 
@@ -360,7 +398,7 @@ def test_small_coverage_of_areas_with_eight_rows_of_a_class():
 def test_small_coverage_of_balanced_accuracy_and_correlation_with_a_rare_class():
     rng = np.random.default_rng(4)
     shares = np.array([[0.92 * 0.95, 0.92 * 0.05], [0.08 * 0.4, 0.08 * 0.6]])
-    truths = {"balanced_accuracy": 0.775, "mcc": float(correlation(shares))}
+    truths = {"balanced_accuracy": 0.775, "mcc": float(SCORES["mcc"].of_tables(shares))}
     tables = [bk.Confusion(rng.multinomial(200, shares.ravel()).reshape(2, 2), "ab") for _ in range(150)]
     for rate, truth in truths.items():
         assert 137 <= held(lambda r, rate=rate, truth=truth: (tables[r].interval(rate), truth)) <= 150, rate

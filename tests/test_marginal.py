@@ -70,3 +70,13 @@ def test_one_row_and_one_class_are_explained_or_refused_by_name():
     assert model.counterfactual({"a": ["x"]}).nearest == (None,)
     with pytest.raises(InputError, match="one class"):
         model.nomogram("p")
+
+
+def test_a_share_near_the_least_double_does_not_make_information_infinite():
+    """Far in the tails a share may vanish when it is multiplied by P(c); such values tell nothing."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.gamma(45, 12.1 / 45, 357), rng.gamma(30, 17.5 / 30, 212)])
+    model = bk.NaiveBayes(families="Gamma").fit({"x": x}, np.repeat(["a", "b"], [357, 212]))
+    found = model.marginal("x")
+    assert (found.shares[found.shares > 0] < 1e-300).any()
+    assert 0 < found.information < 1

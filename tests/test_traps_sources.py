@@ -186,3 +186,15 @@ def test_evidence_against_an_unknown_class_is_refused():
 def test_an_event_needs_a_value():
     with pytest.raises(InputError, match="missing"):
         bk.independence(V, {"c": None}, {"k": 1.0})
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_stream_with_a_name_that_is_no_text_is_refused(nested):
+    kind = pa.struct([("name", pa.int64())]) if nested else pa.int64()
+    table = pa.table({"inside" if nested else "name": pa.array([{"name": 1}] if nested else [1], kind), "y": ["a"]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    damaged = sink.getvalue().to_pybytes().replace(b"name", b"n\xffme")
+    with pytest.raises(InputError, match="damaged"):
+        bk.NaiveBayes().fit(pa.ipc.open_stream(damaged), "y")

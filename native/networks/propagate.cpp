@@ -1,4 +1,5 @@
 // Bindings of inference in networks: every op is checked before any runs.
+#include <algorithm>
 #include "dispatch/bindings.h"
 
 namespace bayeskit::networks { namespace {
@@ -76,7 +77,8 @@ void propagate(Words words, Input<double, 1> tables, int64_t cells, int64_t resu
         check_op(words.data() + at, length - at, limits);
         start.push_back(at);
     }
-    require(result >= 0 && result <= cells - int64_t(out.shape(0)), "the result leaves the arena");
+    int64_t states = std::max(int64_t(out.shape(0)), int64_t(counts.has_value()));  // counts begin at the first
+    require(result >= 0 && result <= cells - states, "the result leaves the arena");
     require(int64_t(out.shape(1)) == rows && int64_t(exponent.shape(0)) == rows, "out and exponent need all rows");
     require(!likelihood || int64_t(likelihood->shape(1)) == rows, "likelihoods need all rows");
     require(!chosen || (chosen->shape(0) == codes.shape(0) && chosen->shape(1) == codes.shape(1)), "chosen is like codes");

@@ -1,12 +1,80 @@
-"""Names for the array types used in signatures; axes are stated beside each field."""
+"""Names for the types used in signatures: arrays, whose axes are stated beside each field, and what users may give."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import pandas
+    import polars
+    import pyarrow
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Code = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 Array = NDArray[Any]
+
+
+class SupportsArrow(Protocol):
+    """Frames and columns that speak Arrow's interface: pandas, Polars, PyArrow, a DuckDB relation."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class SupportsSparse(Protocol):
+    """Matrices of SciPy that keep what is not zero."""
+
+    nnz: int
+
+    def tocsr(self) -> SupportsSparse: ...
+
+
+class HasColumns(Protocol):
+    """Frames of a cluster and relations of a database."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+
+class HasItems(Protocol):
+    """Numbers by label, as a mapping or a pandas Series has them."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]: ...
+
+
+class Classifier(Protocol):
+    """A classifier with probabilities, of this library or another."""
+
+    classes_: Array
+
+    def predict(self, X: Any) -> Array: ...
+
+    def predict_proba(self, X: Any) -> Float: ...
+
+
+Label: TypeAlias = Hashable  # a class, a level, a state or an action
+FilePath: TypeAlias = str | PathLike[str]
+ColumnLike: TypeAlias = ArrayLike | SupportsArrow  # values, or the name of a column
+LabelsLike: TypeAlias = ColumnLike
+WeightsLike: TypeAlias = ColumnLike | None  # None: each row counts once
+TableLike: TypeAlias = (
+    ArrayLike
+    | SupportsArrow
+    | SupportsSparse
+    | HasColumns
+    | Mapping[str, ColumnLike]
+    | Sequence[Mapping[str, object]]
+    | FilePath
+)
+PriorLike: TypeAlias = str | HasItems | Iterable[float] | None  # a word, or probabilities by class or in their order
+Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+Frame: TypeAlias = "pyarrow.Table | pandas.DataFrame | polars.DataFrame"
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Json: TypeAlias = dict[str, Any]  # an object of JSON

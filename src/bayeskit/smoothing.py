@@ -97,6 +97,13 @@ class Smoothing(Protocol):
 class Laplace(Smoothing):
     """alpha pseudo-rows per level: p = (n + alpha) / (n_c + alpha m).
 
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Pseudo-rows of each level.
+
+    Examples
+    --------
     >>> Laplace(1).probabilities(np.array([[0.0, 990.0, 10.0]]), np.array([1000.0])) * 1003
     array([[  1., 991.,  11.]])
     """
@@ -156,6 +163,13 @@ class NoSmoothing(Smoothing):
 class ReplaceZeros(Smoothing):
     """A zero becomes by/n, or P(class)/n with ``by="class"``; n is the weight of all rows. It does not normalise.
 
+    Parameters
+    ----------
+    by : float or "class", default 0.5
+        What a zero count becomes, divided by the weight of all rows: a number, or P(class).
+
+    Examples
+    --------
     >>> ReplaceZeros(0.5).probabilities(np.array([[0.0, 4.0]]), np.array([4.0]))
     array([[0.125, 1.   ]])
     """
@@ -202,6 +216,15 @@ class MEstimate(Smoothing):
 
     ``prior`` lists q in the order of the column's levels.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        Pseudo-rows of a class.
+    prior : tuple of float, optional
+        Their shares q, in the order of the levels; equal unless given.
+
+    Examples
+    --------
     >>> MEstimate(2).probabilities(np.array([[0.0, 2.0]]), np.array([2.0]))
     array([[0.25, 0.75]])
     """
@@ -247,6 +270,13 @@ class TowardPooled(Smoothing):
 
     A level a class never had then counts against it by how common it is elsewhere.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        Pseudo-rows of a class.
+
+    Examples
+    --------
     >>> TowardPooled(1).probabilities(np.array([[0.0, 2.0], [3.0, 1.0]]), np.array([2.0, 4.0]))
     array([[0.16666667, 0.83333333],
            [0.7       , 0.3       ]])
@@ -281,6 +311,13 @@ class TowardPooled(Smoothing):
 class AddM(Smoothing):
     """p = (n + m) / (n_c + m), as some texts print it; it does not normalise, so there is no evidence from it.
 
+    Parameters
+    ----------
+    m : float, default 1.0
+        What is added to counts and to the total.
+
+    Examples
+    --------
     >>> AddM(1).probabilities(np.array([[0.0, 3.0]]), np.array([3.0]))
     array([[0.25, 1.  ]])
     """

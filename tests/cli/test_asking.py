@@ -90,6 +90,7 @@ def test_rule(run: Any) -> None:
 
 def test_the_demonstration_runs(run: Any) -> None:
     code, out, _ = run("demo")
+    assert out.count("bayeskit ") >= 2  # what to try next
     assert code == 0
     assert "through DuckDB" in out
     assert "the same model" in out

@@ -71,3 +71,13 @@ def test_a_part_of_a_program_beyond_its_cells_is_refused() -> None:
     gather = np.array([8, 1, 2**63 - 1, 0, 1, 0, 2, 1], dtype=np.int64)
     with pytest.raises(ValueError, match="gather"):
         _core.propagate(gather, table, 2, 0, codes, None, 1, False, np.zeros((2, 1)), np.zeros(1))
+
+
+def test_counts_of_a_program_need_the_place_of_its_result() -> None:
+    """An answer of no state was allowed to begin behind the last cell, where counts then began."""
+    table, codes = np.full(2, 0.5), np.zeros((1, 1), dtype=np.int32)
+    gather = np.array([8, 1, 0, 0, 1, 0, 2, 1], dtype=np.int64)
+    given = gather, table, 2, 2, codes, None, 1, False, np.zeros((0, 1)), np.zeros(1)
+    _core.propagate(*given)
+    with pytest.raises(ValueError, match="arena"):
+        _core.propagate(*given, counts=np.zeros(2))

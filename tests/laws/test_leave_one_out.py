@@ -60,7 +60,7 @@ def check(family: Any, kind: str, groups: Any) -> None:
     model = model_of(family, kind, rows).model_
     block = model.counted.learned(rows, Roles("class", "w"))
     found = np.zeros((rows.num_rows, 3))
-    model.density.add(block, found, left_out=True)
+    model.density.left_out.add(block, found)
     terms = model.terms(block, left_out=True)[:, 0]
     posterior, joint = model.posterior(block, left_out=True), model.joint(block, left_out=True)
     assert np.isfinite(posterior).all()

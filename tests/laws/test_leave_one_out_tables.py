@@ -59,7 +59,7 @@ def check(rows: pa.RecordBatch, family: Any, names: list[str]) -> None:
     roles = Roles("class", "w")
     model = model_of(rows, family, names)
     found = np.zeros((ROWS, len(model.classes)))
-    model.density.add(model.counted.learned(rows, roles), found, left_out=True)
+    model.density.left_out.add(model.counted.learned(rows, roles), found)
     for i in range(ROWS):
         others = pa.Table.from_batches([rows.slice(0, i), rows.slice(i + 1)]).combine_chunks().to_batches()[0]
         less = refit(model, others)
@@ -96,7 +96,7 @@ def test_every_clone_leaves_the_same_bits(clone: str) -> None:
 
     def run() -> bytes:
         out = np.zeros((ROWS, len(model.classes)))
-        model.density.add(block, out, left_out=True)
+        model.density.left_out.add(block, out)
         return out.tobytes()
 
     known = run()
@@ -117,7 +117,7 @@ def test_odds_by_column_alone_are_those_of_the_terms(sort: str) -> None:
     row, group, mass = block.counted_rows()
     some, classes = replace(block.at(row), weights=None if sort == "no weights" else mass), len(model.classes)
     found, floor = np.zeros((len(names), classes - 1, len(row))), 1e5
-    model.density.odds(some, floor, found)
+    model.density.left_out.odds(some, floor, found)
     terms = np.maximum(model.terms(some, left_out=True), -floor)
     others = np.arange(classes - 1)[:, None] + (np.arange(classes - 1)[:, None] >= group)
     at = np.arange(len(row))

@@ -95,9 +95,9 @@ def test_scores_are_those_of_densities_that_leave_rows_out(family: Any, x: np.nd
     alone = replace(rows, groups=np.zeros(ROWS, dtype=np.int32))
     every_class = Context(weights.sum(keepdims=True))
     pooled = holding(family.fit(family.statistic(rows.schema.columns, 1).update(alone), every_class))
-    wanted = pooled.terms(alone, left_out=True)[:, 0, 0]
+    wanted = pooled.left_out.terms(alone)[:, 0, 0]
     excess, narrow = (log_sums(family, column, each) for each in (density, pooled))
-    backed = BackedOff(OnSteps(density, excess), weights[None]).terms(rows, left_out=True)[every, 0, LABEL]
+    backed = BackedOff(OnSteps(density, excess), weights[None]).left_out.terms(rows)[every, 0, LABEL]
     more = per_step(family, x, column.step)
     close = 1e-6 if isinstance(family, Kernel) and excess.any() else 1e-9  # a kernel density away from its cells
     assert shared == pytest.approx((wanted + more - narrow).sum(), rel=close)

@@ -54,8 +54,8 @@ def test_own_mass_is_taken_out_as_in_a_refit(family: Any, sort: str, form: Any) 
     given = source(form(X), y, w)
     block = model.counted.learned(given.rows, given.roles)
     found = np.zeros((len(y), len(CLASSES)))
-    model.density.add(block, found, left_out=True)
-    terms = model.density.terms(block, left_out=True)
+    model.density.left_out.add(block, found)
+    terms = model.density.left_out.terms(block)
     assert np.allclose(terms.sum(axis=1), found, rtol=1e-11, atol=1e-11)
     for i in everything:
         refit = learned(np.delete(everything, i)).model_

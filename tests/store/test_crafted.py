@@ -142,3 +142,11 @@ def test_a_length_beyond_the_file_takes_no_memory(name: str, shape: list[int], t
         bk.load(file)
     if sys.platform.startswith("linux"):  # in kilobytes
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
+
+
+@pytest.mark.parametrize("decimals", [[0.5, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0], [13.0, 0.0, 0.0]], ids=str)
+def test_decimals_that_cannot_be_are_refused(decimals: list[float], tmp_path: Path) -> None:
+    header, arrays = content(FOLDER / "gaussian.bayes")
+    numbers = {"ranges.low": np.zeros(3), "ranges.high": np.ones(3), "ranges.decimals": np.array(decimals)}
+    told = {**header, "ranged": True, "stepped": True}
+    assert "decimals" in refused(tmp_path, told, {**arrays, **numbers})

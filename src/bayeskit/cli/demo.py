@@ -15,6 +15,11 @@ import bayeskit as bk
 from bayeskit.cli.example import clinic
 
 TARGET = "diagnosis"
+NEXT = """
+Next, with a table of your own:
+  bayeskit report people.csv --target income    # judge AutoBayes on it, and write the page to try it out
+  bayeskit fit people.csv --target income       # learn a model and save it as people.bayes
+  make docs                                     # the guide, the course and the reference, in docs/_build/html"""
 
 
 def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html") -> None:
@@ -51,3 +56,4 @@ def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html")
         print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
         print(f"digest {model.model_.digest[:16]}...", file=out)
         print(f"\nThe report: {bk.report(found, report)}", file=out)
+    print(NEXT, file=out)

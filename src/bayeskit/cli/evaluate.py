@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit as bk
+from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import (
@@ -61,7 +62,7 @@ class Judging:
         return getattr(bk, METHODS[self.method])(**given)
 
     @property
-    def others(self) -> dict[str, Any]:
+    def others(self) -> Json:
         """The other arguments of evaluate and compare."""
         costs = None if self.costs is None else bk.Costs(self.costs)
         return {"costs": costs, "groups": self.groups, "sample_weight": self.weight, "random_state": self.seed}
@@ -248,7 +249,7 @@ def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> 
     return bk.evaluate(model, rows, target, bk.AsFitted(), costs=judging.others["costs"], sample_weight=judging.weight)
 
 
-def _measures(found: Any) -> dict[str, Any]:
+def _measures(found: Any) -> Json:
     """An evaluation for machines."""
     labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
     confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
@@ -178,7 +179,7 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) 
     say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data)
 
 
-def candidates(classifier: Any) -> dict[str, Any]:
+def candidates(classifier: Any) -> Json:
     """What became of the candidates of a pool, for machines; nothing of another model."""
     names = ("candidate", "log_loss", "weight", "adds", "why_not")
     lines = getattr(classifier.summary(), "lines", None)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit
+from bayeskit.arrays import Label
 from bayeskit.errors import UsageError
 
 MODELS = {  # by the name a user types; those are offered that this version has
@@ -160,7 +161,7 @@ def exact(text: str, option: str) -> Fraction:
         raise UsageError(f"{option}: {text!r} is not a number") from error
 
 
-def prior_of(given: str | None, classes: Sequence[Any] = ()) -> Any:
+def prior_of(given: str | None, classes: Sequence[Label] = ()) -> Any:
     """A prior as a word or by class; classes that are numbers are found by how they are written."""
     if given is None or "=" not in given:
         return given

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.arrays import Frame, TableLike
 from bayeskit.errors import InputError
 
 KINDS = ("pyarrow", "pandas", "polars")
@@ -16,17 +17,17 @@ NO_TEX = "tex2jax_ignore mathjax_ignore"  # classes whose text notebooks do not 
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
-def kind_of(X: Any) -> str:
+def kind_of(X: TableLike) -> str:
     """The kind of frame a table is; what is no frame (a matrix, records, a file) counts as pyarrow.
 
     >>> kind_of([[1.0]])
     'pyarrow'
     """
-    package = type(X).__module__.split(".")[0]
-    return package if package in KINDS else "pyarrow"
+    packages = (kind.__module__.split(".")[0] for kind in type(X).__mro__)  # a frame may be derived from pandas'
+    return next((package for package in packages if package in KINDS), "pyarrow")
 
 
-def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Any:
+def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Frame:
     """Columns of equal length as a frame of one kind.
 
     >>> frame({"class": ["ill", "well"], "weight": [2.0, 3.0]}).column_names

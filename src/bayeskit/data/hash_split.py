@@ -16,18 +16,23 @@ from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
 
 Word = NDArray[np.uint64]
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
 
 def mixed(words: Word) -> Word:
-    """Numbers scattered over 64 bits (the finaliser of SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+    """Numbers scattered over 64 bits (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
 
     >>> [f"{word:x}" for word in mixed(np.arange(2, dtype=np.uint64))]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4']
     """
     with np.errstate(over="ignore"):
-        z = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return finalised((words + np.uint64(1)) * ODD)
+
+
+def finalised(z: Word) -> Word:
+    """The last step of it."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     out: Word = z ^ (z >> np.uint64(31))
     return out
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from bayeskit.arrays import Json, Label
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
@@ -24,6 +25,13 @@ class Nominal:
 
     P(level | class) = (n_level + alpha) / (n + alpha m), where m is the number of levels declared.
 
+    Parameters
+    ----------
+    levels : iterable
+        All levels.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> income = ["medium"] * 990 + ["high"] * 10
     >>> model = bk.NaiveBayes(kinds={"income": bk.Nominal(["low", "medium", "high"])})
@@ -43,6 +51,13 @@ class Nominal:
 class Ordinal:
     """All levels of an ordered category, the lowest first; each counts, seen or not, and no other is taken.
 
+    Parameters
+    ----------
+    levels : iterable
+        All levels, the lowest first.
+
+    Examples
+    --------
     >>> Ordinal(["low", "medium", "high"]).levels
     ('low', 'medium', 'high')
     """
@@ -74,7 +89,7 @@ def infer(
     named: bool = True,
     target: str | None = None,
     label: str = "O",
-    classes: Sequence[Any] = (),
+    classes: Sequence[Label] = (),
     weight: str | None = None,
 ) -> Schema:
     """Kinds by the declared type of each column, never by the values the rows happen to have.
@@ -95,7 +110,7 @@ def infer(
     return Schema(columns, named, target, label, tuple(classes), weight)
 
 
-def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> dict[str, Any]:
+def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> Json:
     """An argument given for all columns or by column, as a mapping from existing names."""
     if given is None:
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ FEW = 64  # levels for which a table is made however few the rows are
 
 
 def any_codes(
-    values: Sequence[Any], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+    values: Sequence[pa.Array], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
 ) -> list[Levels]:
     """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
     known = list(levels)
@@ -60,7 +59,7 @@ def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
 def _look_up(
     which: Sequence[int],
     places: Sequence[dict[TextField, int]],
-    values: Sequence[Any],
+    values: Sequence[pa.Array],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,

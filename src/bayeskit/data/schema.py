@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, overload
 
-from bayeskit.arrays import Bool
+from bayeskit.arrays import Bool, Json, Label
 from bayeskit.data.levels import Key, Levels, key
 from bayeskit.errors import SchemaError
 
@@ -56,7 +56,7 @@ class Column:
         return tuple(k for k in map(key, told) if k is not None)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """What makes two columns count the same thing; how the file stored it does not matter.
 
         Levels without an order are told by the domain, those declared among them.
@@ -204,7 +204,7 @@ class Schema:
         if set(known) != self._position.keys():
             raise SchemaError(different_names(self.names, known, place))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Json]:
         if isinstance(self.columns, Alike):
             like = asdict(self.columns.like)
             return [{**like, "name": name} for name in self.names]
@@ -253,7 +253,7 @@ def _both(mine: Column, theirs: Column) -> Column:
     return replace(mine, order=levels if closed else None, levels=() if closed else levels)
 
 
-def _longer(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _longer(one: tuple[Label, ...], other: tuple[Label, ...]) -> tuple[Any, ...] | None:
     """The order that holds the other, if one does."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
 from bayeskit.engines.declared import Declared, declaring, unlike
 from bayeskit.engines.engine import is_outside
-from bayeskit.engines.sound import damage_told, sound
+from bayeskit.engines.sound import check_names, damage_told, sound
 from bayeskit.engines.types import plain_column
 from bayeskit.errors import InputError, KindError, SchemaError
 
@@ -33,8 +33,13 @@ class Source:
     label: str = "O"
     records: bool = False  # whether a row may lack a column, which then is missing
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows a table in memory has; None of others, which are to be read first."""
+        return self.rows.num_rows if isinstance(self.rows, pa.Table | Matrix) else None
 
-def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Source:
+
+def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
     if not _is_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
@@ -42,7 +47,7 @@ def source(X: Any, y: Any = None, weight: Any = None, fold: Any = None) -> Sourc
                 raise InputError(
                     f"{argument} must name a column of the file, relation or frame, not be {type(given).__name__}"
                 )
-        return Source(X, Roles(y, weight, fold))
+        return Source(X, Roles(*(None if given is None else str(given) for given in (y, weight, fold))))
     table, named = _table(X)
     if not len(table.schema):
         raise InputError(
@@ -112,6 +117,7 @@ def _imported(X: Any) -> pa.Table:
     what = f"the {type(X).__name__}"
     with damage_told(what):
         reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
+        check_names(reader.schema)
         return pa.Table.from_batches([sound(batch, what) for batch in reader], reader.schema)
 
 
@@ -277,7 +283,7 @@ def _one(given: Any, argument: str) -> pa.Array:
     return _objects(values.tolist() if values.dtype.kind in "OUS" else values, argument)
 
 
-def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
+def _label(y: LabelsLike, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
     """The NumPy type in which labels are to come back."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biufU":
@@ -288,7 +294,7 @@ def _label(y: Any, table: Any, role: str | None, beside: dict[str, pa.Array]) ->
     return label_of(beside[role].type if role in beside else table.schema.field(role).type)
 
 
-def labels(values: Sequence[Any], label: str) -> Array:
+def labels(values: Sequence[Label], label: str) -> Array:
     """Labels in the type they came in, or in a wider one where a label that came later does not fit it.
 
     >>> labels(["ill", "well"], "U"), labels([1, 300], "|i1")

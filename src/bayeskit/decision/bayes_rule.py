@@ -13,13 +13,27 @@ from bayeskit.errors import InputError
 TOLERANCE = 1e-6  # of the sum of priors, as of a model's
 
 
-def bayes_rule(prior: Any, likelihood: Any, evidence: Any = None) -> Any:
+def bayes_rule(prior: Any, likelihood: Any, evidence: float | Fraction | None = None) -> Any:
     """P(h | e) = P(e | h) P(h) / P(e): for one hypothesis with its evidence, or for a table of them.
 
-    ``prior`` is a number, or the probabilities of the hypotheses by name or in order, ``likelihood`` likewise. For a
-    table the evidence is the sum of the joint probabilities unless given; the priors must then sum to 1, as those of a
-    model must. Fractions stay exact.
+    Fractions stay exact.
 
+    Parameters
+    ----------
+    prior : number, mapping or sequence
+        P(h): a number, or the probabilities of the hypotheses by name or in order.
+    likelihood : number, mapping or sequence
+        P(e | h), likewise.
+    evidence : number, optional
+        P(e). For a table it is the sum of the joint probabilities unless given; the priors must then sum to 1.
+
+    Returns
+    -------
+    number, dict or list
+        P(h | e), in the form of the prior.
+
+    Examples
+    --------
     >>> round(bayes_rule(prior=0.00002, likelihood=0.5, evidence=0.05), 7)
     0.0002
     >>> bayes_rule({"ill": 0.01, "well": 0.99}, {"ill": 0.9, "well": 0.09})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Label
 from bayeskit.data.levels import MISSING, key, show
 from bayeskit.errors import FileError, InputError
 
@@ -20,9 +20,23 @@ from bayeskit.errors import FileError, InputError
 class Costs:
     """A table of costs: rows are true classes, columns actions, which need not be classes; gains are negative.
 
-    Given as a nested mapping {class: {action: cost}}, a frame with the classes in its index or first column, a CSV
-    file of that shape, or a matrix with ``classes`` and ``actions`` (the classes themselves unless given).
+    Parameters
+    ----------
+    table : mapping, frame, path or matrix
+        {class: {action: cost}}, a frame with the classes in its index or first column, a CSV file of that shape, or a
+        matrix with ``classes`` and ``actions``.
+    classes : sequence, optional
+        The classes of the rows of a matrix.
+    actions : sequence, optional
+        The actions of its columns; the classes themselves unless given.
 
+    Attributes
+    ----------
+    actions : tuple
+        The actions, in the order of the table: the first wins a tie.
+
+    Examples
+    --------
     >>> costs = Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> costs.actions, costs.matrix_for(["well", "ill"])
     (('treat', 'wait'), array([[ 5.,  0.],
@@ -33,7 +47,9 @@ class Costs:
     actions: tuple[Any, ...]
     matrix: Float  # (classes, actions)
 
-    def __init__(self, table: Any, classes: Sequence[Any] | None = None, actions: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, table: Any, classes: Sequence[Label] | None = None, actions: Sequence[Label] | None = None
+    ) -> None:
         rows, columns, cells = _read(table, classes, actions)
         for what, labels in (("class", rows), ("action", columns)):
             if doubled := [label for i, label in enumerate(labels) if label in labels[:i]]:
@@ -46,21 +62,40 @@ class Costs:
         object.__setattr__(self, "matrix", matrix)
 
     @classmethod
-    def zero_one(cls, classes: Sequence[Any]) -> Costs:
-        """Every error costs 1: the least risk is then the most probable class."""
+    def zero_one(cls, classes: Sequence[Label]) -> Costs:
+        """Every error costs 1: the least risk is then the most probable class.
+
+        Parameters
+        ----------
+        classes : sequence
+            The classes, in the order wanted.
+        """
         return cls(1.0 - np.eye(len(classes)), list(classes))
 
     @classmethod
-    def of(cls, costs: Any, classes: Sequence[Any]) -> Costs:
-        """Costs as they are, from whatever describes them, or 0/1 if there are none."""
+    def of(cls, costs: Any, classes: Sequence[Label]) -> Costs:
+        """Costs as they are, from whatever describes them, or 0/1 if there are none.
+
+        Parameters
+        ----------
+        costs : Costs, mapping, frame or path
+            What may stand for a table of costs.
+        classes : sequence
+            The classes, in the order wanted.
+        """
         if isinstance(costs, Costs):
             return costs
         return cls.zero_one(classes) if costs is None else cls(costs, *(_labels(costs, classes)))
 
-    def matrix_for(self, classes: Sequence[Any] | Array) -> Float:
+    def matrix_for(self, classes: Sequence[Label] | Array) -> Float:
         """The costs with the rows in the order of these classes, (K, actions); each of them must be there.
 
         A table with texts for labels (from a file) also stands for numbers written that way.
+
+        Parameters
+        ----------
+        classes : sequence
+            The classes, in the order wanted.
         """
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
         place = {key(label): i for i, label in enumerate(self.classes)}
@@ -97,7 +132,7 @@ class Costs:
         return f"Costs({rows!r})"
 
 
-def _labels(costs: Any, classes: Sequence[Any]) -> tuple[Sequence[Any], ...]:
+def _labels(costs: Any, classes: Sequence[Label]) -> tuple[Sequence[Any], ...]:
     """The classes, for a square matrix without labels of its own."""
     return (list(classes),) if isinstance(costs, np.ndarray | list | tuple) else ()
 
@@ -106,7 +141,7 @@ Cells = list[tuple[Any, Sequence[Any]]]
 
 
 def _read(
-    table: Any, classes: Sequence[Any] | None, actions: Sequence[Any] | None
+    table: Any, classes: Sequence[Label] | None, actions: Sequence[Label] | None
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     """Row labels, column labels and the cells of each row."""
     if isinstance(table, Mapping) and not hasattr(table, "columns"):
@@ -169,7 +204,7 @@ def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
 
 
-def _number(cell: Any, label: Any, action: Any) -> float:
+def _number(cell: Any, label: Label, action: Any) -> float:
     try:
         cost = float(cell)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Frame, Int, Label
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -52,7 +52,7 @@ class Decision:
     def __len__(self) -> int:
         return len(self.expected)
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """Action, margin and the expected cost of every action, a row for each."""
         costs = {f"cost of {a}": self.expected[:, j] for j, a in enumerate(self.actions)}
         return frame({"action": self.action, "margin": self.margin, **costs}, kind)
@@ -61,9 +61,23 @@ class Decision:
 def decide(proba: Any, costs: Any, classes: Sequence[Any] | Array | None = None) -> Decision:
     """The action with the least expected cost, sum over c of P(c | x) cost(c, action), for each row.
 
-    Columns of ``proba`` follow ``classes``; without it, the columns of a frame go by their names, and those of an
-    array by the rows of the cost table. One row may be given flat.
+    Parameters
+    ----------
+    proba : array of shape (n, K) or frame
+        P(class | row); one row may be given flat.
+    costs : Costs, mapping, frame or path
+        What each action costs under each class.
+    classes : sequence, optional
+        The classes of the columns of ``proba``. Without it the columns of a frame go by their names, and those of an
+        array by the rows of the cost table.
 
+    Returns
+    -------
+    Decision
+        ``action``, (n,), and ``expected``, (n, actions), the expected cost of every action.
+
+    Examples
+    --------
     >>> costs = Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> decision = decide([[0.05, 0.95], [0.5, 0.5]], costs)
     >>> decision.action, decision.expected
@@ -81,7 +95,7 @@ def decide(proba: Any, costs: Any, classes: Sequence[Any] | Array | None = None)
     return Decision(actions, p @ matrix)
 
 
-def probabilities(proba: Any, classes: Sequence[Any]) -> Float:
+def probabilities(proba: Any, classes: Sequence[Label]) -> Float:
     """Checked: one column for each class, no negative or missing value, rows that sum to one."""
     p = np.atleast_2d(np.asarray(proba, dtype=np.float64))
     if p.ndim != 2 or p.shape[1] != len(classes):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Json, PriorLike, Seed
 from bayeskit.decision.integral import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
 from bayeskit.errors import InputError
@@ -51,12 +51,30 @@ class BayesError:
         return "\n".join(lines)
 
 
-def bayes_error(model: Any, prior: Any = None, samples: int = 200_000, random_state: Any = 0) -> BayesError:
+def bayes_error(model: Any, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0) -> BayesError:
     """The misclassification probability of a fitted model's own class densities and priors.
 
-    Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond
-    4,096 combinations, ``samples`` rows are drawn from the model and a standard error is given.
+    Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond 4,096
+    combinations, rows are drawn from the model and a standard error is given.
 
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with class densities.
+    prior : {"empirical", "uniform"} or mapping, optional
+        Another prior than that of the model.
+    samples : int, default 200,000
+        Rows to draw where nothing can be integrated.
+    random_state : int, default 0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    BayesError
+        ``error``, its parts by class, and how it was found.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes().fit([[-1.0], [1.0], [1.0], [3.0]], ["a", "a", "b", "b"])  # N(0, 1) and N(2, 1)
     >>> round(float(bk.bayes_error(model)), 4)
@@ -105,7 +123,7 @@ def _integrated(
     return right, mass, 0.0, "integration" if axes else "sum"
 
 
-def _joint(model: Model, log_prior: Float, known: dict[str, Any], free: Sequence[Column], x: Float) -> Float:
+def _joint(model: Model, log_prior: Float, known: Json, free: Sequence[Column], x: Float) -> Float:
     """P(c, x), (n, K), where some columns are fixed and x has the others: (n, free)."""
     given: dict[str, Any] = {name: [value] * len(x) for name, value in known.items()}
     given |= {c.name: x[:, j] for j, c in enumerate(free)}

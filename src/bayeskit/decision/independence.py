@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import chdtrc, xlogy
 
+from bayeskit.arrays import Json, TableLike, WeightsLike
 from bayeskit.data.encode import Roles
 from bayeskit.data.kinds import infer
 from bayeskit.data.levels import key, show
@@ -60,13 +61,32 @@ class Independence:
         return "\n".join(lines)
 
 
-def independence(X: Any, a: Any, b: Any, given: Any = None, sample_weight: Any = None) -> Independence:
+def independence(X: TableLike, a: Any, b: Any, given: Any = None, sample_weight: WeightsLike = None) -> Independence:
     """Compare P(a, b) with P(a) P(b), perhaps given an event or within the levels of a column.
 
-    An event is ``{"colour": "red"}`` (several columns: all of them hold); a column is its name. Rows in which a column
-    asked about is missing are left out. G and chi-squared test the table of the two (events count as true / false;
-    within a column's levels the statistics add up).
+    Rows in which a column asked about is missing are left out. G and chi-squared test the table of the two (events
+    count as true / false; within a column's levels the statistics add up).
 
+    Parameters
+    ----------
+    X : table
+        Rows of categories.
+    a : mapping or str
+        An event such as {"colour": "red"} (several columns: all of them hold), or the name of a column.
+    b : mapping or str
+        Likewise.
+    given : mapping or str, optional
+        Only the rows of this event, or within each level of this column.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Independence
+        ``p_a``, ``p_b`` and ``p_both`` as fractions, ``independent``, and the tests.
+
+    Examples
+    --------
     >>> rows = [{"sky": "grey", "rain": "yes"}] * 3 + [{"sky": "blue", "rain": "no"}] * 5
     >>> found = independence(rows, {"sky": "grey"}, {"rain": "yes"})
     >>> found.p_both, found.p_a * found.p_b, found.independent
@@ -101,7 +121,7 @@ def independence(X: Any, a: Any, b: Any, given: Any = None, sample_weight: Any =
     )
 
 
-def _asked(argument: str, wanted: Any) -> dict[str, Any]:
+def _asked(argument: str, wanted: Any) -> Json:
     """Columns of an event with the value each must have; a column alone has none."""
     if isinstance(wanted, str):
         return {wanted: None}
@@ -120,7 +140,7 @@ def _side(row: Mapping[str, Any], asked: Event) -> Any:
     return all(row[name] == value for name, value in asked.items())
 
 
-def _table(X: Any, columns: Sequence[str], weight: Any) -> Counted:
+def _table(X: TableLike, columns: Sequence[str], weight: Any) -> Counted:
     """The joint table of the columns, counted by the engine of the source."""
     given = source(X, None, weight)
     engine = engine_for(given.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.sparse import Sparse
 from bayeskit.data.support import NONNEGATIVE, Support
-from bayeskit.densities.density import OVERFLOW, Density, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Family
 from bayeskit.errors import InputError
 from bayeskit.smoothing import pseudo_rows
@@ -54,7 +55,7 @@ class CountFamily(Family[Totals]):
 
 
 @dataclass(frozen=True)
-class Counts(Density):
+class Counts(SupportsLeftOut):
     """log p(x | c) = sum over the values x_j > 0 of x_j times a weight of column and class."""
 
     columns: tuple[str, ...]
@@ -67,68 +68,59 @@ class Counts(Density):
 
     def probabilities(self) -> Float:
         """P(word | class) of every column: (columns, K)."""
-        raise InputError(f"{type(self).__name__} weighs words by the other classes and has no P(word | class)")
+        raise InputError(
+            f"{type(self).__name__} of column {self.columns[0]!r} weighs words by the other classes and has no "
+            f"P(word | class); ask explain(X) for what words say, or choose Multinomial"
+        )
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        cells = block.sparse(self.columns)
-        if left_out:
-            np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells, left_out)))
-        else:
-            cells, presence = cells.ordered().floats(), self.totals.presence
-            _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, presence, self.table, out)
+    def add(self, block: Block, out: Float) -> None:
+        cells = block.sparse(self.columns).ordered().floats()
+        _core.sparse_linear_terms(cells.indptr, cells.indices, cells.values, self.totals.presence, self.table, out)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        return self.terms_of(block, np.arange(len(self.columns)), left_out)
+    def terms(self, block: Block) -> Float:
+        return self.terms_of(block, np.arange(len(self.columns)))
 
-    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
-        """The terms of some parts: (n, which, K)."""
+    def terms_of(self, block: Block, which: Int) -> Float:
         cells = block.sparse(self.columns)
         out = np.zeros((block.rows, len(which), self.table.shape[1]))
         place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         kept = np.flatnonzero(place[cells.indices] >= 0)
-        terms = _times(self._values(cells), self._weights(block, cells, left_out))
+        terms = _times(self._values(cells), self._weights(block, cells))
         out[cells.owner[kept], place[cells.indices[kept]]] = terms[kept]
         return out
 
     def class_range(self, block: Block) -> Float:
-        """How far apart the classes are in the terms of each part, summed over the rows: (parts,)."""
         cells = block.sparse(self.columns)
         apart = np.ptp(np.where(np.isfinite(self.table), self.table, -1e300), axis=1)
         with np.errstate(over="ignore"):
             sizes = self._values(cells) * apart[cells.indices]
             return np.bincount(cells.indices, sizes, minlength=len(self.columns)).astype(np.float64)
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         cells = block.sparse(self.columns)
         farthest = np.zeros(block.rows)
-        sizes = _sizes(self._values(cells), self._weights(block, cells, left_out))
+        sizes = _sizes(self._values(cells), self._weights(block, cells))
         np.maximum.at(farthest, cells.owner, np.where(np.isposinf(sizes), 0.0, sizes).max(axis=1, initial=0.0))
         return farthest
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         cells = block.sparse(self.columns)
-        x, weights = self._values(cells), self._weights(block, cells, left_out)
+        x, weights = self._values(cells), self._weights(block, cells)
         zero = np.isneginf(weights) & (x[:, None] > 0)
         sizes = _sizes(x, weights)
         overflow = (sizes > OVERFLOW) & ~zero
         amount = np.where(overflow, -np.exp2(np.minimum(sizes - unit[cells.owner, None], 0.0)), 0.0)
-        vanishing = -np.log(np.maximum(self._wholes(block, cells, left_out), 1e-300))  # of a / S_c as a -> 0+
+        vanishing = -np.log(np.maximum(self._wholes(block, cells), 1e-300))  # of a / S_c as a -> 0+
         rest = np.where(overflow, 0.0, _times(x, np.where(zero, vanishing[cells.owner], weights)))
         parts = [np.zeros((block.rows, self.table.shape[1])) for _ in range(3)]
         for out, some in zip(parts, (np.where(zero, x[:, None], 0.0), amount, rest), strict=True):
             np.add.at(out, cells.owner, some)
         return TailLogDensity(*parts)
 
-    def _wholes(self, block: Block, cells: Sparse, left_out: bool) -> Float:
+    def _wholes(self, block: Block, cells: Sparse) -> Float:
         """What each class counts in all columns: (n, K)."""
-        across = self.totals.sums.across
-        whole = np.tile(across.rounded(), (block.rows, 1))
-        if left_out:
-            left = Left(block, cells, self.totals, self.unit)
-            mine = np.flatnonzero(left.group >= 0)
-            whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
-        return whole
+        return np.tile(self.totals.sums.across.rounded(), (block.rows, 1))
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         cells = block.sparse(self.columns)
@@ -143,13 +135,32 @@ class Counts(Density):
             there = cells.values > 0
         return there.astype(np.float64) if self.totals.presence else np.where(there, cells.values, 0.0)
 
-    def _weights(self, block: Block, cells: Sparse, left_out: bool) -> Float:
+    def _weights(self, block: Block, cells: Sparse) -> Float:
         """The weight of each stored value by class: (stored, K)."""
         weights: Float = self.table[cells.indices]
-        return self._left_out(Left(block, cells, self.totals, self.unit), weights) if left_out else weights
+        return weights
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
-        raise NotImplementedError
+
+@dataclass(frozen=True)
+class LeftOutCounts(Counts):
+    """The same without each row's own counts."""
+
+    @abstractmethod
+    def _without(self, left: Left, weights: Float) -> Float:
+        """Weights (stored, K) with what rows take out of them put in place."""
+
+    def add(self, block: Block, out: Float) -> None:
+        cells = block.sparse(self.columns)
+        np.add.at(out, cells.owner, _times(self._values(cells), self._weights(block, cells)))
+
+    def _weights(self, block: Block, cells: Sparse) -> Float:
+        return self._without(Left(block, cells, self.totals, self.unit), super()._weights(block, cells))
+
+    def _wholes(self, block: Block, cells: Sparse) -> Float:
+        whole, left = super()._wholes(block, cells), Left(block, cells, self.totals, self.unit)
+        mine, across = np.flatnonzero(left.group >= 0), self.totals.sums.across
+        whole[mine, left.group[mine]] = left.rows_of(across, np.maximum(left.group, 0))[mine]
+        return whole
 
 
 class Left:

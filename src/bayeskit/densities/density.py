@@ -13,6 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.worked import WorkedFactor
+from bayeskit.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,11 @@ class Density(ABC):
             """Whether it is a density: sums or integrates to one in every class."""
 
     @abstractmethod
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        """Add log p(x | class) into out (n, K), of any layout unless ``left_out``; a missing value adds nothing.
-
-        ``left_out=True`` takes each row's own mass out first, for all classes: what a refit without the row would give,
-        with levels, grids and classes held, and what ``held`` names. The block then has groups (classes) and weights.
-        """
+    def add(self, block: Block, out: Float) -> None:
+        """Add log p(x | class) into out (n, K), of any layout unless ``by_rows``; a missing value adds nothing."""
 
     @abstractmethod
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """log p of each part, (n, parts, K); -inf where it is zero or below the range of a double."""
 
     def terms_of(self, block: Block, which: Int) -> Float:
@@ -117,22 +114,22 @@ class Density(ABC):
         return found
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
-        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own, without the row.
+        """Add to out (parts, K - 1, n) the log-odds of the other classes against each row's own.
 
         Log densities count as -floor at least; every row has a class.
         """
-        terms = self.terms(block, left_out=True)
+        terms = self.terms(block)
         for j in range(terms.shape[1]):
             term = np.broadcast_to(terms[:, j], (block.rows, out.shape[1] + 1))
             _core.log_odds(np.array(term), block.classes, floor, out[j])
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         """log2 of the largest magnitude of a term of each row, (n,)."""
         return np.zeros(block.rows)
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         """log p(x | class) where ``add`` would give -inf; terms beyond 2^900 in units of 2^unit of the row."""
-        rest = self.terms(block, left_out).sum(axis=1)
+        rest = self.terms(block).sum(axis=1)
         return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
@@ -149,8 +146,13 @@ class Density(ABC):
         return True
 
     @property
+    def by_rows(self) -> bool:
+        """Whether ``add`` wants ``out`` row by row."""
+        return False
+
+    @property
     def held(self) -> tuple[str, ...]:
-        """What a density without a row still has of it, and a refit would find anew, in words."""
+        """What leave-one-out still has of the row, and a refit would find anew, in words."""
         return ()
 
     @property
@@ -179,6 +181,27 @@ class Density(ABC):
         return None
 
 
+class SupportsLeftOut(Density):
+    """A density that can take rows it has learned out again."""
+
+    @property
+    @abstractmethod
+    def left_out(self) -> Density:
+        """The same with each row's own mass taken out first, for all classes, of blocks with classes and weights.
+
+        This is what a refit without the row would give, but that levels, grids, classes and what ``held`` names stay.
+        """
+
+
+def left_out(density: Density) -> Density:
+    """A density that leaves each row out, or an error where leaving one out is no algebra."""
+    if isinstance(density, SupportsLeftOut):
+        return density.left_out
+    raise InputError(
+        "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
+    )
+
+
 class Factored(Density):
     """A density of columns that depend on each other: it says itself what weights multiply."""
 
@@ -196,7 +219,7 @@ class Factored(Density):
         """The same with the logarithm of each factor multiplied: (factors,)."""
 
 
-def revealed(density: Density, block: Block, n_classes: int, left_out: bool = False) -> Float:
+def revealed(density: Density, block: Block, n_classes: int) -> Float:
     """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
 
     The sums telescope, so they add up for every model. Additive densities know their terms without this.
@@ -207,7 +230,7 @@ def revealed(density: Density, block: Block, n_classes: int, left_out: bool = Fa
     for j in range(columns):
         seen[j] = True
         after = np.zeros_like(before)
-        density.add(block.reveal(seen), after, left_out)
+        density.add(block.reveal(seen), after)
         out[:, j] = after - before
         before = after
     return out

@@ -14,7 +14,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.data.support import Support
-from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
@@ -94,7 +94,7 @@ class SmoothedParametric(Parametric):
 
 
 @dataclass(frozen=True)
-class ParametricDensity(Density):
+class ParametricDensity(SupportsLeftOut):
     """Columns of one parametric family; one without spread, or without a value, says nothing."""
 
     family: Parametric
@@ -111,27 +111,31 @@ class ParametricDensity(Density):
     def constant(self) -> tuple[str, ...]:
         return tuple(name for name, varies in zip(self.columns, self._varying(self.sums), strict=True) if not varies)
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for _, x, fitted in self._each(block, left_out):
-            if left_out or fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutParametric(self.family, self.moments, self.sums)
+
+    def add(self, block: Block, out: Float) -> None:
+        for _, x, fitted in self._each(block):
+            if fitted.shift.any() or not self.family.added(x, out, *fitted.parameters):
                 out += fitted.terms(x)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.columns), self._classes))
-        for j, x, fitted in self._each(block, left_out):
+        for j, x, fitted in self._each(block):
             out[:, j] = fitted.terms(x)
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         out = np.zeros(block.rows)
-        for _, x, fitted in self._each(block, left_out):
+        for _, x, fitted in self._each(block):
             out = np.maximum(out, fitted.magnitude(x).max(axis=1, initial=0.0))
         return out
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         zeros, overflow, rest = np.zeros((3, block.rows, self._classes))
-        faint = [replace(self, family=family)._each(block, left_out) for _, family in self._faint]
-        for (_, x, fitted), *smoothed in zip(self._each(block, left_out), *faint, strict=True):
+        faint = [replace(self, family=family)._each(block) for _, family in self._faint]
+        for (_, x, fitted), *smoothed in zip(self._each(block), *faint, strict=True):
             size, term = fitted.magnitude(x), fitted.terms(x)
             beyond, zero = size > OVERFLOW, np.isneginf(term) & ~(size > OVERFLOW)
             overflow -= np.where(beyond, np.exp2(np.minimum(size - unit[:, None], 0.0)), 0.0)
@@ -206,25 +210,34 @@ class ParametricDensity(Density):
         varying: Bool = np.any([s.varying for s in sums.values()], axis=0)
         return varying
 
-    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, _Fitted]]:
+    def _each(self, block: Block) -> Iterator[tuple[int, Float, _Fitted]]:
         """Columns that say something: position, values (n,) with NaN outside the support, the parameters there."""
         columns, _ = block.numbers(self.columns)
-        varying = self._varying(self.sums)
-        for j in np.flatnonzero(varying).tolist():
+        for j in np.flatnonzero(self._varying(self.sums)).tolist():
             x = self.family.support.masked(columns.column(j))
-            if left_out:
-                sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in self._views}
-                yield j, x, _Fitted.of(self.family, sums, self._varying(sums))
-            else:
-                yield j, x, self._plain.at(np.array([j]))
+            yield j, x, self._fitted(j, x, block)
 
-    @property
-    def _views(self) -> Iterator[tuple[tuple[str, MomentSummary], Moments]]:
-        return zip(self.sums.items(), self.moments.values(), strict=True)
+    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+        """The parameters of a column."""
+        return self._plain.at(np.array([j]))
 
     @cached_property
     def _plain(self) -> _Fitted:
         return _Fitted.of(self.family, self.sums, self._varying(self.sums))
+
+
+@dataclass(frozen=True)
+class _LeftOutParametric(ParametricDensity):
+    """The same without each row's own values."""
+
+    def add(self, block: Block, out: Float) -> None:
+        for _, x, fitted in self._each(block):
+            out += fitted.terms(x)
+
+    def _fitted(self, j: int, x: Float, block: Block) -> _Fitted:
+        views = zip(self.sums.items(), self.moments.values(), strict=True)
+        sums = {v: s.left_out(m, j, m.view.of(x), block) for (v, s), m in views}
+        return _Fitted.of(self.family, sums, self._varying(sums))
 
 
 @dataclass(frozen=True)

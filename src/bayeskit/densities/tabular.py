@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.densities.worked import WorkedFactor
@@ -23,7 +23,7 @@ FRONT = 2  # cells in front of each column's levels: never seen, missing
 
 
 @dataclass(frozen=True)
-class TabularDensity(Density):
+class TabularDensity(SupportsLeftOut):
     """Log probabilities of the levels of every column, one table after the other."""
 
     columns: tuple[str, ...]
@@ -60,10 +60,62 @@ class TabularDensity(Density):
             context,
         )
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        if not left_out:
-            _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
-            return
+    @cached_property
+    def left_out(self) -> Density:
+        kept = self.columns, self.offset, self.table, self.normalised, self.rule, self.tables, self.context
+        return _LeftOutTabular(*kept)
+
+    def add(self, block: Block, out: Float) -> None:
+        _core.lookup_tables(block.codes, block.coded(self.columns), self.offset[:-1], self.table, out)
+
+    def terms(self, block: Block) -> Float:
+        return self._cells(block, self.table)
+
+    def worked(self, row: Block) -> list[WorkedFactor]:
+        found = []
+        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
+            code = int(row.codes[position, 0])
+            log, known = self.table[self.offset[j] + FRONT + code], code >= 0
+            if known or log.any():
+                counts = self.tables.table(j).rounded()
+                ratios = self.rule.written(code, counts, self.context.weights) if known else ()
+                found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
+
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        terms, vanishing = self._with_vanishing(block)
+        zero = np.isneginf(terms)
+        zeros = zero.sum(axis=1).astype(np.float64)
+        return TailLogDensity(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
+
+    def _with_vanishing(self, block: Block) -> tuple[Float, Float]:
+        """Terms, and log(p / a) as a -> 0+ where they are zero: (n, columns, K) each."""
+        return self._cells(block, self.table), self._cells(block, self._vanishing)
+
+    @cached_property
+    def _vanishing(self) -> Float:
+        """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
+        every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
+        cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
+        return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
+
+    def _cells(self, block: Block, table: Float) -> Float:
+        """The entries of a table that the rows point at: (n, columns, K)."""
+        out = np.empty((block.rows, len(self.columns), table.shape[1]))
+        for j, position in enumerate(block.coded(self.columns)):
+            out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
+        return out
+
+    def probabilities(self, j: int) -> Float:
+        """Of the levels of column j in every class: (K, m)."""
+        return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
+
+
+@dataclass(frozen=True)
+class _LeftOutTabular(TabularDensity):
+    """The same without each row's own weight."""
+
+    def add(self, block: Block, out: Float) -> None:
         strata = LooStrata.of(block, out.shape[1])
         if strata.few(len(self.table), len(self.columns), out.shape[1]):
             sizes, table = self._left if strata.kept else self._tables_without(strata)
@@ -71,8 +123,17 @@ class TabularDensity(Density):
             offset = np.cumsum([0, *sizes[:-1] * (len(strata.group) + 1)], dtype=np.int64)
             _core.lookup_tables(codes, np.arange(len(sizes), dtype=np.int32), offset, table, out)
         else:
-            for _, terms, _ in self._left_out(block):
+            for terms, _ in self._by_column(block):
                 out += terms
+
+    def terms(self, block: Block) -> Float:
+        return self._with_vanishing(block)[0]
+
+    def _with_vanishing(self, block: Block) -> tuple[Float, Float]:
+        terms, vanishing = np.empty((2, block.rows, len(self.columns), self.table.shape[1]))
+        for j, found in enumerate(self._by_column(block)):
+            terms[:, j], vanishing[:, j] = found
+        return terms, vanishing
 
     @cached_property
     def _left(self) -> tuple[Code, Float]:
@@ -99,42 +160,8 @@ class TabularDensity(Density):
         whole = np.concatenate(tables) if tables else np.empty((0, len(self.context.weights)))
         return sizes.astype(np.int32), np.ascontiguousarray(whole)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        out = self._cells(block, self.table)
-        if left_out:
-            for j, terms, _ in self._left_out(block):
-                out[:, j] = terms
-        return out
-
-    def worked(self, row: Block) -> list[WorkedFactor]:
-        found = []
-        for j, (name, position) in enumerate(zip(self.columns, row.coded(self.columns).tolist(), strict=True)):
-            code = int(row.codes[position, 0])
-            log, known = self.table[self.offset[j] + FRONT + code], code >= 0
-            if known or log.any():
-                counts = self.tables.table(j).rounded()
-                ratios = self.rule.written(code, counts, self.context.weights) if known else ()
-                found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
-        return found
-
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        terms, vanishing = self.terms(block, left_out), self._cells(block, self._vanishing)
-        if left_out:
-            for j, _, mine in self._left_out(block):
-                vanishing[:, j] = mine
-        zero = np.isneginf(terms)
-        zeros = zero.sum(axis=1).astype(np.float64)
-        return TailLogDensity(zeros, np.zeros_like(zeros), np.where(zero, vanishing, terms).sum(axis=1))
-
-    @cached_property
-    def _vanishing(self) -> Float:
-        """Of the cells of the table, log(p / a) as a -> 0+ where the class never had the level: (cells, K)."""
-        every = (self.tables.table(t).rounded() for t in range(len(self.columns)))
-        cells = (self.rule.vanishing(Cells.of(counts, self.context.weights)) for counts in every)
-        return np.concatenate([np.pad(np.log(table.T), ((FRONT, 0), (0, 0))) for table in cells])
-
-    def _left_out(self, block: Block) -> Iterator[tuple[int, Float, Float]]:
-        """Column, terms (n, K) and what they vanish with (n, K), without each row's own weight."""
+    def _by_column(self, block: Block) -> Iterator[tuple[Float, Float]]:
+        """Terms (n, K) of each column and what they vanish with (n, K)."""
         row, group, mass = block.counted_rows()
         classes = np.tile(self.context.weights[:, None], block.rows)
         classes[group, row] = self.context.without(group, mass)
@@ -149,18 +176,7 @@ class TabularDensity(Density):
                 with np.errstate(divide="ignore"):
                     terms[there] = np.log(self.rule.at(cells)).T
                 vanishing[there] = np.log(self.rule.vanishing(cells)).T
-            yield j, terms, vanishing
-
-    def _cells(self, block: Block, table: Float) -> Float:
-        """The entries of a table that the rows point at: (n, columns, K)."""
-        out = np.empty((block.rows, len(self.columns), table.shape[1]))
-        for j, position in enumerate(block.coded(self.columns)):
-            out[:, j] = table[self.offset[j] + FRONT + block.codes[position]]
-        return out
-
-    def probabilities(self, j: int) -> Float:
-        """Of the levels of column j in every class: (K, m)."""
-        return np.exp(self.table[self.offset[j] + FRONT : self.offset[j + 1]].T)
+            yield terms, vanishing
 
 
 def _without(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -20,7 +20,15 @@ def sound(data: Data, where: str) -> Data:
     """
     with damage_told(where):
         data.validate(full=True)
+        check_names(data.schema)
     return data
+
+
+def check_names(fields: Iterable[pa.Field]) -> None:
+    """Read every name, also of nested fields: Arrow decodes a name when it is asked for, and one may be no text."""
+    for f in fields:
+        _ = f.name
+        check_names(f.type.field(i) for i in range(f.type.num_fields))
 
 
 @contextmanager

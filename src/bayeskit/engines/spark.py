@@ -18,6 +18,7 @@ import pyarrow as pa
 
 import bayeskit
 from bayeskit import errors
+from bayeskit.arrays import Frame
 from bayeskit.engines.engine import R, slices
 from bayeskit.engines.local import Local
 from bayeskit.engines.sql import check_one, subquery
@@ -108,7 +109,9 @@ class Spark:
             table = _only(source, columns).toArrow()
         return Local(self.n_jobs, self.rows).map(table, columns, step)
 
-    def frame(self, source: Any, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema) -> Any:
+    def frame(
+        self, source: Any, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema
+    ) -> Frame:
         """The step applied to every batch where it is: a lazy frame with the columns of ``like``."""
         most, version = self.rows, bayeskit.__version__
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Seed
 from bayeskit.data.encode import Roles
 from bayeskit.ensemble.candidate import Candidate, Facts
 from bayeskit.ensemble.cross_fit import CrossFit, Share
@@ -46,7 +46,7 @@ class CandidateRun:
     _models: dict[tuple[str, str], dict[int, Model]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def of(cls, sample: LabelledTable, reader: Model, random_state: Any) -> CandidateRun:
+    def of(cls, sample: LabelledTable, reader: Model, random_state: Seed) -> CandidateRun:
         key = int(np.random.default_rng(random_state).integers(1 << 62))
         distinct = Distinct.of(_opened(sample), reader, key)
         judged = distinct.some(JUDGED)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import FORGOTTEN, Levels
@@ -68,7 +68,7 @@ class View:
     levels: tuple[tuple[str, Levels], ...]  # column, levels that get a number each
 
     @classmethod
-    def of(cls, reader: Model, X: Any, weight: Float, scores: bool, levels: bool) -> View:
+    def of(cls, reader: Model, X: TableLike, weight: Float, scores: bool, levels: bool) -> View:
         """From the rows of a table and their weights, in the codes of a model."""
         blocks = list(_blocks(reader, X))
         schema, known = reader.schema, reader.counted.domain.levels
@@ -129,7 +129,7 @@ class View:
     def __len__(self) -> int:
         return len(self.owners)
 
-    def matrix(self, reader: Model, X: Any) -> Float:
+    def matrix(self, reader: Model, X: TableLike) -> Float:
         """The rows of a table as numbers, one column after the other in memory: (n, len)."""
         known = reader.counted.domain.levels
         codes = [told.codes_in(known[name]) for name, told in self.levels]
@@ -165,7 +165,7 @@ class ViewCache:
     _seen: dict[int, tuple[View, Float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, reader: Model, X: Any) -> ViewCache:
+    def of(cls, reader: Model, X: TableLike) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = reader.schema.target
         rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
@@ -190,12 +190,12 @@ class ViewCache:
         return self._seen[id(view)][1]
 
 
-def opened(X: Any, rows: Any) -> Any:
+def opened(X: TableLike, rows: Any) -> Any:
     """The columns of a frame as Arrow has them, so that they need not be converted again and again."""
     return rows if isinstance(rows, pa.Table) and kind_of(X) != "pyarrow" else X
 
 
-def _blocks(reader: Model, X: Any) -> Iterator[Block]:
+def _blocks(reader: Model, X: TableLike) -> Iterator[Block]:
     return BatchPredictor.of(reader, X, READER).blocks()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -53,19 +54,62 @@ class TAN(Dependent):
     """Tree-augmented naive Bayes: each column may depend on one other, along the most informative tree.
 
     P(c | x) is proportional to P(c) times the product over columns of P(x_j | parent of j, c). The tree is the one of
-    Chow and Liu on conditional mutual information. An arc is kept where it predicts its column better than the class
-    alone, by ``penalty`` times log n in leave-one-out; None keeps all. Each column of numbers is cut into intervals by
-    a pass of its own, so that it can be parent and child like any other: n^(1/3) of equal weight, from 3 to 12
-    (``cuts="frequency"``), or where the class changes, by minimum description length ("mdlp", which leaves a column out
-    where it finds no cut). The cuts are then part of the model. P(x | parent, c) shrinks toward P(x | c) and P(x |
-    parent) (``backoff`` "both", "class" or "even") with ``strength`` pseudo-rows, or with as many as leave-one-out
-    finds best. Missing values are summed out of the tree exactly; ties between columns go by name. Fitted ``weights``
-    multiply what a column adds to those given before it in the order of the arcs.
+    Chow and Liu on conditional mutual information. Each column of numbers is cut into intervals by a pass of its own;
+    the cuts are then part of the model, held for rows learned or forgotten later (``exact_`` tells). Missing values
+    are summed out of the tree exactly; ties between columns go by name. Fitted weights multiply what a column adds to
+    those given before it in the order of the arcs.
 
-    Cuts are chosen by the first fit and held for rows learned or forgotten later (``exact_`` tells). ``exact=True``
-    keeps the rows, equal ones once, at most 200,000 different ones, and derives all that is chosen from them anew:
-    learning in batches, forgetting and merging then give the model of one fit, bit for bit.
+    Parameters
+    ----------
+    cuts : {"frequency", "mdlp"}, default "frequency"
+        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
+        changes, by minimum description length, which leaves a column out where it finds no cut.
+    penalty : float or None, default 2.0
+        An arc is kept where it predicts its column better than the class alone by more than ``penalty`` times log n
+        nats in leave-one-out. None keeps all arcs.
+    strength : float, optional
+        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
+        finds best.
+    backoff : {"both", "class", "even"}, default "both"
+        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float, default 1.0
+        Pseudo-rows in every level of P(x | c).
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    weights : {"fitted"} or None, default None
+        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
+        others. None counts every column once.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    weights_ : dict
+        The weight of each column or set of columns, where weights are fitted.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
     >>> model = bk.TAN().fit(table, [row["a"] == row["b"] for row in table])
@@ -81,7 +125,7 @@ class TAN(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -109,12 +153,65 @@ class TAN(Dependent):
 class KDB(Dependent):
     """k-dependence Bayes: columns in the order of what they tell of the class, each with up to k parents before it.
 
-    Parents are those that tell most of the column given the class, as many as pay for themselves. The other settings
-    are those of ``TAN``. Two parents and more take a further pass over the rows; the arcs found are then kept, so rows
-    learned later change the tables and not the arcs. Missing values are summed out exactly while this takes no table of
-    more than a million cells; beyond that a column with missing parents says P(x | class), and a warning tells in how
-    many rows.
+    P(c | x) is proportional to P(c) times the product over columns of P(x_j | parents of j, c). Parents are those
+    that tell most of the column given the class, as many as pay for themselves. Two parents and more take a further
+    pass over the rows; the arcs found are then kept, so rows learned later change the tables and not the arcs.
+    Missing values are summed out exactly while this takes no table of more than a million cells; beyond that a column
+    with missing parents says P(x | class), and a warning tells in how many rows.
 
+    Parameters
+    ----------
+    k : int, default 2
+        Most parents of a column, besides the class.
+    cuts : {"frequency", "mdlp"}, default "frequency"
+        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
+        changes, by minimum description length, which leaves a column out where it finds no cut.
+    penalty : float or None, default 2.0
+        An arc is kept where it predicts its column better than the class alone by more than ``penalty`` times log n
+        nats in leave-one-out. None keeps all arcs.
+    strength : float, optional
+        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
+        finds best.
+    backoff : {"both", "class", "even"}, default "both"
+        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float, default 1.0
+        Pseudo-rows in every level of P(x | c).
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    weights : {"fitted"} or None, default None
+        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
+        others. None counts every column once.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    weights_ : dict
+        The weight of each column or set of columns, where weights are fitted.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b, "c": c} for a in "xy" for b in "xy" for c in "xy" for _ in range(9)]
     >>> model = bk.KDB().fit(table, [(row["a"] == row["b"]) or (row["b"] == row["c"]) for row in table])
@@ -131,7 +228,7 @@ class KDB(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -162,15 +259,57 @@ class KDB(Dependent):
 class AODE(Dependent):
     """Averaged one-dependence estimators: every column in turn is the parent of all others, and no arc is searched.
 
-    P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c), with
-    ``smoothing`` pseudo-rows in every level of P(x | c) and ``given`` in those of P(x_j | x_p, c). A column is a parent
-    in the rows whose value of it was seen with a weight of at least ``limit``; at most ``parents`` columns, those that
-    tell most of the class, are parents. ``log_evidence`` is approximate: the mean of several models is none of them.
+    P(c | x) is proportional to P(c) times the mean over parents p of P(x_p | c) prod P(x_j | x_p, c).
+    ``log_evidence`` is approximate: the mean of several models is none of them.
 
-    ``n=2`` takes pairs of columns as parents (A2DE): those of which a row has both values, seen together with a weight
-    of at least ``limit``. A row without such a pair has the mean over single parents. All triples of columns are
-    counted; where they would not fit in memory, ``parents`` must limit the columns that make pairs.
+    Parameters
+    ----------
+    n : {1, 2}, default 1
+        Columns that are parents together. With 2 (A2DE) the parents are pairs of which a row has both values; a row
+        without such a pair has the mean over single parents. All triples of columns are then counted.
+    cuts : {"frequency", "mdlp"}, default "frequency"
+        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
+        changes, by minimum description length, which leaves a column out where it finds no cut.
+    limit : float, default 1.0
+        A column (or pair) is a parent in the rows whose value of it was seen with at least this weight.
+    parents : int, optional
+        At most so many columns, those that tell most of the class, are parents. It must limit them where all triples
+        would not fit in memory.
+    given : float, default 0.5
+        Pseudo-rows in every level of P(x_j | x_p, c).
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float, default 1.0
+        Pseudo-rows in every level of P(x | c).
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
     >>> model = bk.AODE().fit(table, [row["a"] == row["b"] for row in table])
@@ -187,7 +326,7 @@ class AODE(Dependent):
         parents: int | None = None,
         given: float = 0.5,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",

@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, FilePath, Float, Frame, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.ensemble.renewal import learned_rows
+from bayeskit.ensemble.renewal import declaring_levels, learned_rows
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
@@ -55,11 +55,45 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     """Tries the Bayes classifiers that can suit a table, and pools those that predict unseen rows best.
 
     score_c = log P(c) + bias_c + sum over members of weight_m log P_m(c | x)/P(c): additive, so that explanations add
-    up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``. ``fast=True`` takes
-    one weighted KDB alone. ``time_budget`` (seconds) and ``max_candidates`` end the trying early; ``callback`` is told
-    (done, of how many, name). ``exact=True`` keeps the different rows with their weights, at most 200,000, and tries
-    and pools anew after every change, so that batches, forgetting and merging give the pool of one fit, bit for bit.
+    up and a new prior is Bayes' rule. Members, weights and what each adds are in ``summary()``.
 
+    Parameters
+    ----------
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    fast : bool, default False
+        Take one weighted KDB alone.
+    time_budget : float, optional
+        Seconds after which no further candidate is tried.
+    max_candidates : int, optional
+        Number of candidates to try.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    callback : callable, optional
+        Called with (done, of how many, name) after each candidate.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -71,14 +105,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self,
         *,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         unseen: str = "missing",
         fast: bool = False,
         time_budget: float | None = None,
         max_candidates: int | None = None,
         exact: bool = False,
         callback: Callable[[int, int, str], Any] | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.kinds = kinds
@@ -94,16 +128,31 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory."""
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        """Try, judge and pool, then learn from all rows; those of a file or relation are read into memory.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
-            reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
-            return self._renewed(reader.fit(X, y, sample_weight))
+            keeper = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
+            return self._renewed(keeper.partial_fit(X, y, classes, sample_weight))
         X = read_rows(X)[0] if is_outside(X) else X
         reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(reader.classes_) == 1:
-            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
+            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))._declaring(classes)
         run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
@@ -112,17 +161,28 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
         judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        return self._adopt(
-            reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
-        )
+        leaderboard = Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+        return self._adopt(reader, members, pool.kept(), leaderboard)._declaring(classes)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        classes : sequence, optional
+            Classes to declare beforehand.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if not hasattr(self, "reader_"):
-            return self.fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight, classes)
         if self.exact:
             return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
         if is_outside(X):
@@ -137,8 +197,19 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             pool = pool.stepped(said, self.log_shares, np.searchsorted(self.classes_, labels[known]), mass)
         return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``)."""
+    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         check_is_fitted(self, "reader_")
         if self.exact:
             return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
@@ -151,11 +222,21 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         warn_of_held(self.exact_, able=True)
         return self
 
-    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Try, judge and pool anew from the rows that the pool has: it is then the pool of one fit of them.
 
         These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
-        and they may be left out.
+        and they may be left out. Classes and levels that were declared stay so.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "reader_")
         known = self.reader_
@@ -165,7 +246,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if X is None or self.exact:
             check_renewable(self.exact_)
             return self._renewed(self.rows_)
-        fresh = clone(self).fit(X, y, sample_weight)
+        schema = known.model_.schema
+        fresh = clone(self)._fit(declaring_levels(X, y, schema), y, sample_weight, schema.classes)
         fresh.reader_._adopt(replace(fresh.reader_.model_, journal=known.model_.journal))
         return self._adopt(fresh.reader_, fresh.members_, fresh.pool_, fresh.leaderboard_)
 
@@ -180,19 +262,41 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
         journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
-        plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
+        plain = clone(self).set_params(exact=False, kinds=kinds)._fit(X, y, weight, rows.model_.schema.classes)
         reader = plain.reader_.with_model(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
 
-    def _forget(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _declaring(self, classes: Any) -> Self:
+        """The same pool, in which these classes stay without a row."""
+        told = () if classes is None else tuple(np.asarray(classes).tolist())
+        if not told:
+            return self
+        reader = self.reader_.with_model(self.reader_.model_.declaring(told))
+        members = tuple(
+            replace(m, classifier=m.classifier.with_model(m.classifier.model_.declaring(told))) for m in self.members_
+        )
+        return self._adopt(reader, members, self._pool_on(reader, self.pool_), self.leaderboard_)
+
+    def _pool_on(self, reader: BayesClassifier, pool: Pool) -> Pool:
+        """A pool of this reader's classes in the order of another's, which may know more."""
+        old, new = (r.model_.counted.domain.classes for r in (self.reader_, reader))
+        return pool.placed(old.codes_in(new), len(new))
+
+    def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
         if is_outside(X):
             return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
         rows, labels, weight = _labelled(X, y, sample_weight)
         return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
 
     def merge(self, other: AutoBayes) -> AutoBayes:
-        """A new classifier whose members have learned what both have; the weights of the members are this one's."""
+        """A new classifier whose members have learned what both have; the weights of the members are this one's.
+
+        Parameters
+        ----------
+        other : AutoBayes
+            A pool that sees rows alike.
+        """
         if not isinstance(other, AutoBayes):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "reader_")
@@ -216,14 +320,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
         return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
 
-    def _by_portions(self, X: Any, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
+    def _by_portions(self, X: TableLike, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
         for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
         return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
-    def _moved(self, change: Callable[[Any, Any], Any], X: Any, pool: Pool) -> Self:
+    def _moved(self, change: Callable[[Any, Any], Any], X: TableLike, pool: Pool) -> Self:
         """Every member changed, or none."""
         members, shown = [], ViewCache.of(self.reader_.model_, X)
         for member in self.members_:
@@ -231,10 +335,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
+        reader = copy(self.reader_)
         change(reader, X)
-        new = reader.model_.counted.domain.classes
-        return self._adopt(reader, tuple(members), pool.placed(old.codes_in(new), len(new)), self.leaderboard_)
+        return self._adopt(reader, tuple(members), self._pool_on(reader, pool), self.leaderboard_)
 
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
@@ -279,18 +382,45 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- asking ----------------------------------------------------------------------------------
 
-    def predict(self, X: Any, prior: Any = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie."""
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
+        """The most probable class of each row; the first of ``classes_`` in a tie.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         logs = self.predict_log_proba(X, prior)
         best: Array = self.classes_[np.argmax(logs, axis=1)]
         return best
 
-    def predict_proba(self, X: Any, prior: Any = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return np.exp(self.predict_log_proba(X, prior))
 
-    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
-        """log P(class | row), (n, K)."""
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """log P(class | row), (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         check_is_fitted(self, "reader_")
         if not self.members_:  # the prior of each
             return np.tile(log_softmax(self.log_base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
@@ -298,15 +428,31 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         out: Float = log_softmax(np.concatenate(scores), axis=1)
         return out
 
-    def _score(self, shown: ViewCache, prior: Any = None) -> Float:
+    def _score(self, shown: ViewCache, prior: PriorLike = None) -> Float:
         """log P(c) + bias + what all members add: (n, K)."""
         added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
         return sum(added, self.log_base(prior))
 
-    def predict_frame(self, X: Any, keep: Any = (), prior: Any = None, *, costs: Any = None, reasons: int = 0) -> Any:
+    def predict_frame(
+        self, X: TableLike, keep: Any = (), prior: PriorLike = None, *, costs: Any = None, reasons: int = 0
+    ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
         ``costs`` add the action of least expected cost, ``reasons`` so many columns that speak most for the prediction.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        keep : str or sequence, optional
+            Columns of X to keep beside the answers, or "all"; also such that are no features.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        costs : Costs or mapping, optional
+            Adds the action of least expected cost, and that cost.
+        reasons : int, default 0
+            Adds so many columns that speak most for the prediction.
         """
         check_is_fitted(self, "reader_")
         asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
@@ -317,11 +463,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         logs = member.classifier.predict_log_proba(shown.through(member.view))
         return evidence(logs, self.log_shares, self._weights.sum())
 
-    def log_base(self, prior: Any = None) -> Float:
+    def log_base(self, prior: PriorLike = None) -> Float:
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
         return self.log_prior(prior) + self.pool_.bias
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
@@ -329,6 +475,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         2 weight log (rows + 10)/min P(c). Members that see a row as a whole (neighbours) have one part of their own;
         "back-off" is what of their priors is lost in backing off. ``prior`` and terms add up to the score of the pool
         but for what all classes have in common. ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         plain = self.reader_.explain(X, prior=prior)
         parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
@@ -364,21 +522,67 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return whole if top is None else whole.top(top)
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: Any = (),
+        columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Arguments as in the classifiers' own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "reader_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         return self.reader_.flips(X, decide, outcomes, free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
-        """Points that add up to the odds, where they do: one member, with columns independent given two classes."""
+    def nomogram(
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
+    ) -> Nomogram:
+        """Points that add up to the odds, where they do: one member, with columns independent given two classes.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "reader_")
         if not self.members_:
             raise InputError("nothing predicts the class better than its prior here, so there are no points to add up")
@@ -393,7 +597,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
                 else "between more than two classes a member backed off to the prior is no sum over columns"
             )
             raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival, among=among)
+        plain = member.classifier.nomogram(target, rival, among=among, names=names)
         pair, base = list(plain.pair), self.log_base(prior)
         shift = float(base[pair[0]] - base[pair[1]])
         backed = MemberBackoff(self.log_shares[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
@@ -402,8 +606,23 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_.model_, rows).X)
         )
 
-    def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
-        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's."""
+    def calibrated(
+        self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
+    ) -> Any:
+        """This classifier, as it is, with its probabilities set right on rows that are new to it, as any other's.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+            The map that is fitted, as in ``Calibrated``.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self, "reader_")
@@ -418,8 +637,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
         return smoothed_prior(self._weights)
 
-    def log_prior(self, prior: Any = None) -> Float:
-        """log P(c): the smoothed shares, unless another prior was asked for."""
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        """log P(c): the smoothed shares, unless another prior was asked for.
+
+        Parameters
+        ----------
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         given = self.prior if prior is None else prior
         if isinstance(given, str) and given == "empirical":
             return self.log_shares
@@ -429,7 +654,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """The model that knows the columns."""
         return self.reader_.model_
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is AutoBayes.predict_proba else None
 
@@ -446,8 +671,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     # -- keeping ---------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write a ``.bayes`` file with all members: whole or not at all."""
+    def save(self, path: FilePath) -> None:
+        """Write a ``.bayes`` file with all members: whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         check_is_fitted(self, "reader_")
         settings = changed(self, "n_jobs", "callback")
         rows = self.rows_ if self.exact else None
@@ -456,7 +687,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
 
     @classmethod
-    def restored(cls, path: Any) -> Self:
+    def restored(cls, path: FilePath) -> Self:
         """Back from a file."""
         bundle = Bundle.load(path)
         with doubts(path):
@@ -476,7 +707,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _labelled(X: Any, y: Any, weight: Any) -> tuple[Any, Array, Float | None]:
+def _labelled(X: TableLike, y: LabelsLike, weight: Any) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -33,23 +33,63 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _labelled: ClassVar[bool] = False  # whether the classes are counted apart
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a table; ``y`` holds the labels or names a column of X, which is left out."""
+    def fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
+        """Learn from a table; ``y`` holds the labels or names a column of X, which is left out.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return self._adopt(self._counted(X, y, sample_weight, None))
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows: as if all had been learned at once."""
+    def partial_fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
+        """Learn more rows: as if all had been learned at once.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         known = self.counted_ if hasattr(self, "counted_") else None
         fresh = self._counted(X, y, sample_weight, known)
         return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Unlearn rows: as if only the others had been learned."""
+    def forget(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
+        """Unlearn rows: as if only the others had been learned.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str, optional
+            The labels, or the name of their column, which is left out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         check_is_fitted(self, "counted_")
         return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
 
-    def transform(self, X: Any) -> Any:
-        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers."""
+    def transform(self, X: TableLike) -> Any:
+        """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "counted_")
         schema = self.counted_.schema
         table = OpenTable.of(X, None, None, self.n_jobs, self.counted_.types).against(schema, type(self).__name__)
@@ -66,7 +106,8 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         whole = pa.Table.from_batches(parts)
         told = [f.with_metadata(table.fields.field(f.name).metadata) for f in whole.schema]
         out = convert_frame(pa.table([c.combine_chunks() for c in whole.columns], schema=pa.schema(told)), kind_of(X))
-        return out.set_index(X.index) if kind_of(X) == "pandas" else out
+        given: Any = X
+        return out.set_index(given.index) if kind_of(X) == "pandas" else out
 
     def _batch(self, batch: Any, schema: Schema, as_numbers: bool) -> Any:
         """One batch; as numbers, or as a record batch."""
@@ -93,12 +134,12 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check(self, schema: Schema) -> None:
         """Refuse settings that do not fit the columns."""
 
-    def _check_settings(self, y: Any) -> None:
+    def _check_settings(self, y: LabelsLike | None) -> None:
         """Refuse settings that fit no table."""
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _counted(self, X: Any, y: Any, weight: Any, known: Counted | None) -> Counted:
+    def _counted(self, X: TableLike, y: LabelsLike | None, weight: Any, known: Counted | None) -> Counted:
         """The bins of one table alone; ``known`` if its columns must be those of the fit."""
         self._check_settings(y)
         opened = OpenTable.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)

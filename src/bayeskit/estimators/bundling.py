@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import bayeskit
+from bayeskit.arrays import Json
 from bayeskit.ensemble.candidate import Member
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import Pool
@@ -104,7 +105,7 @@ def _kept(classifier: Any) -> Read:
     return classifier.model_, type(classifier).__name__, classifier.saved_settings()
 
 
-def revived(model: Model, name: str, settings: dict[str, Any]) -> BayesClassifier:
+def revived(model: Model, name: str, settings: Json) -> BayesClassifier:
     """The estimator of a model that was saved."""
     kind = getattr(bayeskit, name)
     if not issubclass(kind, BayesClassifier):

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float
+from bayeskit.arrays import Array, Bool, Float, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
@@ -35,13 +35,30 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     ``fit(X, y)`` learns the classifier from the rows and the map from what cross-validation says of the same rows:
     for a classifier that is to be trained. ``model.calibrated(X_new, y_new)`` calibrates a fitted classifier as it is
-    on rows that are new to it.
+    on rows that are new to it. A prior given to a call replaces the shares of the classes in the calibrated
+    posterior. ``explain`` still adds up: a temperature multiplies prior and terms, the other maps add one part
+    "calibration".
 
-    ``method`` is "temperature" (all evidence weighs t times as much, the shares of the classes stay as learned),
-    "sigmoid" (Platt) or "isotonic", which follow the shares of the classes in the rows they are fitted to. A prior
-    given to a call replaces those shares in the calibrated posterior. ``explain`` still adds up: a temperature
-    multiplies prior and terms, the other maps add one part "calibration".
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier to calibrate; a copy is fitted.
+    method : {"temperature", "sigmoid", "isotonic"}, default "temperature"
+        The map: all evidence weighs t times as much and the shares of the classes stay as learned; a straight line of
+        the log-odds (Platt); or a rising step function. The last two follow the shares of the classes in the rows
+        they are fitted to.
+    folds : int or splitter, default 5
+        Folds whose posteriors the map is fitted to.
+    random_state : int, default 0
+        Seed of the folds.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -50,14 +67,25 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([[0.  , 0.27, 0.73]])
     """
 
-    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Any = 0) -> None:
+    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Seed = 0) -> None:
         self.estimator = estimator
         self.method = method
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map by cross-validation, and the classifier to all rows."""
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        """Fit the map by cross-validation, and the classifier to all rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         self._check_settings()
         tested = evaluate(
             self.estimator, X, y, CrossValidation(self.folds), sample_weight=sample_weight,
@@ -68,7 +96,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted = clone(self.estimator).fit(X, y, sample_weight)
         return self._calibrated(fitted, log_posterior, LabelledTable.of(X, y, sample_weight).rows)
 
-    def around(self, fitted: BayesClassifier | AutoBayes, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def around(
+        self, fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None
+    ) -> Self:
         """Fit the map only, to what a fitted classifier, which stays as it is, says of rows that are new to it."""
         self._check_settings()
         check_is_fitted(fitted)
@@ -117,17 +147,44 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes: Array = self.estimator_.classes_
         return classes
 
-    def predict(self, X: Any, prior: Any = None) -> Array:
-        """The most probable class of each row."""
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
         return best
 
-    def predict_proba(self, X: Any, prior: Any = None) -> Float:
-        """P(class | row), calibrated: (n, K)."""
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """P(class | row), calibrated: (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return np.exp(self.predict_log_proba(X, prior))
 
-    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
-        """log P(class | row), calibrated: (n, K)."""
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """log P(class | row), calibrated: (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         check_is_fitted(self, "estimator_")
         logs = self.calibration_(self.estimator_.predict_log_proba(X))
         if prior is None:
@@ -148,8 +205,14 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             logs: Float = np.log(self.shares_)
         return logs
 
-    def log_prior(self, prior: Any = None) -> Float:
-        """log P(class) as the classifier reads a prior, its own for None: (K,)."""
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        """log P(class) as the classifier reads a prior, its own for None: (K,).
+
+        Parameters
+        ----------
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         logs: Float = self.estimator_.log_prior(prior)
         return logs
 
@@ -158,29 +221,48 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         known: Model = self.estimator_.table_reader()
         return known
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is Calibrated.predict_proba else None
 
-    def _moved(self, prior: Any) -> Float:
+    def _moved(self, prior: PriorLike) -> Float:
         """log of a new prior over the shares the calibrated posterior stands for: (K,)."""
         own = self.log_base
         if not np.isfinite(own).all():
             raise InputError("a class had no prior in fitting, so its calibrated posterior says nothing under another")
         return self.log_prior(prior) - own
 
-    def log_evidence(self, X: Any) -> Float:
-        """log p(row) of the classifier, (n,)."""
+    def log_evidence(self, X: TableLike) -> Float:
+        """log p(row) of the classifier, (n,).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "estimator_")
         if isinstance(self.estimator_, AutoBayes):
             raise KindError("AutoBayes pools what models say of the classes and has no density of rows; ask a member")
         evidence: Float = self.estimator_.log_evidence(X)
         return evidence
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
         """What each column says for each class, adding up to the calibrated posterior.
 
         ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         raw: Explanation = self.estimator_.explain(X, top, names=names)
@@ -203,21 +285,68 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: Any = (),
+        columns: int = 1,
+        names: Any = None,
     ) -> Flips:
-        """What would change the decision of each row, as the classifier's own ``counterfactual``."""
+        """What would change the decision of each row, as the classifier's own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         found: Flips = self.estimator_.flips(X, decide, outcomes, free)
         return found
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
-        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes."""
+    def nomogram(
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
+    ) -> Nomogram:
+        """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
-        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among)
+        plain: Nomogram = self.estimator_.nomogram(target, rival, among=among, names=names)
         a, b = plain.pair
         moved = 0.0 if prior is None else float(np.subtract(*self._moved(prior)[[a, b]]))
         if isinstance(self.calibration_, Temperature):
@@ -257,7 +386,7 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
     return replace(raw, prior=prior, terms=terms), np.where(times > 0, 0.0, lack)
 
 
-def _learned_from(fitted: BayesClassifier | AutoBayes, X: Any, y: Any, weight: Any) -> bool:
+def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: Any) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
     inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():

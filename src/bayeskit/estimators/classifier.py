@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, Frame, LabelsLike, PriorLike, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
@@ -47,7 +47,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         """The model that knows the columns."""
         return self.model_
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
         return self.predict_log_proba(X) if type(self).predict_proba is BayesClassifier.predict_proba else None
 
@@ -56,100 +56,252 @@ class BayesClassifier(ClassifierMixin, Learner):
         """Whether its scores are densities."""
         return not self.spec().fits_weights
 
-    def predict(self, X: Any, prior: Any = None) -> Array:
-        """The most probable class of each row; the first of ``classes_`` in a tie."""
+    def predict(self, X: TableLike, prior: PriorLike = None) -> Array:
+        """The most probable class of each row; the first of ``classes_`` in a tie.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         best = self._predictor(X).rows(
             prior, lambda model, block, p, _: np.argmax(model.posterior(block, p), axis=1), wide=False
         )
         return self.classes_[best.astype(np.intp)]
 
-    def predict_proba(self, X: Any, prior: Any = None) -> Float:
-        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call."""
+    def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return self._predictor(X).rows(prior, lambda model, block, p, out: model.posterior(block, p, out=out))
 
-    def predict_log_proba(self, X: Any, prior: Any = None) -> Float:
-        """log P(class | row), (n, K)."""
+    def predict_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """log P(class | row), (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return self._predictor(X).log_posterior(prior)
 
-    def predict_joint_log_proba(self, X: Any, prior: Any = None) -> Float:
-        """log P(class, row), (n, K); -inf where a class is impossible."""
+    def predict_joint_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """log P(class, row), (n, K); -inf where a class is impossible.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return self._predictor(X).rows(prior, lambda model, block, p, out: model.joint(block, p, out=out))
 
     def predict_frame(
         self,
-        X: Any,
+        X: TableLike,
         keep: Any = (),
-        prior: Any = None,
+        prior: PriorLike = None,
         *,
         costs: Any = None,
         evidence: bool = False,
         reasons: int = 0,
-    ) -> Any:
+    ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
         ``costs`` add the action of least expected cost, ``evidence`` log p(row), ``reasons`` so many columns that
         speak most for the prediction. The frame is of the kind X was: on Spark the executors work it out.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        keep : str or sequence, optional
+            Columns of X to keep beside the answers, or "all"; also such that are no features.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        costs : Costs or mapping, optional
+            Adds the action of least expected cost, and that cost.
+        evidence : bool, default False
+            Adds log p(row).
+        reasons : int, default 0
+            Adds so many columns that speak most for the prediction.
         """
         wanted = {"costs": costs, "evidence": evidence, "reasons": reasons}
         return predicted_frame(self._predictor(X, keep), X, keep, prior, wanted)
 
-    def log_evidence(self, X: Any, prior: Any = None) -> Float:
-        """log p(row) under the whole model, (n,): how usual a row is."""
+    def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
+        """log p(row) under the whole model, (n,): how usual a row is.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         return self._predictor(X).rows(prior, lambda model, block, p, _: model.evidence(block, p), wide=False)
 
     @available_if(lambda self: self._has_evidence)  # type: ignore[untyped-decorator]
-    def score_samples(self, X: Any) -> Float:
-        """The same as ``log_evidence``, by scikit-learn's name."""
+    def score_samples(self, X: TableLike) -> Float:
+        """The same as ``log_evidence``, by scikit-learn's name.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         return self.log_evidence(X)
 
-    def explain(self, X: Any, top: int | None = None, prior: Any = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior.
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         return explained(self._predictor(X), top, prior, kind_of(X), names)
 
     def counterfactual(
-        self, X: Any, prior: Any = None, among: Any = None, *, hold: Any = (), columns: int = 1
+        self,
+        X: TableLike,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        *,
+        hold: Any = (),
+        columns: int = 1,
+        names: Any = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
         Only numbers within those learned are tried. ``among`` is another table of rows as they occur: then only numbers
         within theirs, and its values in columns of which the model knows none. Columns in ``hold`` stay as they are
         (age, sex). With ``columns=2`` two of them are changed together where that takes a smaller change than one.
+        ``names`` as in ``explain``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "model_")
-        free = Freedom.of(among, hold, columns)
+        free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         """Flips of decisions that this classifier, or one made of it, takes."""
         others = None if free.among is None else self._predictor(free.among).blocks()
         return flipped(self._predictor(X), decide, outcomes, others, kind_of(X), free)
 
-    def nomogram(self, target: Any = None, rival: Any = None, prior: Any = None, among: Any = None) -> Nomogram:
+    def nomogram(
+        self,
+        target: Any = None,
+        rival: Any = None,
+        prior: PriorLike = None,
+        among: TableLike | None = None,
+        names: Any = None,
+    ) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
         With more than two classes a ``rival`` is needed: the odds of a class against all others do not add up. An axis
         of numbers shows the usual ones of its density, and none beyond those learned, or of the rows ``among`` which.
+        ``names`` as in ``explain``.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "model_")
         known = () if among is None else tuple(self._predictor(among).blocks())
-        return Nomogram.of(self.model_, self.explain, target, rival, prior, known)
+        return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
 
-    def marginal(self, column: str, prior: Any = None, names: Any = None) -> Marginal:
-        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``."""
+    def marginal(self, column: str, prior: PriorLike = None, names: Any = None) -> Marginal:
+        """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
+
+        Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
+        (``Bernoulli``), or that a word is this one (``Multinomial``).
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "model_")
         found = marginal(self.model_, column_called(column, self.model_.schema.names, names), prior)
         return replace(found, name=column)
 
-    def log_prior(self, prior: Any = None) -> Float:
-        """log P(class), (K,): the model's own, or that of ``prior``."""
+    def log_prior(self, prior: PriorLike = None) -> Float:
+        """log P(class), (K,): the model's own, or that of ``prior``.
+
+        Parameters
+        ----------
+        prior : {"empirical", "uniform"} or mapping, optional
+            Another P(class) than that of the model, for this call.
+        """
         check_is_fitted(self, "model_")
         return self.model_.log_prior(prior)
 
     def summary(self, names: Any = None) -> Summary:
-        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``."""
+        """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "model_")
         return Summary.of(self.model_, names)
 
@@ -159,25 +311,46 @@ class BayesClassifier(ClassifierMixin, Learner):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
-    def _predictor(self, X: Any, keep: Any = ()) -> BatchPredictor:
+    def _predictor(self, X: TableLike, keep: Any = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
         if not self._fitted:
             check_is_fitted(self, "model_")
         return BatchPredictor.of(self.model_, X, type(self).__name__, keep, self.n_jobs)
 
-    def calibrated(self, X: Any, y: Any, method: str = "sigmoid", sample_weight: Any = None) -> Any:
+    def calibrated(
+        self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
+    ) -> Any:
         """This classifier, as it is, with its probabilities set right on rows that are new to it.
 
         The map ("sigmoid", "isotonic" or "temperature") is fitted to what it says of these rows. To calibrate on the
         rows a classifier learns from, by cross-validation, use ``Calibrated(model).fit(X, y)``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+            The map that is fitted, as in ``Calibrated``.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self, "model_")
         return Calibrated(clone(self), method).around(self, X, y, sample_weight)
 
-    def adapt_prior(self, X: Any) -> Self:
-        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both."""
+    def adapt_prior(self, X: TableLike) -> Self:
+        """A copy whose prior is the one that makes new, unlabelled rows most likely; ``prior_shift_`` shows both.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.model_.log_prior())
         prior = dict(zip(self.classes_.tolist(), shift.new.tolist(), strict=True))
         adapted = type(self)(**{**self.get_params(deep=False), "prior": prior})

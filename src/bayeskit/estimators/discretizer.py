@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, LabelsLike
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
@@ -24,15 +24,35 @@ METHODS = ("width", "frequency", "mdlp")
 class Discretizer(Binned):
     """Cuts number columns into right-closed intervals (a, b]; other columns pass, and what is missing stays missing.
 
-    ``method`` is "width" (equal steps from the smallest to the largest value), "frequency" (equal weight) or "mdlp"
-    (the cuts of Fayyad and Irani, which tell the classes apart; it needs y and finds their number itself). ``bins`` is
-    the number of intervals, "auto" for n^(1/3) but from 3 to 12. ``cuts`` gives the cuts themselves, for all number
-    columns or by column. Cuts are made from bins: exactly between values while a column has at most 1,024 distinct
-    ones, else at the ends of the finest grid cells that fit, so a stream can be learned.
+    Cuts are made from bins: exactly between values while a column has at most 1,024 distinct ones, else at the ends
+    of the finest grid cells that fit, so a stream can be learned. A frame comes back as the same kind of frame, with
+    intervals as categories in order; anything without column names as numbers of intervals from 0 on, NaN where
+    missing.
 
-    A frame comes back as the same kind of frame, with intervals as categories in order; anything without column names
-    as numbers of intervals from 0 on, NaN where missing.
+    Parameters
+    ----------
+    method : {"width", "frequency", "mdlp"}, default "width"
+        Equal steps from the smallest to the largest value, equal weight, or the cuts of Fayyad and Irani, which tell
+        the classes apart; "mdlp" needs y and finds the number of intervals itself.
+    bins : int or "auto", default "auto"
+        Number of intervals; "auto" is n^(1/3), but from 3 to 12.
+    cuts : sequence or mapping, optional
+        The cuts themselves, for all number columns or by column.
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
+    Attributes
+    ----------
+    cuts_ : dict
+        The cuts of each number column.
+    intervals_ : dict
+        Its intervals as texts.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> Discretizer(cuts=[5.2, 6.1]).fit_transform([[5.2], [5.3], [7.0], [float("nan")]]).ravel()
     array([ 0.,  1.,  2., nan])
@@ -95,7 +115,7 @@ class Discretizer(Binned):
             found[name] = ascending(cuts, f"cuts[{name!r}] = {cuts!r}")
         return found
 
-    def _check_settings(self, y: Any) -> None:
+    def _check_settings(self, y: LabelsLike | None) -> None:
         if self.method not in METHODS:
             raise InputError(f"method={self.method!r}: choose one of {', '.join(METHODS)}")
         whole = isinstance(self.bins, Integral) and not isinstance(self.bins, bool)

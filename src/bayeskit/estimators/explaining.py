@@ -7,21 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.explain.explanation import REST, Explanation, check_top, widest
 from bayeskit.explain.flips import Decide, Flip, Flips, Freedom, flips
 from bayeskit.explain.trials import Trials
-from bayeskit.explain.words import called
+from bayeskit.explain.words import called, column_called
 from bayeskit.explain.worked import AskedRows
 from bayeskit.memory import check_memory
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 
+Step = tuple[
+    Float, Float, list[tuple[Label, ...]], Bool, Block
+]  # terms, posteriors, values, what is unseen, of a batch
 
-def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, words: Any = None) -> Explanation:
+
+def explained(asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: Any = None) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 
     ``words`` are names of columns that have none.
@@ -36,7 +40,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: Any, kind: str, wor
         which = widest(sum(spreads, np.zeros(len(names))), top)
     rest = (REST,) if len(which) < len(names) else ()
 
-    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> tuple[Any, ...]:
+    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> Step:
         terms = model.terms_of(block, which) if rest else model.terms(block)
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]
@@ -66,14 +70,16 @@ def flipped(
     asked: BatchPredictor, decide: Decide, outcomes: Array, others: Iterator[Block] | None, kind: str, free: Freedom
 ) -> Flips:
     """What would change the decision of each row; ``others`` have the values that may be tried."""
-    trials = Trials.of(asked.model, among=others).without(free.hold, asked.model.schema.names)
+    columns = asked.model.schema.names
+    hold = [column_called(name, columns, free.names) for name in free.hold]
+    trials = Trials.of(asked.model, among=others).without(hold, columns)
     labels = outcomes.tolist()
 
     def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
         return flips(trials, decide, labels, batch, block.rows, free.columns)
 
     rows = tuple(row for rows in asked.steps(None, step) for row in rows)
-    return Flips(rows, outcomes, trials.untried, kind)
+    return Flips(rows, outcomes, trials.untried, kind).with_names(columns, free.names)
 
 
 def _unseen(block: Block, which: Int) -> Bool:

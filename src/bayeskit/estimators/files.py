@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
 from bayeskit.estimators.auto import AutoBayes
@@ -23,8 +24,24 @@ from bayeskit.storage import container, model_file, network_file
 Learner = BayesClassifier | AutoBayes
 
 
-def load(path: Any) -> BayesClassifier | Network | AutoBayes:
-    """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget."""
+def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
+    """The classifier or network of a ``.bayes`` file, ready to predict, learn and forget.
+
+    Parameters
+    ----------
+    path : path
+        A ``.bayes`` file.
+
+    Returns
+    -------
+    classifier or Network
+        What was saved, with its settings.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, truncated, hostile or of an unknown version.
+    """
     kind = container.peek(path).get("model")
     if kind == network_file.KIND:
         return Network.restored(path)
@@ -36,24 +53,42 @@ def load(path: Any) -> BayesClassifier | Network | AutoBayes:
 
 
 def merge(models: Iterable[Any]) -> Any:
-    """One classifier, or network, that has learned what all of them have."""
+    """One classifier, or network, that has learned what all of them have.
+
+    Parameters
+    ----------
+    models : iterable
+        Fitted classifiers, or networks, of one kind and equal settings.
+
+    Returns
+    -------
+    classifier or Network
+        A new one.
+
+    Raises
+    ------
+    MergeError
+        They count different things.
+    """
     given = [models] if isinstance(models, BayesClassifier | Network | AutoBayes) else list(models)
     if not given or not all(isinstance(model, BayesClassifier | Network | AutoBayes) for model in given):
         raise MergeError("merge takes a list of at least one fitted bayeskit classifier, or network")
     return reduce(lambda a, b: a.merge(b), given)
 
 
-def update_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
+def update_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Teach a model file more rows; the file is replaced whole, with a line in its journal, or stays as it is."""
     return _revised(path, "update", X, y, sample_weight)
 
 
-def forget_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None) -> Learner:
+def forget_file(path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None) -> Learner:
     """Make a model file forget rows, likewise; rows that cannot have been learned are refused."""
     return _revised(path, "forget", X, y, sample_weight)
 
 
-def renew_file(path: Any, X: Any, y: str | None = None, sample_weight: Any = None, target: Any = None) -> Learner:
+def renew_file(
+    path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None, target: Any = None
+) -> Learner:
     """Let a model file choose anew what it holds from the rows that it has; write it there, or to another file."""
     with _alone(path):
         model = _learner(path)
@@ -92,7 +127,7 @@ def journaled(model: Learner, operation: str, rows: float, origin: Origin) -> Le
     return model
 
 
-def warn_of_journal(path: Any) -> None:
+def warn_of_journal(path: FilePath) -> None:
     """Say that a model file which is to be replaced has been updated since it was fitted, which is lost."""
     if not os.path.lexists(path):
         return
@@ -113,14 +148,14 @@ def core(model: Learner) -> BayesClassifier:
     return model.reader_ if isinstance(model, AutoBayes) else model
 
 
-def _learner(path: Any) -> Learner:
+def _learner(path: FilePath) -> Learner:
     model = load(path)
     if isinstance(model, Network):
         raise ModelFileError(f"{path}: holds a network, not a classifier; load it and go on in Python")
     return model
 
 
-def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> Learner:
+def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: Any) -> Learner:
     with _alone(path):
         model = _learner(path)
         before, known = core(model).model_.counted.weight, model.classes_.tolist()
@@ -133,7 +168,7 @@ def _revised(path: Any, operation: str, X: Any, y: str | None, weight: Any) -> L
     return model
 
 
-def _alone(path: Any) -> AbstractContextManager[None]:
+def _alone(path: FilePath) -> AbstractContextManager[None]:
     try:
         os.stat(path)
     except OSError as error:

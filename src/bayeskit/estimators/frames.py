@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import FilePath, Float, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
@@ -32,7 +32,7 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
-def predicted_frame(asked: BatchPredictor, X: Any, keep: Any, prior: Any, wanted: Any) -> Any:
+def predicted_frame(asked: BatchPredictor, X: TableLike, keep: Any, prior: PriorLike, wanted: Any) -> Any:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
@@ -47,7 +47,12 @@ def predicted_frame(asked: BatchPredictor, X: Any, keep: Any, prior: Any, wanted
 
 
 def predicted_file(
-    asked: BatchPredictor, path: Any, keep: Any = (), prior: Any = None, form: str | None = None, **wanted: Any
+    asked: BatchPredictor,
+    path: FilePath | BinaryIO,
+    keep: Any = (),
+    prior: PriorLike = None,
+    form: str | None = None,
+    **wanted: Any,
 ) -> int:
     """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
 
@@ -56,7 +61,7 @@ def predicted_file(
     """
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
-    if hasattr(path, "write"):
+    if not isinstance(path, str | os.PathLike):
         return WRITERS[form or "csv"](path, answers.schema, batches)
     name = os.fspath(path)
     write = WRITERS.get(form or FORMS.get(Path(name).suffix.lower(), ""))
@@ -169,13 +174,13 @@ def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
     return pa.Table.from_batches(found)
 
 
-def _answers(asked: BatchPredictor, keep: Any, prior: Any, wanted: Any) -> Answers:
+def _answers(asked: BatchPredictor, keep: Any, prior: PriorLike, wanted: Any) -> Answers:
     if not isinstance(asked.table.fields, pa.Schema):
         raise InputError("a matrix has no columns to name; use predict_proba, or give a frame")
     return Answers.of(asked.model, asked.table.fields, keep, prior, **wanted)
 
 
-def _batches(asked: BatchPredictor, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     if asked.pool is not None:
         return _pooled(asked, answers, prior)
 
@@ -185,7 +190,7 @@ def _batches(asked: BatchPredictor, answers: Answers, prior: Any) -> Iterator[pa
     return asked.steps(None, step, columns=answers.columns)
 
 
-def _pooled(asked: BatchPredictor, answers: Answers, prior: Any) -> Iterator[pa.RecordBatch]:
+def _pooled(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
     if answers.evidence:

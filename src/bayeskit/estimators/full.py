@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.spec import Spec, together
@@ -18,18 +18,55 @@ AVAILABLE = "available"
 class FullBayes(BayesClassifier):
     """Full Bayes for any table: a normal density of the numbers, a joint table of the categories, in every class.
 
-    P(c | x) is proportional to P(c) p(cell | c) N(numbers; mean of the cell in c, covariance of c).
+    P(c | x) is proportional to P(c) p(cell | c) N(numbers; mean of the cell in c, covariance of c). A missing value
+    is integrated or summed out in predicting.
 
-    ``covariance`` is "full", "tied" (one for all classes: linear discriminant analysis), "diagonal" (naive Bayes) or
-    "spherical"; ``shrinkage`` draws it toward the diagonal of the pooled covariance, at the scale of the class: "auto",
-    a number between 0 and 1, or None; with "pooled" it is drawn toward the pooled covariance first. A diagonal is drawn
-    by a number alone. ``smoothing`` is the
-    pseudo-count of every cell of categories; "auto", and 1 where there are more cells than rows or than 10,000, is half
-    of what the columns say one by one: 1 + n pseudo-rows for the n of a class, spread by the product of the margins.
-    A missing value is integrated or summed out in predicting, and in fitting means and
-    covariances are the likeliest ones (EM); with ``missing="available"`` those of the rows that hold both columns.
-    The other arguments are those of ``NaiveBayes``.
+    Parameters
+    ----------
+    covariance : {"full", "tied", "diagonal", "spherical"}, default "full"
+        Shape of the class covariances: free, one for all classes (linear discriminant analysis), without correlations
+        (naive Bayes), or with one variance.
+    shrinkage : {"auto", "pooled"}, float or None, default "auto"
+        How far a covariance is drawn toward the diagonal of the pooled one, at the scale of the class: as far as the
+        data ask for, by a share from 0 to 1, or not at all. "pooled" draws it toward the pooled covariance first. A
+        diagonal is drawn by a number alone.
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float or "auto", default 1.0
+        Pseudo-rows in every cell of the categories. "auto", and 1 where there are more cells than rows or than
+        10,000, puts 1 + n pseudo-rows on the n of a class, spread by the product of the margins.
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level", "available"} or mapping, default "skip"
+        How values are missing in fitting: means and covariances are the likeliest ones (EM), a missing category is a
+        level of its own, or a covariance is that of the rows that hold both columns ("available").
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    means_ : array of shape (K, d)
+        Means of the number columns in each class.
+    covariances_ : array of shape (K, d, d)
+        Their covariances, after shrinkage.
+    regularised_ : dict
+        The columns of each class that were constant or dependent, and needed the shrinkage.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = {"x": [0, 1, 2, 0, 1, 2], "y": [0.1, 0.9, 2.1, 2.0, 1.1, -0.1]}
     >>> model = bk.FullBayes().fit(table, ["up", "up", "up", "down", "down", "down"])
@@ -43,7 +80,7 @@ class FullBayes(BayesClassifier):
         covariance: str = "full",
         shrinkage: float | str | None = "auto",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float | str = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -69,10 +106,16 @@ class FullBayes(BayesClassifier):
     def spec(self) -> Spec:
         return replace(super().spec(), missing="skip" if self._available else self.missing)
 
-    def mahalanobis(self, X: Any) -> Float:
+    def mahalanobis(self, X: TableLike) -> Float:
         """Distance of the numbers of each row to the mean of every class, in its deviations: (n, K).
 
         Of the columns that are there; with categories, to the mean of the row's cell.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
         """
         return self._predictor(X).rows(None, lambda _, block, *__: self._density.distances(block), wide=False)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -19,24 +20,60 @@ from bayeskit.structures.neighbours import Neighbours
 class KNNBayes(BayesClassifier):
     """Nearest neighbours as densities, so that priors count: p(x | c) = K_c / (n_c V).
 
-    The ball around x that holds its k nearest rows has volume V and K_c rows of class c, out of n_c. With the empirical
-    prior P(c | x) is K_c / K; with another prior it is not. All rows as far as the k-th count (distances that agree to
-    ten digits are ties), so K may exceed k, and order never decides; with fewer than k rows all of them count.
+    The ball around x that holds its k nearest rows has volume V and K_c rows of class c, out of n_c. With the
+    empirical prior P(c | x) is K_c / K; with another prior it is not. All rows as far as the k-th count (distances
+    that agree to ten digits are ties), so K may exceed k, and order never decides; with fewer than k rows all of them
+    count. Distances run over the columns both rows have, scaled up to those the asked row has; a row without any
+    value gets the prior. ``log_evidence`` takes the next distance for a ball of radius 0; levels have no volume and
+    so no evidence.
 
-    ``metric`` is "euclidean", "manhattan", "mahalanobis" (by the covariance pooled within classes) or, for any columns,
-    "gower": the mean over the columns that both rows have of |x - y| / range for numbers and ordered levels, and of
-    [x differs from y] for other levels. Missing values: distances run over the columns both rows have, scaled up to
-    those the asked row has; "mahalanobis" compares with the rows that have all columns the asked row has. A row without
-    any value gets the prior.
+    Parameters
+    ----------
+    k : int, default 5
+        Number of neighbours.
+    metric : {"euclidean", "manhattan", "mahalanobis", "gower"}, default "euclidean"
+        The distance. "mahalanobis" goes by the covariance pooled within classes and compares with the rows that have
+        all columns the asked row has; "gower" takes any columns: the mean of ``|x - y| / range`` of numbers and
+        ordered levels, and of [x differs from y] of other levels.
+    scale : {"deviation", "mutual_information"}, optional
+        Multiplies columns of numbers first: by 1 / deviation, or also by the root of their mutual information with
+        the class. "gower" has a scale of its own, and "mutual_information" then weighs all columns.
+    weights : {"uniform", "epanechnikov"}, default "uniform"
+        Whether nearer rows count more, as 1 - (d / d')^2 with d' the first distance beyond the k-th.
+    pseudo : float, default 0.0
+        So many rows are added, spread as the classes are, so that no class is impossible.
+    max_rows : int, optional
+        Keep a random sample of so many distinct rows, the same for any order and split of the table. Forgetting is
+        then exact only for what the sample kept.
+    random_state : int, default 0
+        Which rows the sample holds.
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
-    ``scale`` multiplies number columns first: by 1 / "deviation", or also by the root of their "mutual_information"
-    with the class; "gower" has a scale of its own, and that weights all its columns. ``weights="epanechnikov"`` lets
-    nearer rows count more, as 1 - (d / d')^2 with d' the first distance beyond the k-th, and all together as before.
-    ``pseudo`` adds so many rows spread as the classes are, so that no class is impossible. ``max_rows`` keeps a random
-    sample of distinct rows, the same for any order and split of the table (``random_state`` chooses which); forgetting
-    is then exact only for what the sample kept. ``log_evidence`` takes the next distance for a ball of radius 0; levels
-    have no volume and so no evidence.
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
 
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.KNNBayes(k=3).fit([[1.0], [2.0], [2.5], [7.0], [8.0]], ["a", "a", "b", "b", "b"])
     >>> model.predict_proba([[2.2]])
@@ -58,7 +95,7 @@ class KNNBayes(BayesClassifier):
         max_rows: int | None = None,
         random_state: int = 0,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         unseen: str = "missing",
         missing: Any = "skip",
         n_jobs: int | None = None,
@@ -93,8 +130,15 @@ class KNNBayes(BayesClassifier):
             )
         return together(likelihood, schema, f"the {self.k} nearest rows")
 
-    def neighbors(self, X: Any) -> Neighbors:
-        """The rows that decide about each row of X, nearest first, with their distances, and the radius around it."""
+    def neighbors(self, X: TableLike) -> Neighbors:
+        """The rows that decide about each row of X, nearest first, with their distances, and the radius around it.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         parts = self._predictor(X).steps(None, lambda model, block, *_: model.density.densities[0].neighbours(block))
         density: Any = self.model_.density.densities[0]
         return Neighbors.of(list(parts), density.statistic, self.model_)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, FilePath, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.ensemble.renewal import renewed
@@ -52,16 +52,39 @@ class Learner(BaseEstimator):
         """How the columns hang together; the schema comes back with the families named."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a table; ``y`` holds the labels or names a column of X."""
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        """Learn from a table; ``y`` holds the labels or names a column of X.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         spec = self.spec()
         self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
 
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        classes : sequence, optional
+            Classes to declare beforehand.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
@@ -74,12 +97,22 @@ class Learner(BaseEstimator):
             self._adopt(_weighted(spec, fresh, X, y, sample_weight))
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows: afterwards the counts are those of a model that never saw them, bit for bit.
 
         So is the model, unless choices made with these rows are held (see ``exact_``), which a warning tells and
         ``renew`` mends. No text or number that only these rows had stays, but for declared classes and levels. Refused
         where it shows that the rows were never learned; sums cannot show every such case.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec = self.spec()
@@ -90,11 +123,21 @@ class Learner(BaseEstimator):
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
-    def renew(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Choose anew what is held, from the rows that the model has: it is then the model of one fit of them.
 
         These are the rows it has learned and not forgotten; others are refused. They may be left out where the model
         holds nothing, or keeps its rows (``exact=True``). Classes and levels that were declared stay so.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         check_is_fitted(self, "model_")
         spec, model = self.spec(), self.model_
@@ -109,7 +152,13 @@ class Learner(BaseEstimator):
         return self
 
     def merge(self, other: Learner) -> Self:
-        """A new classifier that has learned what both have."""
+        """A new classifier that has learned what both have.
+
+        Parameters
+        ----------
+        other : classifier
+            Another one of the same kind and settings.
+        """
         if type(other) is not type(self):
             raise MergeError(f"cannot merge {type(self).__name__} with {type(other).__name__}; give two of one kind")
         check_is_fitted(self, "model_")
@@ -158,7 +207,7 @@ class Learner(BaseEstimator):
         return self.model_.exact
 
     @property
-    def weights_(self) -> dict[Any, float]:
+    def weights_(self) -> dict[Label, float]:
         """How much each factor (a column, or a set of columns) counts, where weights are fitted."""
         if not self._fitted or self.model_.weighting is None:
             raise AttributeError("weights_ is there after fit where weights are fitted to the labels")
@@ -171,12 +220,18 @@ class Learner(BaseEstimator):
             raise AttributeError("schema_ is there after fit")
         return self.model_.described
 
-    def save(self, path: Any) -> None:
-        """Write a ``.bayes`` file: whole or not at all."""
+    def save(self, path: FilePath) -> None:
+        """Write a ``.bayes`` file: whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         check_is_fitted(self, "model_")
         model_file.save(path, self.model_, type(self).__name__, self.saved_settings())
 
-    def saved_settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> Json:
         """What a file keeps of the parameters."""
         return changed(self, "n_jobs")
 
@@ -184,14 +239,16 @@ class Learner(BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _weighted(spec: Spec, model: Model, X: Any, y: Any, weight: Any) -> Model:
+def _weighted(spec: Spec, model: Model, X: TableLike | None, y: LabelsLike | None, weight: WeightsLike) -> Model:
     """The model of all rows with its weights fitted to them, if it is to have some."""
     if not spec.fits_weights:
         return model
     if np.count_nonzero(model.weights) < 2:
         warnings.warn("no weights are fitted, for the rows have one class: fit anew with two or more", stacklevel=4)
         return model
-    return renewed(spec, model) if spec.keeps_rows else fit_weights(spec, model, X, y, weight)
+    if spec.keeps_rows or X is None or y is None:
+        return renewed(spec, model)
+    return fit_weights(spec, model, X, y, weight)
 
 
 def _renewed(spec: Spec, model: Model) -> Model:
@@ -199,7 +256,7 @@ def _renewed(spec: Spec, model: Model) -> Model:
     return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
 
 
-def changed(estimator: Any, *besides: str) -> dict[str, Any]:
+def changed(estimator: Any, *besides: str) -> Json:
     """The parameters of an estimator that differ from their defaults, but for some."""
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}

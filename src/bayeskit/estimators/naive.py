@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from bayeskit.arrays import Json, Label, PriorLike
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
@@ -42,21 +43,56 @@ CANDIDATES = (
 
 
 class NaiveBayes(BayesClassifier):
-    """Naive Bayes for any table: numbers, texts, booleans, holes, in one model.
+    """Naive Bayes for any table: numbers, texts, booleans and missing values in one model.
 
     P(c | x) is proportional to P(c) times the product over columns of p(x_j | c).
 
-    ``kinds`` declares columns ("binary", "nominal", "ordinal", "quantitative", "count", or levels in order);
-    ``families`` maps columns to families (objects, or texts as "Binomial(trials=20)"), or is one family for all columns
-    it takes, or "auto": of several families the one that predicts the rows best by leave-one-out, weighed by how
-    probable it is that the column depends on the class; ``prior`` is "empirical", "uniform", or probabilities by class;
-    ``smoothing`` corrects zero counts (a number or one of ``bayeskit.smoothing``, 0 for none), also in Multinomial,
-    Complement and Bernoulli unless they have their own; ``unseen`` says what a level never seen means ("missing",
-    "smooth", "error"); ``missing`` is "skip" (a missing value says nothing) or "level" (a missing value is a value of
-    its own), for all or by column; ``backoff`` mixes so many pseudo-rows of the density of all classes into that of
-    each class, in columns of numbers ("auto" has one in any case), so that a value far from a class speaks against it
-    with bounds.
+    Parameters
+    ----------
+    families : str, family or mapping, optional
+        The distribution of columns given the class: an object of ``bayeskit.families``, its name as a text such as
+        "Binomial(trials=20)", or a mapping from columns (or tuples of columns) to these; one alone serves all columns
+        that it takes. "auto" tries several families for each column, takes the one that predicts the rows best by
+        leave-one-out, and weighs the column by how probable it is that it depends on the class. Without it the kind
+        of a column decides.
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float or one of ``bayeskit.smoothing``, default 1.0
+        Correction of zero counts in categories, and in Multinomial, Complement and Bernoulli unless they have their
+        own; 0 is none.
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    backoff : float, default 0.0
+        So many pseudo-rows of the density of all classes are mixed into that of each class, in columns of numbers
+        ("auto" has one in any case), so that a value far from a class speaks against it with bounds.
+    weights : {"fitted"} or None, default None
+        "fitted" multiplies what each column adds by a weight that is fitted to rows predicted by models of the
+        others. None counts every column once.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    weights_ : dict
+        The weight of each column or set of columns, where weights are fitted.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = [{"age": 25, "smokes": "no"}, {"age": 60, "smokes": "yes"}, {"age": 58}, {"smokes": "no"}]
     >>> model = bk.NaiveBayes().fit(table, ["well", "ill", "ill", "well"])
@@ -69,7 +105,7 @@ class NaiveBayes(BayesClassifier):
         *,
         families: Any = None,
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: Any = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -92,7 +128,15 @@ class NaiveBayes(BayesClassifier):
 
     def word_probabilities(self, names: Any = None, kind: str = "pyarrow") -> Any:
         """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
-        (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``."""
+        (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
+            The kind of frame.
+        """
         check_is_fitted(self, "model_")
         columns, shares = word_probabilities(self.model_)
         labels = self.classes_.tolist()
@@ -211,12 +255,12 @@ def _among_strengths() -> LevelChoice:
 _text = cache(describe_family)  # of what is the same for many columns
 
 
-def _plain(owned: Sequence[Any]) -> list[Any]:
+def _plain(owned: Sequence[Label]) -> list[Any]:
     """Families as they were given."""
     return [family.family if isinstance(family, Backoff) else family for family in owned]
 
 
-def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> dict[str, Any]:
+def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Json:
     """Families by column; a tuple of columns is a group of its own for a family over groups, numbered as they come."""
     out: dict[str, Any] = {}
     groups: dict[Any, list[int]] = {}

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
+from bayeskit.arrays import Axes, FilePath, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
@@ -31,10 +32,24 @@ WITH_TABLES = 12  # nodes that show their tables unasked
 class Network(Questions):
     """A Bayesian network over categorical columns: P(x) = product over nodes of P(node | its parents).
 
-    ``edges`` are (parent, child) pairs; ``tables`` maps nodes to their probabilities: {state: p}, {parents' states:
-    {state: p}}, an array (parents' states ..., states) or a frame; ``states`` declares states (a number of them for a
-    hidden node), ``nodes`` those without arcs; ``unseen`` says what a state never seen means ("error", "missing").
+    Parameters
+    ----------
+    edges : sequence of pairs
+        Arcs (parent, child).
+    tables : mapping, optional
+        Probabilities by node: {state: p}, {states of the parents: {state: p}}, an array (states of the parents ...,
+        states) or a frame. Without them ``fit`` learns the tables.
+    states : mapping, optional
+        States by node, where rows or tables do not tell them; a number of them for a hidden node.
+    nodes : sequence, optional
+        Nodes without arcs.
+    unseen : {"error", "missing"}, default "error"
+        What a state never seen means in a row that is asked about.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
+    Examples
+    --------
     >>> net = Network([("rain", "wet")]).fit({"rain": ["no", "no", "no", "yes"], "wet": ["no", "no", "yes", "yes"]})
     >>> {state: round(p, 3) for state, p in net.query("rain", {"wet": "yes"}).items()}
     {'no': 0.545, 'yes': 0.455}
@@ -83,17 +98,47 @@ class Network(Questions):
         return self.graph.edges
 
     def parents(self, node: str) -> tuple[str, ...]:
+        """The parents of a node.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        """
         return self.graph.family(node)[:-1]
 
     def children(self, node: str) -> tuple[str, ...]:
+        """The children of a node.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        """
         return self.graph.children[self.graph.check(node)]
 
     def markov_blanket(self, node: str) -> set[str]:
-        """Parents, children and the children's other parents."""
+        """Parents, children and the children's other parents.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        """
         return self.graph.markov_blanket(node)
 
     def d_separated(self, a: Any, b: Any, given: Any = ()) -> bool:
-        """Whether the graph makes a and b independent given others, whatever the tables."""
+        """Whether the graph makes a and b independent given others, whatever the tables.
+
+        Parameters
+        ----------
+        a : str or sequence
+            Nodes.
+        b : str or sequence
+            Nodes.
+        given : str or sequence, optional
+            Nodes that are known.
+        """
         return self.graph.d_separated(a, b, given)
 
     # -- the fitted value ------------------------------------------------------------------------
@@ -117,6 +162,13 @@ class Network(Questions):
     def table(self, node: str) -> Table:
         """P(node | parents) with the states; ``frame()`` has a row for each cell.
 
+        Parameters
+        ----------
+        node : str
+            A node.
+
+        Examples
+        --------
         >>> Network([("rain", "wet")], {"rain": {"no": 0.8, "yes": 0.2},
         ...         "wet": {"no": {"no": 0.9, "yes": 0.1}, "yes": {"no": 0.05, "yes": 0.95}}}).table("wet")
         P(wet | rain)
@@ -134,13 +186,13 @@ class Network(Questions):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         method: str = "counts",
         smoothing: Any = 1.0,
         ess: float = 1.0,
-        sample_weight: Any = None,
+        sample_weight: WeightsLike = None,
         restarts: int | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         tolerance: float = 1e-8,
         iterations: int = 1000,
         kinds: Any = None,
@@ -151,26 +203,72 @@ class Network(Questions):
         column are hidden: declare how many ``states`` they have and take "em" or "gradient"; these begin by chance,
         always the same unless ``random_state`` is another number, or None. A column of numbers is
         refused unless its states or ``kinds`` (as in ``NaiveBayes``) say that they are levels.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a column for each node that is not hidden.
+        method : {"counts", "em", "gradient"}, default "counts"
+            Count the rows whose family is complete, or climb the likelihood of all rows, with missing values and
+            hidden nodes.
+        smoothing : float or "bdeu", default 1.0
+            Pseudo-rows in every cell.
+        ess : float, default 1.0
+            Equivalent sample size of "bdeu".
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        restarts : int, optional
+            How often EM or the gradient begins anew at random tables.
+        random_state : int, default 0
+            Seed of the beginnings.
+        tolerance : float, default 1e-8
+            Relative gain of the likelihood below which it ends.
+        iterations : int, default 1000
+            Most steps.
+        kinds : mapping or str, optional
+            As in ``NaiveBayes``.
         """
         recipe = Recipe(method, smoothing, ess, restarts, random_state, tolerance, iterations)
         begin = self._fit.network if self._fit is not None and self._fit.given else None
         self._fit = self._learned(X, sample_weight, kinds, recipe, begin)
         return self
 
-    def partial_fit(self, X: Any, sample_weight: Any = None) -> Self:
-        """Learn more rows, the way the others were learned; new states are welcome unless they were declared."""
+    def partial_fit(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
+        """Learn more rows, the way the others were learned; new states are welcome unless they were declared.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         if self._fit is None:
             return self.fit(X, sample_weight=sample_weight)
         self._fit = self._fit.merge(self._more(X, sample_weight))
         return self
 
-    def forget(self, X: Any, sample_weight: Any = None) -> Self:
-        """Unlearn rows: afterwards the counts are those of a network that never saw them."""
+    def forget(self, X: TableLike, sample_weight: WeightsLike = None) -> Self:
+        """Unlearn rows: afterwards the counts are those of a network that never saw them.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         self._fit = self.fitted.subtract(self._more(X, sample_weight), self._declared)
         return self
 
     def merge(self, other: Network) -> Network:
-        """A new network that has learned what both have."""
+        """A new network that has learned what both have.
+
+        Parameters
+        ----------
+        other : Network
+            With the same graph.
+        """
         one, two = self.fitted, other.fitted
         if dict(self.graph.parents) != dict(other.graph.parents):
             raise MergeError("the networks have different graphs and cannot be merged")
@@ -181,7 +279,7 @@ class Network(Questions):
     def __add__(self, other: Any) -> Network:
         return self.merge(other) if isinstance(other, Network) else NotImplemented
 
-    def _more(self, X: Any, sample_weight: Any) -> Fitted:
+    def _more(self, X: TableLike, sample_weight: WeightsLike) -> Fitted:
         """The statistic of other rows, alone."""
         fitted = self.fitted
         fitted.check_learns()
@@ -191,7 +289,9 @@ class Network(Questions):
         table.check_columns(fitted.counted.schema.names)
         return replace(fitted, counted=table.counted(self._declared, True))
 
-    def _learned(self, X: Any, sample_weight: Any, kinds: Any, recipe: Recipe, begin: Value | None) -> Fitted:
+    def _learned(
+        self, X: TableLike, sample_weight: WeightsLike, kinds: Any, recipe: Recipe, begin: Value | None
+    ) -> Fitted:
         table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
         if recipe.method == COUNTS:
             return Fitted.from_counts(self.graph, table.counted(self._declared, True), recipe)
@@ -199,12 +299,18 @@ class Network(Questions):
 
     # -- keeping ---------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back."""
+    def save(self, path: FilePath) -> None:
+        """Write a ``.bayes`` file: whole or not at all; ``load`` gives the network back.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         network_file.save(path, self.fitted, self._declared, {"unseen": self.unseen})
 
     @classmethod
-    def restored(cls, path: Any) -> Network:
+    def restored(cls, path: FilePath) -> Network:
         """The network of a ``.bayes`` file."""
         fitted, declared, settings = network_file.load(path)
         with doubts(path):
@@ -232,11 +338,22 @@ class Network(Questions):
         """The graph as an SVG picture, parents above their children."""
         return Drawing(self.graph).svg
 
-    def plot(self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Any = None) -> Any:
+    def plot(
+        self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Axes | None = None
+    ) -> Any:
         """The graph with P(state | evidence) of every node as bars, and its table below them.
 
         Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by
         ``plot_table``. Graphviz lays the graph out if its ``dot`` is installed.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        tables : bool or sequence
+            Which nodes show their table.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
         """
         from bayeskit.plots.network import NetworkDisplay
 
@@ -250,8 +367,16 @@ class Network(Questions):
                 shown = {node: self._table(node) for node in self.nodes}
         return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
 
-    def plot_table(self, node: str, ax: Any = None) -> Any:
-        """P(node | its parents), a line for each configuration of the parents."""
+    def plot_table(self, node: str, ax: Axes | None = None) -> Any:
+        """P(node | its parents), a line for each configuration of the parents.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         return self._table(self.graph.check(node)).plot(ax)
 
     def _table(self, node: str) -> Any:
@@ -269,11 +394,35 @@ class Network(Questions):
         return picture + html_table(lines, left=3, caption=repr(self))
 
 
-def read_bif(path: Any) -> Network:
-    """The network of a BIF file, gzipped or not."""
+def read_bif(path: FilePath) -> Network:
+    """The network of a BIF file, gzipped or not.
+
+    Parameters
+    ----------
+    path : path
+        A BIF file, perhaps ending in .gz.
+
+    Returns
+    -------
+    Network
+        With the graph and the tables of the file.
+
+    Raises
+    ------
+    NetworkError
+        The file is no Bayesian network.
+    """
     return Network.of(bif.read_bif(path))
 
 
-def write_bif(network: Network, path: Any) -> None:
-    """Write a network as BIF, gzipped if the name ends in .gz."""
+def write_bif(network: Network, path: FilePath) -> None:
+    """Write a network as BIF, gzipped if the name ends in .gz.
+
+    Parameters
+    ----------
+    network : Network
+        A network with tables.
+    path : path
+        Where to write; an existing file is replaced.
+    """
     bif.write_bif(network.network_, path)

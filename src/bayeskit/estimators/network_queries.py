@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Code, Float
+from bayeskit.arrays import Array, Code, Float, Json, Label, Seed, TableLike
 from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.node_table import NodeTable
@@ -30,8 +30,14 @@ class Questions:
     def fitted(self) -> Fitted:
         raise NotImplementedError
 
-    def states(self, node: str) -> tuple[Any, ...]:
-        """The states of a node; probabilities come in this order."""
+    def states(self, node: str) -> tuple[Label, ...]:
+        """The states of a node; probabilities come in this order.
+
+        Parameters
+        ----------
+        node : str
+            A node.
+        """
         return self.fitted.network.states(node)
 
     def query(
@@ -40,33 +46,73 @@ class Questions:
         evidence: Mapping[str, Any] | None = None,
         approximate: str | None = None,
         samples: int = 10_000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> Answer:
         """P(target | evidence) by state; a list of targets gives their joint distribution, by tuples of states.
 
         Evidence that is a mapping {state: likelihood} is soft. ``approximate`` ("weighting", "gibbs") estimates
         instead, with a standard error; ``random_state`` seeds the draws.
+
+        Parameters
+        ----------
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        approximate : {"weighting", "gibbs"}, optional
+            Estimate by draws instead, with a standard error.
+        samples : int, default 10,000
+            How many draws.
+        random_state : int, optional
+            Seed of the draws.
         """
         if approximate is None:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
 
     def worked(self, target: str, evidence: Mapping[str, Any] | None = None) -> WorkedQuery:
-        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones."""
+        """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones.
+
+        Parameters
+        ----------
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         return worked_query(self.fitted.network, target, evidence or {})
 
     def marginals(self, evidence: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """P(node | evidence) of every node at once."""
+        """P(node | evidence) of every node at once.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         codes = hard_evidence(self.fitted.network, evidence or {}, "the marginals of all nodes")
         found = self.fitted.inference.marginals(codes)
         return {node: dict(zip(self.states(node), p[0].tolist(), strict=True)) for node, p in found.items()}
 
     def predict_proba(
-        self, X: Any, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Any = 0
+        self, X: TableLike, target: str, approximate: str | None = None, samples: int = 10_000, random_state: Seed = 0
     ) -> Float:
         """P(target | the other columns) of every row, (n, states) in the order of ``states(target)``.
 
         None and NaN are not observed; a column of the target is not looked at. ``approximate`` is as in ``query``.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        approximate : {"weighting", "gibbs"}, optional
+            Estimate by draws instead, with a standard error.
+        samples : int, default 10,000
+            How many draws.
+        random_state : int, optional
+            Seed of the draws.
         """
         place, inference = self.graph.nodes.index(self.graph.check(target)), self.fitted.inference
         rng = np.random.default_rng(random_state)
@@ -82,34 +128,76 @@ class Questions:
         check_possible(np.concatenate(logs))
         return np.concatenate(parts)
 
-    def predict(self, X: Any, target: str) -> Any:
-        """The most probable state of the target in every row."""
+    def predict(self, X: TableLike, target: str) -> Any:
+        """The most probable state of the target in every row.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        target : str or sequence of str
+            A node, or several for their joint distribution.
+        """
         return _values(self.states(target))[np.argmax(self.predict_proba(X, target), axis=1)]
 
-    def log_evidence(self, X: Any) -> Float:
-        """log P(row), (n,): missing values summed out; -inf where a row is impossible."""
+    def log_evidence(self, X: TableLike) -> Float:
+        """log P(row), (n,): missing values summed out; -inf where a row is impossible.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        """
         inference = self.fitted.inference
         return np.concatenate(list(self._steps(X, lambda codes, _: inference.joint(codes)[1])))
 
-    def log_likelihood(self, X: Any) -> float:
-        """The sum of log P(row) over all rows."""
+    def log_likelihood(self, X: TableLike) -> float:
+        """The sum of log P(row) over all rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows; a missing value, or column, is summed out.
+        """
         return float(self.log_evidence(X).sum())
 
     def probability(self, state: Mapping[str, Any]) -> float:
-        """The probability of a state of some or all nodes."""
+        """The probability of a state of some or all nodes.
+
+        Parameters
+        ----------
+        state : mapping
+            States of some or all nodes.
+        """
         codes, likelihoods = evidence_of(self.fitted.network, state)
         return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
 
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The most probable states of all nodes together, given the evidence."""
+    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> Json:
+        """The most probable states of all nodes together, given the evidence.
+
+        Parameters
+        ----------
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        """
         codes = hard_evidence(self.fitted.network, evidence or {}, "the most probable explanation")
         found, _ = self.fitted.inference.most_probable(codes)
         return {
             node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
         }
 
-    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Any = None) -> Any:
-        """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas."""
+    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Seed = None) -> Any:
+        """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.
+
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        evidence : mapping, optional
+            States by node; {state: likelihood} is soft evidence.
+        random_state : int, optional
+            Seed of the draws.
+        """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"n={n!r}: give a number of rows")
         rng = np.random.default_rng(random_state)
@@ -121,12 +209,12 @@ class Questions:
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
-    def _steps(self, X: Any, step: Callable[[Code, Float | None], Any]) -> list[Any]:
+    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], Any]) -> list[Any]:
         table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
         return list(table.steps(self.fitted.network.levels, self.unseen, step))
 
 
-def _values(states: Sequence[Any]) -> Array:
+def _values(states: Sequence[Label]) -> Array:
     """States as an array to pick from, in their own type."""
     alike = len({type(state) for state in states}) == 1
     return np.array(states, dtype=None if alike else object)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from bayeskit.arrays import Json, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
@@ -21,19 +22,76 @@ CLASS = "class"
 class NetworkBayes(Dependent):
     """A Bayesian network over the columns and the class: P(c, x) = P(c | parents) prod P(x_j | parents of j).
 
-    ``structure`` has (parent, child) arcs, or is a ``Network`` whose arcs are taken; the class goes by the name of the
-    target column, or "class". None searches it on up to 100,000 different rows, in which a missing value is a level
-    (``criterion`` is the score of ``learn_network``; ``search``, ``max_parents``, ``ess`` and ``restarts`` are as
-    there; None sets no limit to the parents). The search begins with the class as a parent of every column and keeps
-    it (``augmented``); False lets it find the class's place too, unless it is "chow-liu", which has none for it in any
-    case. Numbers are cut into intervals first, at ``cuts`` of equal "frequency" or by "mdlp"; intervals and arcs are
-    then part of the model, so that rows learned or forgotten later change the tables alone, unless ``exact=True`` keeps
-    the rows and derives all of it anew (see ``TAN``).
+    In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the
+    whole network. Numbers are cut into intervals first; intervals and arcs are then part of the model, so that rows
+    learned or forgotten later change the tables alone. A prior replaces the P(c) of the network; ``log_evidence`` is
+    exact.
 
-    In a complete row only the class's Markov blanket tells of it; missing values are summed out exactly over the whole
-    network. Tables shrink toward P(x | c) and P(x | other parents) as in ``TAN``; ``backoff="even"`` is Laplace's. A
-    prior replaces the P(c) of the network, ``log_evidence`` is exact.
+    Parameters
+    ----------
+    structure : sequence of pairs or Network, optional
+        Arcs (parent, child), or a network whose arcs are taken; the class goes by the name of the target column, or
+        "class". None searches it on up to 100,000 different rows, in which a missing value is a level.
+    criterion : {"loo", "bic", "aic", "bdeu", "k2"}, default "loo"
+        Score of the search, as in ``learn_network``.
+    search : {"hill-climb", "tabu", "k2", "chow-liu"}, default "hill-climb"
+        How arcs are searched, as in ``learn_network``.
+    augmented : bool, default True
+        The search begins with the class as a parent of every column and keeps it. False lets it find the place of the
+        class too, unless the search is "chow-liu", which has none for it in any case.
+    max_parents : int or None, default 4
+        Most parents of a column; None sets no limit.
+    ess : float, default 1.0
+        Equivalent sample size of "bdeu".
+    restarts : int, default 1
+        How often the search climbs again from the start.
+    random_state : int, default 0
+        Seed of ties and restarts.
+    cuts : {"frequency", "mdlp"}, default "frequency"
+        How columns of numbers are cut into intervals: n^(1/3) of equal weight, from 3 to 12, or where the class
+        changes, by minimum description length, which leaves a column out where it finds no cut.
+    strength : float, optional
+        Pseudo-rows with which P(x | parents, c) shrinks toward simpler tables; None takes as many as leave-one-out
+        finds best.
+    backoff : {"both", "class", "even"}, default "both"
+        What tables shrink toward: P(x | c) and P(x | other parents), P(x | c) alone, or equal shares (Laplace).
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    prior : {"empirical", "uniform"} or mapping, default "empirical"
+        P(class): the shares of the rows, equal shares, or probabilities by class, which sum to 1. Calls may override
+        it.
+    smoothing : float, default 1.0
+        Pseudo-rows in every level of P(x | c).
+    unseen : {"missing", "smooth", "error"}, default "missing"
+        What a level never seen in fitting means in predicting: nothing, the probability it would have had if it had
+        been declared, or an error.
+    missing : {"skip", "level"} or mapping, default "skip"
+        A missing value says nothing, or is a level of its own; for all columns or by name.
+    exact : bool, default False
+        Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
+        change: batches, forgetting and merging then give the model of one fit, bit for bit.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one. Results do not
+        depend on it.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes, sorted; columns of probabilities follow this order.
+    schema_ : Schema
+        Each column with its kind, its family and why.
+    model_ : Model
+        What was learned; ``model_.digest`` is equal for equal models.
+    exact_ : Exactness
+        What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    edges_ : tuple of pairs
+        The arcs (parent, child).
+    markov_blanket_ : tuple of str
+        The columns that tell of the class in a complete row.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> table = [{"a": a, "b": b} for a in "xy" for b in "xy" for _ in range(20)]
     >>> y = [row["a"] == row["b"] for row in table]
@@ -59,7 +117,7 @@ class NetworkBayes(Dependent):
         strength: float | None = None,
         backoff: str = "both",
         kinds: Any = None,
-        prior: Any = "empirical",
+        prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
         missing: Any = "skip",
@@ -150,7 +208,7 @@ class NetworkBayes(Dependent):
         named: dict[str | None, str] = {**{name: name for name in density.columns}, None: self._label}
         return Graph({named[n]: tuple(named[p] for p in some) for n, some in density.named()})
 
-    def saved_settings(self) -> dict[str, Any]:
+    def saved_settings(self) -> Json:
         found = changed(self, "n_jobs", "structure")
         if self.structure is not None:
             found["structure"] = tuple(getattr(self.structure, "edges", self.structure))

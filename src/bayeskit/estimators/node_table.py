@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Code, Float
+from bayeskit.arrays import Code, Float, TableLike
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import encode, error_on_unseen
 from bayeskit.data.levels import Levels
@@ -37,7 +37,7 @@ class NodeTable:
     @classmethod
     def of(
         cls,
-        X: Any,
+        X: TableLike,
         graph: Graph,
         weight: Any = None,
         n_jobs: int | None = None,

@@ -6,16 +6,34 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from bayeskit.arrays import TableLike
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 
 
-def explain_pipeline(pipeline: Any, X: Any, top: int | None = None, **more: Any) -> Explanation:
+def explain_pipeline(pipeline: Any, X: TableLike, top: int | None = None, **more: Any) -> Explanation:
     """What each word, or other column that the steps of a fitted pipeline make of X, says for each class.
 
-    explain_pipeline(p, X) = p[-1].explain(p[:-1].transform(X), names=p[:-1].get_feature_names_out()); one text may
-    stand for a list of it, and ``more`` are further arguments of ``explain``.
+    explain_pipeline(p, X) = p[-1].explain(p[:-1].transform(X), names=p[:-1].get_feature_names_out()).
 
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        Fitted, with a classifier of this library at its end.
+    X : table, or texts
+        What the pipeline takes; one text may stand for a list of it.
+    top : int, optional
+        Show so many columns, and the others as one.
+    **more
+        Further arguments of ``explain``.
+
+    Returns
+    -------
+    Explanation
+        The terms of each column.
+
+    Examples
+    --------
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
     >>> import bayeskit as bk

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError
@@ -23,11 +23,29 @@ from bayeskit.model.model import Model
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Predicts the action of least expected cost, sum over c of P(c | x) cost(c, action), or abstains.
 
-    ``costs`` has a row for each class and a column for each action (0/1 if None: the most probable class).
-    It abstains, answering ``abstain``, where the best action is expected to cost more than ``reject``, where the most
-    probable class has less than ``threshold``, or where log p(x) is below ``outlier`` (the row is like nothing learned;
-    needs an estimator with ``log_evidence`` or ``score_samples``).
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier whose posterior is weighed; a copy is fitted.
+    costs : Costs, mapping, frame or path, optional
+        A row for each class and a column for each action. None is 0/1: the most probable class.
+    reject : float, optional
+        Abstain where the best action is expected to cost more.
+    threshold : float, optional
+        Abstain where the most probable class has less.
+    outlier : float, optional
+        Abstain where log p(x) is below: the row is like nothing learned. It needs an estimator with ``log_evidence``
+        or ``score_samples``.
+    abstain : object, default "abstain"
+        The answer that stands for abstaining.
 
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        The classes of the estimator.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> costs = bk.Costs({"ill": {"treat": 1, "wait": 50}, "well": {"treat": 5, "wait": 0}})
     >>> model = bk.RiskClassifier(bk.NaiveBayes(), costs, reject=2)
@@ -53,8 +71,19 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.outlier = outlier
         self.abstain = abstain
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit the estimator; the costs must have a row for every class found."""
+    def fit(self, X: TableLike, y: LabelsLike, **fit_params: Any) -> Self:
+        """Fit the estimator; the costs must have a row for every class found.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        **fit_params
+            Further arguments of the ``fit`` of the estimator.
+        """
         self._check_settings()
         if not hasattr(self.estimator, "predict_proba"):
             raise KindError(
@@ -78,12 +107,26 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes: Array = self.estimator_.classes_
         return classes
 
-    def decide(self, X: Any) -> Decision:
-        """For each row what every action is expected to cost, and the best; abstaining is left aside."""
+    def decide(self, X: TableLike) -> Decision:
+        """For each row what every action is expected to cost, and the best; abstaining is left aside.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         return self._decided(X)[0]
 
-    def predict(self, X: Any) -> Array:
-        """The action of each row; in the type of the classes if every answer is one."""
+    def predict(self, X: TableLike) -> Array:
+        """The action of each row; in the type of the classes if every answer is one.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         decision, refused = self._decided(X)
         if not refused.any() and set(self.costs_.actions) <= set(self.classes_.tolist()):
             return decision.action.astype(self.classes_.dtype)
@@ -94,11 +137,18 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Whether there is a reason to abstain."""
         return any(reason is not None for reason in (self.reject, self.threshold, self.outlier))
 
-    def abstained(self, X: Any) -> Bool:
-        """Whether no action is taken: (n,)."""
+    def abstained(self, X: TableLike) -> Bool:
+        """Whether no action is taken: (n,).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         return self._decided(X)[1]
 
-    def _decided(self, X: Any, proba: Float | None = None) -> tuple[Decision, Bool]:
+    def _decided(self, X: TableLike, proba: Float | None = None) -> tuple[Decision, Bool]:
         """The best action of each row, and whether to abstain from it; the posterior may be known already."""
         proba = self.predict_proba(X) if proba is None else proba
         decision, refused = decide(proba, self.costs_, self.classes_), np.zeros(len(proba), dtype=bool)
@@ -110,8 +160,15 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             refused |= self._usual(X) < self.outlier
         return decision, refused
 
-    def predict_proba(self, X: Any) -> Float:
-        """P(class | row) of the estimator, (n, K)."""
+    def predict_proba(self, X: TableLike) -> Float:
+        """P(class | row) of the estimator, (n, K).
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        """
         check_is_fitted(self, "estimator_")
         proba: Float = self.estimator_.predict_proba(X)
         return proba
@@ -121,34 +178,61 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         inner = self.estimator_
         return inner.table_reader() if isinstance(inner, Wrapper) else None
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row) of the estimator, (n, K), if it says it so."""
         inner = self.estimator_
         return inner.honest_log_proba(X) if isinstance(inner, Wrapper) else None
 
-    def explain(self, X: Any, top: int | None = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, names: Any = None) -> Explanation:
         """What each column says for each class, adding up to the posterior that the costs are weighed with.
 
         ``names`` are those of the columns of a matrix.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        top : int, optional
+            Show so many columns, those with the widest spread between classes, and the others as one.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         found: Explanation = self._explaining("explain").explain(X, top, names=names)
         return found
 
-    def counterfactual(self, X: Any, among: Any = None, *, hold: Any = (), columns: int = 1) -> Flips:
+    def counterfactual(
+        self, X: TableLike, among: TableLike | None = None, *, hold: Any = (), columns: int = 1, names: Any = None
+    ) -> Flips:
         """What would change the action of each row: in each column the nearest value that does; abstaining counts.
 
-        ``among``, ``hold`` and ``columns`` as in the classifier's own ``counterfactual``.
+        ``among``, ``hold``, ``columns`` and ``names`` as in the classifier's own ``counterfactual``.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        hold : sequence of str
+            Columns that stay as they are (age, sex).
+        columns : {1, 2}, default 1
+            Change one column, or two together where that takes a smaller change.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
         """
         check_is_fitted(self, "estimator_")
         actions = np.array([*self.costs_.actions, self.abstain], dtype=object)
-        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns))
+        return self.flips(X, self._taken, actions, Freedom.of(among, hold, columns, names))
 
-    def flips(self, X: Any, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
+    def flips(self, X: TableLike, decide: Decide, outcomes: Array, free: Freedom) -> Flips:
         found: Flips = self._explaining("counterfactual").flips(X, decide, outcomes, free)
         return found
 
-    def _taken(self, X: Any) -> tuple[Int, Float]:
+    def _taken(self, X: TableLike) -> tuple[Int, Float]:
         """The action of each row by number, the last one for none, and its probability if it is a class."""
         proba = self.predict_proba(X)
         decision, refused = self._decided(X, proba)
@@ -158,10 +242,25 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         chance = np.column_stack([proba, np.full(len(proba), np.nan)])[np.arange(len(proba)), column[action]]
         return action, chance
 
-    def nomogram(self, target: Any = None, rival: Any = None, among: Any = None) -> Nomogram:
-        """The nomogram of the estimator's posterior."""
+    def nomogram(
+        self, target: Any = None, rival: Any = None, among: TableLike | None = None, names: Any = None
+    ) -> Nomogram:
+        """The nomogram of the estimator's posterior.
+
+        Parameters
+        ----------
+        target : class, optional
+            The class whose odds are shown.
+        rival : class, optional
+            The class it is compared with; needed with more than two classes.
+        among : table, optional
+            Rows as they occur: only numbers within theirs are used, and their values in columns of which the model
+            knows none.
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
         check_is_fitted(self, "estimator_")
-        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among)
+        found: Nomogram = self._explaining("nomogram").nomogram(target, rival, among=among, names=names)
         return found
 
     def _explaining(self, what: str) -> Any:
@@ -172,10 +271,20 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return self.estimator_
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
         """Minus the mean cost of the actions taken, so that more is better; abstaining costs ``reject`` (or nothing).
 
         Without costs it is the accuracy.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if self.costs is None and self.reject is None:
             return float(super().score(X, y, sample_weight))
@@ -186,9 +295,10 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(f"y has the label {unknown[0]!r}, which is not a class the costs are given for")
         matrix = self.costs_.matrix_for(self.classes_)
         cost = matrix[[row[label] for label in labels], decision.best]
-        return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return -float(np.average(np.where(refused, self.reject or 0.0, cost), weights=weights))
 
-    def _usual(self, X: Any) -> Float:
+    def _usual(self, X: TableLike) -> Float:
         for name in ("log_evidence", "score_samples"):
             if hasattr(self.estimator_, name):
                 usual: Float = getattr(self.estimator_, name)(X)

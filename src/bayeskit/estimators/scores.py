@@ -18,11 +18,21 @@ class NormalScores(Binned):
     """Puts number columns on the scale of N(0, 1) by their ranks; other columns pass, what is missing stays missing.
 
     The score of a value is the quantile of N(0, 1) at the share of the rows below it and half of those equal to it,
-    classes not looked at; between the values learned it is straight, beyond them level. So a column of any shape looks
-    normal, and outliers are no farther than others: what ``FullBayes`` and ``KNNBayes`` like. ``AutoBayes`` tries the
-    numbers both as they are and as scores. Scores are read from bins: exact while a column has at most 1,024 distinct
-    values, to the width of a cell beyond, so a stream can be learned, and rows forgotten.
+    classes not looked at; between the values learned it is straight, beyond them level. So a column of any shape
+    looks normal, and outliers are no farther than others: what ``FullBayes`` and ``KNNBayes`` like. Scores are read
+    from bins: exact while a column has at most 1,024 distinct values, to the width of a cell beyond, so a stream can
+    be learned, and rows forgotten.
 
+    Parameters
+    ----------
+    kinds : mapping, str or list, optional
+        Kinds of the columns, one for all or by name: "binary", "nominal", "ordinal", "quantitative", "count", a list
+        of levels in order, ``Nominal(...)`` or ``Ordinal(...)``. Without it the type of a column decides.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.pipeline import make_pipeline
     >>> NormalScores().fit_transform([[1.0], [10.0], [1000.0], [float("nan")]]).ravel().round(2)

@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool
+from bayeskit.arrays import Array, Bool, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
+from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
 from bayeskit.engines.sql import quoted
 from bayeskit.errors import InputError
@@ -32,16 +34,32 @@ METHODS = ("information", "forward", "backward")
 class FeatureSelector(TransformerMixin, BaseEstimator):
     """Keeps the columns that tell the classes apart.
 
-    ``method`` is "information" (ranks columns by their mutual information with the class, less what chance shows; one
-    pass, so a stream will do), "forward" or "backward": from no column, or from all, the one that serves naive Bayes
-    best is added or taken away, step by step. How well a set of columns serves is the ``criterion``, "log_score" (mean
-    log P of the true class) or "error", with each row predicted by the model of all others, exactly. ``n_features`` is
-    how many to keep, "auto" for the best set of the path, or for all columns with some information. ``estimator`` is
-    the ``NaiveBayes`` to serve, by default a plain one; families it chooses by the data stay as they are.
+    Parameters
+    ----------
+    method : {"information", "forward", "backward"}, default "information"
+        Rank columns by their mutual information with the class, less what chance shows (one pass, so a stream will
+        do); or from no column, or from all, add or take away the one that serves naive Bayes best, step by step.
+    criterion : {"log_score", "error"}, default "log_score"
+        How well a set of columns serves: the mean log P of the true class, or the share of errors, with each row
+        predicted by the model of all others, exactly.
+    n_features : int or "auto", default "auto"
+        How many to keep; "auto" is the best set of the path, or all columns with some information.
+    estimator : NaiveBayes, optional
+        The classifier to serve, a plain one by default; families it chooses by the data stay as they are.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
 
-    After fitting ``ranking_`` has the columns from the best on; ``information_`` has theirs in nats, or ``path_`` the
-    steps with their scores.
+    Attributes
+    ----------
+    ranking_ : list
+        The columns from the best on.
+    information_ : dict
+        Their information in nats, of "information".
+    path_ : list
+        The steps with their scores, of "forward" and "backward".
 
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
@@ -66,8 +84,19 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         self.estimator = estimator
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose columns by a table; ``y`` holds the labels or names a column of X."""
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
+        """Choose columns by a table; ``y`` holds the labels or names a column of X.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         self._check_settings()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
@@ -80,7 +109,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
-    def _ranked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _ranked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
         table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
@@ -105,7 +134,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
         return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
-    def _walked(self, X: Any, y: Any, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _walked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
         if model.spec().fits_weights:
             raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
@@ -137,13 +166,25 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         return len(schema.names) if self.n_features == "auto" else int(self.n_features)
 
     def get_support(self, indices: bool = False) -> Array:
-        """Which columns are kept: a mask, or their positions."""
+        """Which columns are kept: a mask, or their positions.
+
+        Parameters
+        ----------
+        indices : bool, default False
+            Places instead of a mask.
+        """
         check_is_fitted(self, "support_")
         mask: Bool = self.support_
         return np.asarray(np.flatnonzero(mask) if indices else mask)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """The names of the columns kept."""
+        """The names of the columns kept.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+        """
         check_is_fitted(self, "support_")
         names = np.array(self.schema_.names, dtype=object)
         if input_features is not None:
@@ -154,23 +195,30 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             names = np.asarray(input_features, dtype=object)
         return np.asarray(names[self.support_])
 
-    def transform(self, X: Any) -> Any:
-        """The columns kept, as the kind of table X is."""
+    def transform(self, X: TableLike) -> Any:
+        """The columns kept, as the kind of table X is.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of the fit.
+        """
         check_is_fitted(self, "support_")
         table = OpenTable.of(X, None, None, self.n_jobs).against(self.schema_, type(self).__name__)
-        if isinstance(X, pa.Table | pa.RecordBatch) or type(X).__module__.split(".")[0] == "polars":
-            return X.select(self.get_feature_names_out().tolist())
-        if hasattr(X, "iloc"):
-            names = [str(name) for name in X.columns]
-            return X.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
+        given: Any = X
+        if isinstance(X, pa.Table | pa.RecordBatch) or kind_of(X) == "polars":
+            return given.select(self.get_feature_names_out().tolist())
+        if kind_of(X) == "pandas":
+            names = [str(name) for name in given.columns]
+            return given.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
         if type(X).__name__ == "DuckDBPyRelation":
-            return X.project(", ".join(map(quoted, self.get_feature_names_out())))
+            return given.project(", ".join(map(quoted, self.get_feature_names_out())))
         if table.source.named:
             raise InputError(
                 f"{type(X).__name__} cannot be narrowed; read the columns {', '.join(self.get_feature_names_out())}"
             )
-        if hasattr(X, "tocsr"):
-            return X.tocsr()[:, self.get_support(indices=True)]
+        if issparse(X):
+            return given.tocsr()[:, self.get_support(indices=True)]
         return np.asarray(X)[:, self.support_]
 
     def _check_settings(self) -> None:

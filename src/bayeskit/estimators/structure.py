@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Bool
+from bayeskit.arrays import Bool, TableLike, WeightsLike
 from bayeskit.errors import NetworkError
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
@@ -35,7 +35,7 @@ class Found:
 
 
 def learn_network(
-    X: Any,
+    X: TableLike,
     score: str = "bic",
     search: str = "hill-climb",
     required: Iterable[tuple[str, str]] = (),
@@ -44,7 +44,7 @@ def learn_network(
     restarts: int = 1,
     ess: float = 1.0,
     smoothing: Any = 1.0,
-    sample_weight: Any = None,
+    sample_weight: WeightsLike = None,
     random_state: int | None = 0,
     callback: Callable[[str, str, str, float], object] | None = None,
     n_jobs: int | None = None,
@@ -52,20 +52,52 @@ def learn_network(
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 
-    ``score`` is "bic", "aic", "bdeu" (with equivalent sample size ``ess``), "k2" or "loo" (rows predicted by others).
-    ``search`` is "hill-climb" (the best arc added, dropped or turned, until none helps), "tabu" (the same, and on past
-    the highest peak without undoing recent steps), "k2" (parents among the columns before, in their order) or
-    "chow-liu" (the tree of largest likelihood). ``required`` and ``forbidden`` are (parent, child) pairs. From a peak
-    both climb on from equivalent graphs; each of ``restarts`` climbs again from the start, with ties between equivalent
-    steps broken at random; unless that is 0, ten times two columns of the best graph lose their arcs, and it climbs on
-    from there. ``callback`` is told every step. The network's ``search_`` tells score and path. A column of numbers is
-    refused unless ``kinds`` (as in ``NaiveBayes``) says that they are levels; ``Discretizer`` cuts them into intervals.
+    From a peak the search climbs on from equivalent graphs; unless ``restarts`` is 0, ten times two columns of the
+    best graph lose their arcs, and it climbs on from there. Missing values: structural EM. In turns the missing
+    values are filled by draws from what the network found so far holds likely given the rest of the row, and arcs are
+    searched on the rows so completed, until the arcs stay; the score is that of the last round. The tables are then
+    counted from the rows whose family is complete; ``fit(X, method="em")`` learns them from all.
 
-    Missing values: structural EM. In turns the missing values are filled by draws from what the network found so far
-    holds likely given the rest of the row, and arcs are searched on the rows so completed, until the arcs stay; the
-    score is that of the last round. The tables are then counted from the rows whose family is complete; ``fit(X,
-    method="em")`` learns them from all.
+    Parameters
+    ----------
+    X : table
+        Rows of categories.
+    score : {"bic", "aic", "bdeu", "k2", "loo"}, default "bic"
+        What arcs are chosen by; "loo" is how well rows are predicted by the others.
+    search : {"hill-climb", "tabu", "k2", "chow-liu"}, default "hill-climb"
+        Add, drop or turn the best arc until none helps; the same, and on past the highest peak without undoing recent
+        steps; parents among the columns before, in their order; or the tree of largest likelihood.
+    required : sequence of pairs
+        Arcs (parent, child) that must be there.
+    forbidden : sequence of pairs
+        Arcs (parent, child) that must not.
+    max_parents : int, optional
+        Most parents of a node.
+    restarts : int, default 1
+        How often to climb again from the start, with ties between equivalent steps broken at random.
+    ess : float, default 1.0
+        Equivalent sample size of "bdeu".
+    smoothing : float or str, default 1.0
+        Pseudo-rows in every cell of the tables, as in ``Network.fit``.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    random_state : int, default 0
+        Seed of ties and restarts.
+    callback : callable, optional
+        Told every step: what was done, parent, child, gain.
+    n_jobs : int, optional
+        Number of threads; -1 is all cores, None one. Results do not depend on it.
+    kinds : mapping or str, optional
+        As in ``NaiveBayes``. A column of numbers is refused unless it is declared as levels; ``Discretizer`` cuts it
+        into intervals.
 
+    Returns
+    -------
+    Network
+        The network; ``search_`` tells score and path.
+
+    Examples
+    --------
     >>> rows = [{"a": a, "b": a, "c": c} for a in "xy" for c in "uvw" for _ in range(9)]
     >>> net = learn_network(rows)
     >>> net.edges, len(net.search_.path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Int
+from bayeskit.arrays import Array, Int, Label
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Actions:
     abstain: int | None = None  # the code that stands for no decision
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple[Label, ...]:
         return (*self.classes, *self.others)
 
-    def coded(self, taken: Sequence[Any] | Array) -> tuple[Int, Actions]:
+    def coded(self, taken: Sequence[Label] | Array) -> tuple[Int, Actions]:
         """The code of each action taken, (n,), and the actions with those that are new."""
         code = {name: k for k, name in enumerate(self.names)}
         listed = taken.tolist() if isinstance(taken, np.ndarray) else list(taken)

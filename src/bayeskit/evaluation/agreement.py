@@ -1,4 +1,4 @@
-"""Agreement: Matthews' correlation, Cohen's kappa and F1 of many confusion tables, and how far they may be off."""
+"""Agreement: what follows from many confusion tables at a time, and how far it may be off."""
 
 from __future__ import annotations
 
@@ -11,25 +11,6 @@ from bayeskit.numerics.proportion import LEVEL, Interval
 
 DRAWS = 2000
 CELLS = 1 << 22  # of the tables drawn at a time
-
-
-def correlation(tables: Float) -> Float:
-    """Matthews' correlation of truth and what was done, 0 where either is constant: (..., K, actions) to (...)."""
-    weight, true, done = tables.sum(axis=(-2, -1)), tables.sum(axis=-1), tables.sum(axis=-2)
-    agreed, by_chance = _agreed(tables) * weight, (true * done[..., : true.shape[-1]]).sum(axis=-1)
-    sides = [np.sqrt(np.maximum(weight**2 - (side**2).sum(axis=-1), 0.0)) for side in (done, true)]
-    below = sides[0] * sides[1]
-    out: Float = np.divide(agreed - by_chance, below, out=np.zeros(np.shape(below)), where=below > 0)
-    return out
-
-
-def kappa(tables: Float) -> Float:
-    """Cohen's kappa, 1 - observed / expected disagreement, NaN where none is expected: (..., K, actions) to (...)."""
-    weight, true, done = tables.sum(axis=(-2, -1)), tables.sum(axis=-1), tables.sum(axis=-2)
-    wrong = (weight - _agreed(tables)) * weight
-    by_chance = weight**2 - (true * done[..., : true.shape[-1]]).sum(axis=-1)
-    out: Float = 1 - np.divide(wrong, by_chance, out=np.full(np.shape(wrong), np.nan), where=by_chance > 0)
-    return out
 
 
 def against_rest(table: Float, k: int) -> Float:
@@ -45,12 +26,13 @@ def f1(tables: Float) -> Float:
     return out
 
 
-def _agreed(tables: Float) -> Float:
+def agreed(tables: Float) -> Float:
+    """The weight on the diagonal: (..., K, actions) to (...)."""
     right: Float = np.trace(tables, axis1=-2, axis2=-1)
     return right
 
 
-def of_tables(measure: Callable[[Float], Float], value: float, table: Float) -> Interval:
+def dirichlet_interval(measure: Callable[[Float], Float], value: float, table: Float) -> Interval:
     """Percentiles of a measure over tables that could have given this one, (K, actions) in rows of equal weight.
 
     Rows of the table are drawn from Dirichlet(count + 2/cells of the table), class shares from Dirichlet(count + 1/K):

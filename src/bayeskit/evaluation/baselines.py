@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json, LabelsLike, TableLike
 from bayeskit.data.encode import Roles
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.counted import Counted
@@ -29,7 +29,7 @@ class Design(TransformerMixin, BaseEstimator):
     def __init__(self, kinds: Any = None) -> None:
         self.kinds = kinds
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike | None = None) -> Self:
         table = OpenTable.of(X, None, None, None)
         schema = table.schema(self.kinds, "skip", ())
         empty = Counted.empty(schema, lambda groups: Product({}, groups), Roles())
@@ -42,11 +42,11 @@ class Design(TransformerMixin, BaseEstimator):
         self.columns_.fit(self._matrix(X))
         return self
 
-    def transform(self, X: Any) -> Float:
+    def transform(self, X: TableLike) -> Float:
         made: Float = np.asarray(self.columns_.transform(self._matrix(X)), dtype=np.float64)
         return made
 
-    def _matrix(self, X: Any) -> Float:
+    def _matrix(self, X: TableLike) -> Float:
         """Numbers, then codes of levels, NaN where missing: (n, d)."""
         counted = self.counted_
         table = OpenTable.of(X, None, None, None).against(counted.schema, type(self).__name__)
@@ -60,7 +60,7 @@ class Design(TransformerMixin, BaseEstimator):
         return np.concatenate(list(table.engine.map(table.rows(False), counted.schema.names, step)))
 
 
-def baselines(rows: int) -> dict[str, Any]:
+def baselines(rows: int) -> Json:
     """By name; the support vector machine is linear where there are too many rows for a kernel."""
     machine, name = (SVC(), "SVM (RBF)") if rows <= MANY else (LinearSVC(), "SVM (linear)")
     return {

@@ -13,10 +13,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from bayeskit.arrays import Float
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.evaluation.measures import LARGER_IS_BETTER, RANKED, Measures
+from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
-from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores
+from bayeskit.evaluation.score import SumScore
+from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.scores import BY_ROW, SCORES
 from bayeskit.numerics.proportion import LEVEL, Interval
 
 FEWEST = 50  # repeats for a standard error
@@ -70,10 +73,10 @@ class Bootstrapped:
     A score is 0.368 apparent + 0.632 new, or with ``plus`` more of the new, the more the model overfits.
     """
 
-    new: Scores  # one group: every row by the models that have not drawn it, counted once in all
-    each: Scores  # a group for each repeat: the rows it has not drawn
-    apparent: Scores  # one group: the model of all rows on these rows
-    chance: Scores  # one group: its answers for every row against every row's class
+    new: ScoreSums  # one group: every row by the models that have not drawn it, counted once in all
+    each: ScoreSums  # a group for each repeat: the rows it has not drawn
+    apparent: ScoreSums  # one group: the model of all rows on these rows
+    chance: ScoreSums  # one group: its answers for every row against every row's class
     kept: OutOfFold  # mean probabilities of rows not drawn
     influence: Influence | None = None  # None where rows come in groups
     decision_costs: DecisionCosts | None = None
@@ -81,14 +84,14 @@ class Bootstrapped:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.out.names if name != "auc_by_fold")
+        return tuple(name for name in self.out.names if not SCORES[name].needs_folds)
 
     @property
     def areas(self) -> Float:
         return self.out.areas
 
     @property
-    def total(self) -> Scores:
+    def total(self) -> ScoreSums:
         return self.new
 
     @cached_property
@@ -99,7 +102,7 @@ class Bootstrapped:
     @property
     def confusion(self) -> Float:
         """Blended as the accuracy is, which it therefore has: (K, actions)."""
-        new, apparent = (scores.confusion[0] for scores in self.new.aligned(self.apparent))
+        new, apparent = (sums.confusion[0] for sums in self.new.aligned(self.apparent))
         weight = self._weight("accuracy", self.plus)
         blend: Float = weight * new + (1 - weight) * apparent * (new.sum() / apparent.sum())
         return blend
@@ -112,14 +115,15 @@ class Bootstrapped:
 
     def value(self, name: str) -> float:
         """0.368 apparent + 0.632 new; areas and equal-mass calibration of rows not drawn."""
-        return self.out.value(name) if name in RANKED else self._blend(name, self.plus)
+        return self._blend(name, self.plus) if isinstance(SCORES[name], SumScore) else self.out.value(name)
 
     def by_fold(self, name: str) -> Float:
         """In every repeat: (repeats,)."""
-        if name in RANKED:
+        score = SCORES[name]
+        if not isinstance(score, SumScore):
             return np.array([self.value(name)])
         weight = self._weight(name, self.plus)
-        blend: Float = weight * getattr(self.each, name) + (1 - weight) * float(getattr(self.apparent, name)[0])
+        blend: Float = weight * score.of_sums(self.each) + (1 - weight) * float(score.of_sums(self.apparent)[0])
         return blend
 
     def other(self, name: str) -> float:
@@ -128,21 +132,23 @@ class Bootstrapped:
 
     def _blend(self, name: str, plus: bool) -> float:
         weight, (new, apparent, chance) = self._weight(name, plus), self._three(name)
-        worst = (min if name in LARGER_IS_BETTER else max)(apparent, chance)
-        capped = (max if name in LARGER_IS_BETTER else min)(new, worst)
+        better, worse = (max, min) if SCORES[name].larger_is_better else (min, max)
+        capped = better(new, worse(apparent, chance))
         return weight * (capped if plus else new) + (1 - weight) * apparent
 
     def _weight(self, name: str, plus: bool) -> float:
         """0.632 / (1 - 0.368 R), where R is how far from apparent to chance the new score lies, from 0 to 1."""
         if not plus:
             return 0.632
-        sign = -1.0 if name in LARGER_IS_BETTER else 1.0
+        sign = -1.0 if SCORES[name].larger_is_better else 1.0
         new, apparent, chance = (sign * score for score in self._three(name))
         rate = min((new - apparent) / (chance - apparent), 1.0) if new > apparent and chance > apparent else 0.0
         return 0.632 / (1 - 0.368 * rate)
 
     def _three(self, name: str) -> tuple[float, float, float]:
-        new, apparent, chance = (float(getattr(s, name)[0]) for s in (self.new, self.apparent, self.chance))
+        score = SCORES[name]
+        assert isinstance(score, SumScore)
+        new, apparent, chance = (float(score.of_sums(sums)[0]) for sums in (self.new, self.apparent, self.chance))
         return new, apparent, chance
 
     def interval(self, name: str) -> Interval:
@@ -150,20 +156,16 @@ class Bootstrapped:
 
         Then the blend is off by an unknown part of 0.368 (new - apparent), which no standard error shows.
         """
-        key = "error_rate" if name == "accuracy" else name
-        if key not in BY_ROW:
+        place = [score.name for score in BY_ROW]
+        if name not in place:
             return no_interval("none for a bootstrap; cross-validate")
         if self.influence is None:
             return no_interval("rows come in groups")
-        if len(self.each.loss) < FEWEST:
+        if len(self.each.confusion) < FEWEST:
             return no_interval(f"fewer than {FEWEST} repeats")
-        error = float(self.influence.error[BY_ROW.index(key)])
-        new, apparent = (float(getattr(scores, key)[0]) for scores in (self.new, self.apparent))
+        error, (new, apparent, _) = float(self.influence.error[place.index(name)]), self._three(name)
         if not 0.368 * abs(new - apparent) <= error:
             return no_interval("the model overfits; cross-validate")
         value, half = self.value(name), float(ndtri((1 + LEVEL) / 2)) * error
-        low, high = value - half, value + half
-        if name in ("accuracy", "error_rate"):
-            low, high = max(low, 0.0), min(high, 1.0)
         how = f".632{'+' if self.plus else ''}, delta method; .632{'' if self.plus else '+'} is {self.other(name):.4f}"
-        return Interval(low, high, how)
+        return SCORES[name].within(Interval(value - half, value + half, how))

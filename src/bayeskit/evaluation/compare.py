@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bayeskit.arrays import Json, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
@@ -14,8 +15,8 @@ from bayeskit.evaluation.evaluate import planned
 
 def compare(
     models: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: LabelsLike,
     method: Any = None,
     *,
     by: str = "log_loss",
@@ -24,16 +25,49 @@ def compare(
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: WeightsLike = None,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Comparison:
     """Several classifiers side by side, each evaluated on the same folds.
 
-    ``models`` maps names to classifiers (or is a list of them); ``baselines=True`` adds scikit-learn's logistic
-    regression and support vector machine. ``correction`` is that of the p-values of the differences to the best:
-    "holm", or None for each alone. The other arguments are those of ``evaluate``.
+    Parameters
+    ----------
+    models : mapping or sequence
+        Classifiers by name, or a list of them.
+    X : table
+        Rows, as for ``fit``.
+    y : array of shape (n,) or str
+        The labels, or the name of their column.
+    method : method of evaluation, optional
+        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
+        fitted model and rows that are new to it.
+    by : str, default "log_loss"
+        The measure that ranks them.
+    baselines : bool, default False
+        Add scikit-learn's logistic regression and support vector machine.
+    correction : {"holm"} or None, default "holm"
+        Of the p-values of the differences to the best; None takes each alone.
+    costs : Costs or mapping, optional
+        The action of least expected cost is judged too.
+    reject : float, optional
+        A row whose best action is expected to cost more is left undecided.
+    groups : array of shape (n,) or str, optional
+        Rows that stay together, or the column that says so, which then is no feature.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
 
+    Returns
+    -------
+    Comparison
+        The evaluations by name, ranked, with differences, intervals and p-values.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -55,7 +89,7 @@ def compare(
     return Comparison(found, by, kind_of(X), correction)
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _named(models: Any) -> Json:
     """Models by the names of their classes, numbered where one occurs twice."""
     given = list(models) if isinstance(models, list | tuple) else [models]
     kinds = [type(model).__name__ for model in given]

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Frame
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import corrected_error
-from bayeskit.evaluation.measures import LARGER_IS_BETTER, Measures
-from bayeskit.evaluation.out_of_fold import OutOfFold
-from bayeskit.evaluation.scores import CLIP
+from bayeskit.evaluation.measures import Measures
+from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import ByRow
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import LEVEL
-
-SHOWN = ("accuracy", "log_loss", "brier", "ece", "auc")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Comparison(TableRepr):
     @cached_property
     def ranking(self) -> tuple[str, ...]:
         """The names from best to worst."""
-        sign = -1.0 if self.by in LARGER_IS_BETTER else 1.0
+        sign = -1.0 if SCORES[self.by].larger_is_better else 1.0
         values = {name: sign * e.measures.value(self.by) for name, e in self.evaluations.items()}
         return tuple(sorted(values, key=lambda name: (np.isnan(values[name]), values[name])))
 
@@ -74,14 +73,15 @@ class Comparison(TableRepr):
         each = each[np.isfinite(each)]
         if len(each) > 1 and isinstance(mine, Measures):
             return _tested(value, corrected_error(each, mine.ratio), len(each) - 1, "folds, corrected t")
-        if isinstance(mine, Measures) and isinstance(theirs, Measures) and mine.kept and theirs.kept and by in _LOSSES:
-            loss = _LOSSES[by](mine.kept) - _LOSSES[by](theirs.kept)
-            weights = mine.kept.rows.weights
-            some = mine.kept.rows.counted & np.isfinite(loss)
-            total = float(weights[some].sum())
-            spread = float(weights[some] @ (loss[some] - np.average(loss[some], weights=weights[some])) ** 2)
-            error = np.sqrt(spread / max(total - 1, 1) / total)
-            return _tested(value, error, max(total - 1, 1), "rows, paired t")
+        score = SCORES[by]
+        if isinstance(mine, Measures) and isinstance(theirs, Measures) and isinstance(score, ByRow):
+            loss = _of_rows(score, mine) - _of_rows(score, theirs)
+            if mine.kept is not None and len(loss):
+                weights, some = mine.kept.rows.weights, np.isfinite(loss)
+                total = float(weights[some].sum())
+                spread = float(weights[some] @ (loss[some] - np.average(loss[some], weights=weights[some])) ** 2)
+                error = np.sqrt(spread / max(total - 1, 1) / total)
+                return _tested(value, error, max(total - 1, 1), "rows, paired t")
         return Difference(value, np.nan, np.nan, np.nan, "no test")
 
     def differences(self, by: str | None = None) -> tuple[Difference, ...]:
@@ -94,7 +94,7 @@ class Comparison(TableRepr):
         how = f"; Holm over {tests}" if tests > 1 else ""
         return found[0], *(replace(d, p=float(q), how=d.how + how) for d, q in zip(found[1:], p, strict=True))
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """A line for each model, the best first: measures with intervals, and the difference to the best.
 
         ``p`` is after the correction that ``test`` names, ``p_alone`` before.
@@ -106,7 +106,7 @@ class Comparison(TableRepr):
             "computed": [e.computed for e in found],
             "held": ["; ".join(e.held) for e in found],
         }
-        for name in dict.fromkeys((self.by, *SHOWN)):
+        for name in self._shown:
             ends = [e.measures.interval(name) for e in found]
             columns[name] = [e.measures.value(name) for e in found]
             columns[f"{name}_low"], columns[f"{name}_high"] = [i.low for i in ends], [i.high for i in ends]
@@ -117,7 +117,7 @@ class Comparison(TableRepr):
         columns["test"] = [d.how for d in apart]
         return frame(columns, kind or self.kind)
 
-    def plot(self, of: str = "measure", by: str | None = None, ax: Any = None) -> Any:
+    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Any:
         """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
         from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
 
@@ -135,12 +135,18 @@ class Comparison(TableRepr):
         low, high = [e.low for e in ends], [e.high for e in ends]
         return ComparisonDisplay.from_values(self.ranking, values, low, high, by, note).plot(ax)
 
+    @property
+    def _shown(self) -> list[str]:
+        """The score compared by, and the usual ones."""
+        known = self.evaluations[self.best].measures.names
+        return list(dict.fromkeys((self.by, *(name for name in known if SCORES[name].headline))))
+
     def _title(self) -> str:
         said = {"holm": "p by Holm", None: "p of each alone"}[self.correction]
         return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}, {said}"
 
     def _lines(self) -> list[list[str]]:
-        names = list(dict.fromkeys((self.by, *SHOWN)))
+        names = self._shown
         lines = [["", "model", *(n.replace("_", " ") for n in names), "difference", "95 % from", "to", "p"]]
         for rank, (name, apart) in enumerate(zip(self.ranking, self.differences(), strict=True), 1):
             values = [f"{self.evaluations[name].measures.value(n):.4f}" for n in names]
@@ -184,23 +190,13 @@ def _tested(value: float, error: float, freedom: float, how: str) -> Difference:
     return Difference(value, value - half, value + half, float(2 * stdtr(freedom, -abs(value) / error)), how)
 
 
-def _true(kept: OutOfFold) -> Float:
-    """P(true class) of each row: (n,)."""
-    truth: Float = kept.proba[np.arange(len(kept.rows)), np.maximum(kept.rows.codes, 0)]
-    return truth
-
-
-def _log_loss(kept: OutOfFold) -> Float:
-    return -np.log(np.clip(_true(kept), CLIP, 1.0))
-
-
-def _brier(kept: OutOfFold) -> Float:
-    square: Float = (kept.proba**2).sum(axis=1) - 2 * _true(kept) + 1
-    return square
-
-
-def _accuracy(kept: OutOfFold) -> Float:
-    return np.where(kept.action < 0, np.nan, kept.action == kept.rows.codes)
-
-
-_LOSSES = {"log_loss": _log_loss, "brier": _brier, "accuracy": _accuracy}
+def _of_rows(score: ByRow, found: Measures) -> Float:
+    """What each row adds to a mean, NaN where it was not tested or does not count: (n,); (0,) where none is kept."""
+    kept = found.kept
+    if kept is None:
+        return np.empty(0)
+    some = kept.rows.counted & (kept.action >= 0)
+    out = np.full(len(kept.rows), np.nan)
+    rows = PredictedRows(kept.rows.codes, kept.proba, kept.rows.weights, kept.action, found.decision_costs)
+    out[some] = score.of_rows(rows.take(some))
+    return out

@@ -5,29 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
-from bayeskit.evaluation.agreement import against_rest, correlation, f1, kappa, of_tables
-from bayeskit.evaluation.intervals import mean_of_shares, no_interval
-from bayeskit.numerics.proportion import Interval, effective, wilson
+from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
+from bayeskit.evaluation.intervals import no_interval
+from bayeskit.evaluation.scores import TABLE_SCORES, with_scores
+from bayeskit.numerics.proportion import Interval, effective, ratio, wilson
 
 FEW = 20  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
 
 
+@with_scores(TABLE_SCORES)
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusion(TableRepr):
-    """Weights of rows by true class (rows) and predicted class (columns); ``others`` are actions that are no class.
+    """Weights of rows by true class (rows) and predicted class (columns).
 
     A row that is given no class is not predicted rightly. A rate without any row to judge it by (the precision of a
     class never predicted, the accuracy where no class ever was) is NaN.
 
+    Parameters
+    ----------
+    matrix : array of shape (K, K + others)
+        Weights; the true class is the row.
+    labels : sequence of length K
+        The classes.
+    kind : {"pyarrow", "pandas", "polars"}, default "pyarrow"
+        The kind of frame that ``frame()`` gives.
+    others : sequence, optional
+        Actions that are no class: the last columns of the matrix.
+    squared : array of shape (K, K + others), optional
+        Sums of squared weights, for intervals of weighted rows.
+
+    Examples
+    --------
     >>> table = Confusion([[6954, 46], [412, 2588]], ["yes", "no"])
     >>> f"{table.accuracy:.2%} {table.sensitivity['yes']:.2%} {table.precision['yes']:.2%}"
     '95.42% 99.34% 94.41%'
@@ -42,9 +59,9 @@ class Confusion(TableRepr):
     def __init__(
         self,
         matrix: Any,
-        labels: Sequence[Any] | Array,
+        labels: Sequence[Label] | Array,
         kind: str = "pyarrow",
-        others: Sequence[Any] = (),
+        others: Sequence[Label] = (),
         squared: Float | None = None,
     ) -> None:
         counts = np.asarray(matrix, dtype=np.float64)
@@ -66,7 +83,13 @@ class Confusion(TableRepr):
         object.__setattr__(self, "squared", counts if squared is None else squared)
 
     def merge(self, other: Confusion) -> Confusion:
-        """The table of both sets of rows."""
+        """The table of both sets of rows.
+
+        Parameters
+        ----------
+        other : Confusion
+            Of other rows.
+        """
         if self.labels.tolist() != other.labels.tolist() or self.others != other.others:
             raise InputError("confusion matrices of different labels cannot be merged")
         squared = self.squared + other.squared
@@ -78,79 +101,69 @@ class Confusion(TableRepr):
     def weight(self) -> float:
         return float(self.matrix.sum())
 
-    @property
-    def accuracy(self) -> float:
-        """Share of rows predicted rightly; NaN where none was given a class."""
-        named = self._predicted.sum() > 0
-        return float(_ratio(self._right.sum(), self.weight)) if named else np.nan
+    if TYPE_CHECKING:
 
-    @property
-    def error_rate(self) -> float:
-        return 1 - self.accuracy
+        def __getattr__(self, name: str) -> float: ...  # the scores
 
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean sensitivity over the classes that have rows; NaN where no row was given a class."""
-        there = (self._true > 0) & (self._predicted.sum() > 0)
-        return float(np.mean(_ratio(self._right, self._true)[there])) if there.any() else np.nan
+    def value(self, name: str) -> float:
+        """A score that is a function of the confusion, as "accuracy"; each is a property too.
 
-    @property
-    def mcc(self) -> float:
-        """Matthews' correlation of truth and prediction; 0 where either is constant."""
-        return float(correlation(self.matrix))
-
-    @property
-    def kappa(self) -> float:
-        """Cohen's kappa: agreement beyond what chance would give, 1 - observed / expected disagreement."""
-        return float(kappa(self.matrix))
+        Parameters
+        ----------
+        name : str
+            Name of a rate.
+        """
+        return float(TABLE_SCORES[name].of_tables(self.matrix))
 
     # -- by class, one against the rest ----------------------------------------------------------
 
     @property
-    def sensitivity(self) -> dict[Any, float]:
+    def sensitivity(self) -> dict[Label, float]:
         """Share of the rows of a class that were found (recall, recognition rate)."""
-        return self._by_label(_ratio(self._right, self._true))
+        return self._by_label(ratio(self.right, self.true))
 
     recall = sensitivity
 
     @property
-    def specificity(self) -> dict[Any, float]:
+    def specificity(self) -> dict[Label, float]:
         """Share of the rows of all other classes not predicted as this one."""
-        others = self.weight - self._true
-        return self._by_label(_ratio(others - (self._predicted - self._right), others))
+        others = self.weight - self.true
+        return self._by_label(ratio(others - (self._predicted - self.right), others))
 
     @property
-    def precision(self) -> dict[Any, float]:
+    def precision(self) -> dict[Label, float]:
         """Share of the rows predicted as a class that are of it."""
-        return self._by_label(_ratio(self._right, self._predicted))
+        return self._by_label(ratio(self.right, self._predicted))
 
     @property
-    def f1(self) -> dict[Any, float]:
+    def f1(self) -> dict[Label, float]:
         """Harmonic mean of sensitivity and precision."""
-        return self._by_label(_ratio(2 * self._right, self._true + self._predicted))
+        return self._by_label(ratio(2 * self.right, self.true + self._predicted))
 
-    def interval(self, rate: str, label: Any = None) -> Interval:
-        """Of "accuracy", "error_rate", "balanced_accuracy", "mcc" or "kappa", or of a label one of the other rates.
+    def interval(self, rate: str, label: Label | None = None) -> Interval:
+        """Of a score of the confusion ("accuracy", "mcc" ...), or of a label one of the other rates.
 
         Wilson's for proportions, their mean by MOVER, percentiles of Dirichlet draws for the others.
+
+        Parameters
+        ----------
+        rate : str
+            Name of the rate.
+        label : class, optional
+            Which class.
         """
-        if rate in ("accuracy", "error_rate"):
-            return wilson(getattr(self, rate), float(effective(self.weight, self.squared.sum())))
-        if rate == "balanced_accuracy":
-            there = self._true > 0
-            return mean_of_shares(_ratio(self._right, self._true)[there], self._rows[there])
-        if rate in ("mcc", "kappa"):
-            return of_tables({"mcc": correlation, "kappa": kappa}[rate], getattr(self, rate), self._effective)
+        if rate in TABLE_SCORES:
+            return TABLE_SCORES[rate].of_table(self)
         if rate not in RATES or label not in self.labels.tolist():
             raise InputError(
-                f"no interval of {rate!r} for the label {label!r}; rates: accuracy, error_rate, balanced_accuracy, "
-                f"mcc, kappa, and of a label {', '.join(RATES)}"
+                f"no interval of {rate!r} for the label {label!r}; rates: {', '.join(TABLE_SCORES)}, "
+                f"and of a label {', '.join(RATES)}"
             )
         k, value = self.labels.tolist().index(label), getattr(self, rate)[label]
-        if rate == "f1" and self._rows[k] < FEW:
+        if rate == "f1" and self.rows_by_class[k] < FEW:
             return no_interval(f"fewer than {FEW} rows of the class")
         if rate == "f1":
-            return of_tables(f1, value, against_rest(self._effective, k))
+            return dirichlet_interval(f1, value, against_rest(self.effective, k))
         mine = np.arange(len(self.labels)) == k
         some = {
             "sensitivity": mine[:, None],
@@ -164,6 +177,11 @@ class Confusion(TableRepr):
         """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
 
         Every class is an action of the costs, unless no row was predicted as it.
+
+        Parameters
+        ----------
+        costs : Costs or mapping
+            What each predicted class costs under each true class.
         """
         costs = Costs.of(costs, self.labels.tolist())
         actions, taken = list(costs.actions), [*self.labels.tolist(), *self.others]
@@ -173,19 +191,31 @@ class Confusion(TableRepr):
             raise InputError(f"the cost table has no action {unknown[0]!r} (actions: {', '.join(map(str, actions))})")
         known = [j for j, name in enumerate(taken) if name in actions]
         table = np.asarray(costs.matrix_for(self.labels))[:, [actions.index(taken[j]) for j in known]]
-        return float(_ratio((self.matrix[:, known] * table).sum(), self.weight))
+        return float(ratio((self.matrix[:, known] * table).sum(), self.weight))
 
     # -- showing ---------------------------------------------------------------------------------
 
-    def frame(self, kind: str | None = None) -> Any:
-        """One line for each class: its row of the matrix and its rates."""
+    def frame(self, kind: str | None = None) -> Frame:
+        """One line for each class: its row of the matrix and its rates.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        """
         columns: dict[str, Any] = {"class": self.labels}
         columns |= {f"as {name}": self.matrix[:, j] for j, name in enumerate((*self.labels.tolist(), *self.others))}
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
-    def plot(self, ax: Any = None) -> Any:
-        """A heat map, shaded by the share of the true class."""
+    def plot(self, ax: Axes | None = None) -> Any:
+        """A heat map, shaded by the share of the true class.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         from bayeskit.plots.heat import ConfusionDisplay
 
         return ConfusionDisplay(self.matrix, self.labels.tolist(), list(self.others)).plot(ax)
@@ -203,23 +233,25 @@ class Confusion(TableRepr):
         return [head, *body]
 
     @property
-    def _right(self) -> Float:
+    def right(self) -> Float:
+        """Weight predicted rightly, of each class: (K,)."""
         return np.diagonal(self.matrix)
 
     @property
-    def _true(self) -> Float:
+    def true(self) -> Float:
+        """Weight of each class: (K,)."""
         rows: Float = self.matrix.sum(axis=1)
         return rows
 
     @property
-    def _rows(self) -> Float:
+    def rows_by_class(self) -> Float:
         """Rows of equal weight that say as much, of each class: (K,)."""
-        return effective(self._true, self.squared.sum(axis=1))
+        return effective(self.true, self.squared.sum(axis=1))
 
     @property
-    def _effective(self) -> Float:
+    def effective(self) -> Float:
         """The table in rows of equal weight."""
-        table: Float = self.matrix * np.nan_to_num(_ratio(self._rows, self._true))[:, None]
+        table: Float = self.matrix * np.nan_to_num(ratio(self.rows_by_class, self.true))[:, None]
         return table
 
     @property
@@ -227,14 +259,8 @@ class Confusion(TableRepr):
         columns: Float = self.matrix.sum(axis=0)[: len(self.labels)]
         return columns
 
-    def _by_label(self, values: Float) -> dict[Any, float]:
+    def _by_label(self, values: Float) -> dict[Label, float]:
         return dict(zip(self.labels.tolist(), values.tolist(), strict=True))
-
-
-def _ratio(part: Any, whole: Any) -> Any:
-    """part / whole, NaN where the whole is nothing."""
-    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
 
 
 def _percent(share: float) -> str:

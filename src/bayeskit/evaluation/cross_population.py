@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bayeskit.arrays import Seed
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import fitted, planned
 from bayeskit.evaluation.fitted_run import examined
@@ -19,14 +20,36 @@ def cross_population(
     *,
     positive: Any = None,
     method: Any = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Populations:
     """A model trained on each population and tested on each; on its own by ``method``, cross-validation unless given.
 
-    ``populations`` maps names to (X, y) or (X, y, sample_weight). Rows that two populations share are tested by models
-    that have learned them. ``positive`` is the class whose sensitivity and specificity are shown.
+    Rows that two populations share are tested by models that have learned them.
 
+    Parameters
+    ----------
+    model : classifier
+        It is left as it is.
+    populations : mapping
+        Names to (X, y) or (X, y, sample_weight).
+    positive : class, optional
+        The class whose sensitivity and specificity are shown.
+    method : method of evaluation, optional
+        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
+        fitted model and rows that are new to it.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
+
+    Returns
+    -------
+    Populations
+        Rates for each pair of training and test population.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> north = [[1.0], [2.0], [8.0], [9.0]], ["well", "well", "ill", "ill"]
     >>> south = [[2.0], [3.0], [6.0], [9.0]], ["well", "well", "ill", "ill"]

@@ -12,8 +12,8 @@ from bayeskit.arrays import Array
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.protocols import Decider
-from bayeskit.evaluation.scores import DecisionCosts
 
 
 def price_decisions(costs: Any, reject: float | None, classes: Array) -> DecisionCosts | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -19,14 +19,17 @@ from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
 from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_decisions
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
+from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import Refit, weighted
-from bayeskit.evaluation.scores import BY_ROW, DecisionCosts, Scores, by_row
+from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
 from bayeskit.model.labelled_table import LabelledTable
 
@@ -35,32 +38,56 @@ METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
 def evaluate(
     model: Any,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: LabelsLike,
     method: Any = None,
     *,
     costs: Any = None,
     reject: float | None = None,
     groups: Any = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: WeightsLike = None,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
 
-    ``model`` is any classifier with probabilities; it is left as it is. ``method`` is CrossValidation() unless given;
-    Holdout, LeaveOneOut and Bootstrap632 are the others, and AsFitted judges a fitted model by rows that are new to
-    it. ``groups`` (an array, or a column that then is no feature) keeps rows together. ``n_jobs`` is for processes
-    where models are refitted.
-
     Confusion, accuracy and what follows from them are of what the model does (``predict``), log-loss, Brier score,
-    calibration and areas of its probabilities. With ``costs`` the action of least expected cost is judged too, with
-    ``reject`` a row whose best action is expected to cost more is left undecided; of a RiskClassifier, or of
-    scikit-learn's classifiers with a threshold, the decisions it takes itself.
+    calibration and areas of its probabilities. Of a RiskClassifier, or of scikit-learn's classifiers with a
+    threshold, the decisions it takes itself are judged. A file or relation is read twice and no row is kept: folds
+    come from a hash of the row's number, or of the column named by ``groups``; areas and equal-mass calibration come
+    from 4,096 bins of scores.
 
-    A file or relation is read twice and no row is kept: folds come from a hash of the row's number, or of the column
-    named by ``groups``; areas and equal-mass calibration come from 4,096 bins of scores.
+    Parameters
+    ----------
+    model : classifier
+        Any classifier with probabilities; it is left as it is.
+    X : table
+        Rows, as for ``fit``.
+    y : array of shape (n,) or str
+        The labels, or the name of their column.
+    method : method of evaluation, optional
+        ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
+        fitted model and rows that are new to it.
+    costs : Costs or mapping, optional
+        The action of least expected cost is judged too.
+    reject : float, optional
+        A row whose best action is expected to cost more is left undecided.
+    groups : array of shape (n,) or str, optional
+        Rows that stay together, or the column that says so, which then is no feature.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    random_state : int, default 0
+        Seed of what is drawn.
+    n_jobs : int, optional
+        Number of threads, and of processes where models are refitted; -1 is all cores, None one.
 
+    Returns
+    -------
+    Evaluation
+        Measures with intervals, the confusion, out-of-sample probabilities, and plots.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -73,7 +100,14 @@ def evaluate(
 
 
 def planned(
-    X: Any, y: Any, method: Any, costs: Any, reject: float | None, groups: Any, weight: Any, random_state: Any
+    X: TableLike,
+    y: LabelsLike,
+    method: Any,
+    costs: Any,
+    reject: float | None,
+    groups: Any,
+    weight: Any,
+    random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
     method = CrossValidation() if method is None else method
@@ -204,12 +238,13 @@ def _divided(
         number = np.where(tested, np.cumsum(tested) - 1, -1)
         fold = number[split.fold]
         trials.append(Repeat(proba, fold, action, logs))
-        parts.append(Scores.of(rows.codes, proba, rows.weights, fold, len(split.tested), decision_costs, action))
+        predicted = PredictedRows(rows.codes, proba, rows.weights, action, decision_costs)
+        parts.append(ScoreSums.of(predicted, fold, len(split.tested)))
         ratios += [(split.fold == f).sum() / split.training(f).sum() for f in split.tested]
     kept = OutOfFold(rows, tuple(trials))
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
-    scores = reduce(Scores.beside, parts)
-    return Measures(scores, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
+    sums = reduce(ScoreSums.beside, parts)
+    return Measures(sums, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
 
 
 def _resampled(
@@ -230,20 +265,22 @@ def _resampled(
     _, (logs, done) = next(answers)
     action, actions = _coded(actions, logs, done)
     share = np.bincount(codes, weights, minlength=len(rows.classes))
-    apparent = Scores.of(rows.codes, np.exp(logs), weights, decision_costs=decision_costs, action=action)
-    chance = _by_chance(np.exp(logs), action, rows, share / share.sum(), decision_costs)
+    seen = PredictedRows(rows.codes, np.exp(logs), weights, action, decision_costs)
+    apparent, chance = ScoreSums.of(seen), _by_chance(seen, share / share.sum())
     summed, loss, said = np.zeros(logs.shape), np.zeros((len(rows), len(BY_ROW))), []
-    votes, each, new = np.zeros((len(rows), len(actions.names))), [], Scores.empty(1, len(rows.classes))
+    votes, each, new = np.zeros((len(rows), len(actions.names))), [], ScoreSums.empty(1, len(rows.classes))
     for drawn, (logs, done) in answers:
         proba, group = np.exp(logs), np.where(drawn == 0, 0, -1)
         action, actions = _coded(actions, logs, done)
         votes = np.pad(votes, ((0, 0), (0, len(actions.names) - votes.shape[1])))
         out = np.flatnonzero(drawn == 0)
         summed[out] += proba[out]
-        votes[out, (np.argmax(proba, axis=1) if action is None else action)[out]] += 1
-        each.append(Scores.of(rows.codes, proba, weights, group, decision_costs=decision_costs, action=action))
-        new = new.merge(Scores.of(rows.codes, proba, once, group, decision_costs=decision_costs, action=action))
-        mine = by_row(codes[out], proba[out], decision_costs, None if action is None else action[out]).T
+        predicted = PredictedRows(rows.codes, proba, weights, action, decision_costs)
+        votes[out, predicted.done[out]] += 1
+        each.append(ScoreSums.of(predicted, group))
+        new = new.merge(ScoreSums.of(replace(predicted, weights=once), group))
+        judged = replace(predicted, codes=codes).take(out)
+        mine = np.stack([score.of_rows(judged) for score in BY_ROW], axis=1)
         loss[out] += mine
         said.append(weights[out] @ mine)
     with np.errstate(invalid="ignore"):
@@ -255,22 +292,19 @@ def _resampled(
     influence = None if rows.groups is not None else Influence.of(loss, np.array(said), weights, draws())
     new = replace(new, squared=squared)
     found = Bootstrapped(
-        new, reduce(Scores.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
+        new, reduce(ScoreSums.beside, each), apparent, chance, kept, influence, decision_costs, method.plus
     )
     return found, actions
 
 
-def _by_chance(
-    proba: Float, action: Int | None, rows: Rows, share: Float, decision_costs: DecisionCosts | None
-) -> Scores:
-    """Scores if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+def _by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
+    """Sums if the classes had nothing to do with the rows: every row counts in every class, by its share."""
+    assert rows.weights is not None
     each = (
-        Scores.of(
-            np.full(len(proba), k), proba, rows.weights * rows.counted * p, decision_costs=decision_costs, action=action
-        )
+        ScoreSums.of(replace(rows, codes=np.full(len(rows.codes), k), weights=rows.weights * p))
         for k, p in enumerate(share.tolist())
     )
-    return reduce(Scores.merge, each)
+    return reduce(ScoreSums.merge, each)
 
 
 def fitted(model: Any, sample: LabelledTable) -> Any:
@@ -281,7 +315,7 @@ def fitted(model: Any, sample: LabelledTable) -> Any:
     return clone(model).fit(X, y, **weighted(model, weight))
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     """Random numbers from a seed, a generator, or scikit-learn's kind of state."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31))

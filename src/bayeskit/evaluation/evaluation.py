@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
-from bayeskit.evaluation.scores import DecisionCosts
+from bayeskit.evaluation.score import SumScore
+from bayeskit.evaluation.scores import SCORES, with_scores
 from bayeskit.numerics.proportion import Interval, effective
 from bayeskit.numerics.reliability import BINS
 from bayeskit.numerics.roc import Curve, curve
 
 
+@with_scores(SCORES)
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(TableRepr):
     """Out-of-sample posteriors, and every measure of them with an interval.
@@ -73,64 +76,7 @@ class Evaluation(TableRepr):
         return Confusion(counts, self.classes, self.kind, self.others, squared)
 
     @property
-    def accuracy(self) -> float:
-        return self.measures.value("accuracy")
-
-    @property
-    def error_rate(self) -> float:
-        return self.measures.value("error_rate")
-
-    @property
-    def log_loss(self) -> float:
-        """Mean of -log P(true class), probabilities of at least 1e-15."""
-        return self.measures.value("log_loss")
-
-    @property
-    def brier(self) -> float:
-        """Mean squared distance of the probabilities from the truth, summed over classes: 0 to 2."""
-        return self.measures.value("brier")
-
-    @property
-    def ece(self) -> float:
-        """Calibration error of the top probability, 15 cells of equal width; chance adds to it: it has no interval."""
-        return self.measures.value("ece")
-
-    @property
-    def ece_debiased(self) -> float:
-        """The same without what chance adds to it (Kumar, Liang and Ma, NeurIPS 2019)."""
-        return self.measures.value("ece_debiased")
-
-    @property
-    def ece_l2(self) -> float:
-        """Root of the mean squared calibration error, 15 cells of equal mass, without what chance adds."""
-        return self.measures.value("ece_l2")
-
-    @property
-    def ece_mass(self) -> float:
-        """The same with 15 cells of equal mass."""
-        return self.measures.value("ece_mass")
-
-    @property
-    def ece_classwise(self) -> float:
-        """Calibration error of the probability of each class, averaged over the classes."""
-        return self.measures.value("ece_classwise")
-
-    @property
-    def auc(self) -> float:
-        """Area under the ROC curve of each class against the rest by log-odds, averaged over the classes.
-
-        It compares rows of different folds, which met different models: that makes it smaller than the area of any one
-        of them, the more so the fewer rows there are. ``auc_by_fold`` compares rows of one fold only.
-        """
-        return self.measures.value("auc")
-
-    @property
-    def auc_by_fold(self) -> float:
-        """The mean over folds of their areas; NaN for leave-one-out, where no two rows met the same model."""
-        return self.measures.value("auc_by_fold")
-
-    @property
-    def auc_by_class(self) -> dict[Any, float]:
+    def auc_by_class(self) -> dict[Label, float]:
         return dict(zip(self.classes.tolist(), self.measures.areas.tolist(), strict=True))
 
     @property
@@ -139,44 +85,52 @@ class Evaluation(TableRepr):
         return self._rows_measured.area_bound
 
     @property
-    def expected_cost(self) -> float:
-        """Mean over rows of what the action was expected to cost: the model's own if it decides by costs or thresholds
-        itself, else that of least expected cost."""
-        return self._costly("expected_cost")
-
-    @property
-    def realised_cost(self) -> float:
-        """Mean over rows of what that action did cost."""
-        return self._costly("realised_cost")
-
-    @property
-    def coverage(self) -> float:
-        """Share of rows that were decided, not left undecided."""
-        return self._costly("coverage")
-
-    @property
-    def covered_accuracy(self) -> float:
-        """Accuracy among the rows that were decided by naming a class."""
-        return self._costly("covered_accuracy")
-
-    @property
     def decision_costs(self) -> DecisionCosts | None:
         """What actions cost, if costs were given."""
         return self._rows_measured.decision_costs
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float: ...  # the scores
+
+    def value(self, name: str) -> float:
+        """A score by its name; each is a property too, as ``evaluation.accuracy``.
+
+        Parameters
+        ----------
+        name : str
+            Name of a measure.
+        """
+        return self.measures.value(self._known(name))
+
     def interval(self, name: str) -> Interval:
-        """Where a measure lies with 95 % confidence, and how that was found."""
-        if name not in self.measures.names:
-            raise InputError(f"no measure is named {name!r}; there are {', '.join(self.measures.names)}")
-        return self.measures.interval(name)
+        """Where a score lies with 95 % confidence, and how that was found.
+
+        What lies there is the mean score of the models of the folds on new rows. In simulations 93 to 97 % of the
+        intervals hold it for naive Bayes, 88 to 97 % for one neighbour at 100 rows: of a model that knows few rows by
+        heart take them as somewhat narrow.
+
+        Parameters
+        ----------
+        name : str
+            Name of a measure.
+        """
+        return self.measures.interval(self._known(name))
 
     # -- tables ----------------------------------------------------------------------------------
 
-    def frame(self, kind: str | None = None, of: str = "measures") -> Any:
+    def frame(self, kind: str | None = None, of: str = "measures") -> Frame:
         """A table of one kind of frame ("pandas", "polars", "pyarrow"; that of X unless asked).
 
         ``of`` is "measures" (with intervals), "classes" (rates by class), "folds", "rows" (out-of-sample
         probabilities), "reliability" or "roc".
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        of : str
+            What to show, as listed above.
         """
         tables: Mapping[str, Callable[[], dict[str, Any]]] = {
             "measures": self._measures,
@@ -190,7 +144,7 @@ class Evaluation(TableRepr):
             raise InputError(f"frame(of={of!r}): choose one of {', '.join(tables)}")
         return frame(tables[of](), kind or self.kind)
 
-    def _measures(self) -> dict[str, Any]:
+    def _measures(self) -> Json:
         names = list(self.measures.names)
         found = [self.measures.interval(name) for name in names]
         return {
@@ -202,7 +156,7 @@ class Evaluation(TableRepr):
             "held": ["; ".join(self.held)] * len(names),
         }
 
-    def _classes(self) -> dict[str, Any]:
+    def _classes(self) -> Json:
         table, labels = self.confusion, self.classes.tolist()
         columns: dict[str, Any] = {"class": self.classes, "weight": table.matrix.sum(axis=1)}
         for rate in ("sensitivity", "specificity", "precision"):
@@ -211,12 +165,12 @@ class Evaluation(TableRepr):
             columns[f"{rate}_low"], columns[f"{rate}_high"] = [e.low for e in ends], [e.high for e in ends]
         return {**columns, "f1": list(table.f1.values()), "auc": self.measures.areas}
 
-    def _folds(self) -> dict[str, Any]:
-        names = ("accuracy", "log_loss", "brier", "ece")
-        each = {name: self.measures.by_fold(name) for name in names}
+    def _folds(self) -> Json:
+        shown = (name for name in self.measures.names if SCORES[name].headline and isinstance(SCORES[name], SumScore))
+        each = {name: self.measures.by_fold(name) for name in shown}
         return {"fold": np.arange(len(each["accuracy"])), **each}
 
-    def _rows(self) -> dict[str, Any]:
+    def _rows(self) -> Json:
         kept = self._must_keep("rows")
         labels = [None if code < 0 else self.classes[code] for code in kept.rows.codes.tolist()]
         names = [*self.classes.tolist(), *self.others]
@@ -225,7 +179,7 @@ class Evaluation(TableRepr):
         named = {f"P({label})": kept.proba[:, k] for k, label in enumerate(self.classes.tolist())}
         return {"true": labels, "predicted": best, **named}
 
-    def _reliability(self) -> dict[str, Any]:
+    def _reliability(self) -> Json:
         """Cells of the top probability: how sure the model was, and how often it was right."""
         weight, said, right, squared = self.measures.total.top[0]
         there = weight > 0
@@ -238,7 +192,7 @@ class Evaluation(TableRepr):
             "right": right[there] / weight[there],
         }
 
-    def _roc(self) -> dict[str, Any]:
+    def _roc(self) -> Json:
         curves = {label: self.roc(label) for label in self.classes.tolist()}
         return {
             "class": [label for label, c in curves.items() for _ in c.threshold],
@@ -247,8 +201,14 @@ class Evaluation(TableRepr):
             "true_positive": np.concatenate([c.true_positive for c in curves.values()]),
         }
 
-    def roc(self, label: Any) -> Curve:
-        """The ROC curve of one class against the rest, over the rows that were tested."""
+    def roc(self, label: Label) -> Curve:
+        """The ROC curve of one class against the rest, over the rows that were tested.
+
+        Parameters
+        ----------
+        label : class
+            Which class.
+        """
         kept, labels = self._must_keep("the ROC curve"), self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels))})")
@@ -257,8 +217,18 @@ class Evaluation(TableRepr):
         found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
-    def plot(self, of: str = "overview", ax: Any = None, **options: Any) -> Any:
-        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=)."""
+    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Any:
+        """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
+
+        Parameters
+        ----------
+        of : str
+            What to show, as listed above.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        **options
+            Further arguments of that picture.
+        """
         from bayeskit.evaluation.pictures import picture
 
         return picture(self, of, ax, **options)
@@ -277,8 +247,7 @@ class Evaluation(TableRepr):
         return f"{self.name}, {self.method}, {weight} rows tested, computed by {self.computed}{held}"
 
     def _lines(self) -> list[list[str]]:
-        decided = (n for n in self.measures.names if "cost" in n or "cover" in n)
-        shown = ("accuracy", "log_loss", "brier", "ece", "auc", *decided)
+        shown = (name for name in self.measures.names if SCORES[name].headline)
         lines = [["", "value", "95 % from", "to", "by"]]
         for name in shown:
             found = self.measures.interval(name)
@@ -299,8 +268,12 @@ class Evaluation(TableRepr):
             raise InputError(f"{what} cannot be shown: rows of a streamed source are not kept; evaluate them in memory")
         return self._kept
 
-    def _costly(self, name: str) -> float:
-        if name not in self.measures.names:
-            asked = "reject" if name.startswith("cover") else "costs"
-            raise InputError(f"{name} is known after evaluate(..., {asked}=...)")
-        return self.measures.value(name)
+    def _known(self, name: str) -> str:
+        """The name of a score that was taken."""
+        if name in self.measures.names:
+            return name
+        if name in SCORES and SCORES[name].needs:
+            raise InputError(f"{name} is known after evaluate(..., {SCORES[name].needs}=...)")
+        if name in SCORES:
+            raise InputError(f"{name} needs folds; cross-validate")
+        raise InputError(f"no measure is named {name!r}; there are {', '.join(self.measures.names)}")

@@ -19,12 +19,12 @@ from bayeskit.data.source import labels
 from bayeskit.engines.engine import answering, is_outside
 from bayeskit.errors import InputError
 from bayeskit.evaluation.deciding import actions_of, costs_of_decisions
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted
 from bayeskit.evaluation.protocols import Wrapper
 from bayeskit.evaluation.refit import done_by, logs_of
-from bayeskit.evaluation.scores import DecisionCosts
 from bayeskit.evaluation.stream import PARTS, Judged, measured
 from bayeskit.model.labelled_table import LabelledTable
 from bayeskit.model.open_table import OpenTable

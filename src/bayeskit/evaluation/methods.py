@@ -38,7 +38,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Holdout:
-    """A share of the rows is kept back, the model learns from the others; repeated and averaged on request."""
+    """A share of the rows is kept back, the model learns from the others; repeated and averaged on request.
+
+    Parameters
+    ----------
+    test_size : float, default 1/3
+        The share that is kept back.
+    repeats : int, default 1
+        How often.
+    stratified : bool, default True
+        Keep nearly the same share of each class.
+    """
 
     test_size: float = 1 / 3
     repeats: int = 1
@@ -104,8 +114,14 @@ class Holdout:
 class CrossValidation:
     """Every fold is predicted by the model of the others.
 
-    ``folds`` is their number, the fold number of each row, or a scikit-learn splitter; stratified folds have nearly
-    the same number of rows of each class.
+    Parameters
+    ----------
+    folds : int, array of shape (n,) or splitter, default 10
+        Their number, the fold number of each row, or a scikit-learn splitter.
+    stratified : bool, default True
+        Folds have nearly the same number of rows of each class.
+    repeats : int, default 1
+        How often, with other folds each time.
     """
 
     folds: Any = 10
@@ -166,8 +182,12 @@ class LeaveOneOut:
     """Every row is predicted by the model of all others.
 
     By algebra where a model allows it; ``Evaluation.held`` then says what is that of all rows (grids, bandwidths, the
-    target of shrinkage); what saw labels flatters small classes a little. ``exact=True`` refits the model without each
-    row, and holds nothing.
+    target of shrinkage); what saw labels flatters small classes a little.
+
+    Parameters
+    ----------
+    exact : bool, default False
+        Refit the model without each row, and hold nothing.
     """
 
     exact: bool = False
@@ -193,8 +213,14 @@ class Bootstrap632:
     """Models learn from rows drawn with replacement, and are tested on the rows not drawn.
 
     A score is 0.632 new + 0.368 apparent: new is the mean over rows of their score by the models that have not drawn
-    them, apparent that of the model of all rows on the same rows. With ``plus`` the new score weighs more, the more the
-    model overfits (Efron and Tibshirani, JASA 92, 1997).
+    them, apparent that of the model of all rows on the same rows.
+
+    Parameters
+    ----------
+    repeats : int, default 200
+        How often rows are drawn.
+    plus : bool, default False
+        The new score weighs more, the more the model overfits (Efron and Tibshirani, JASA 92, 1997).
     """
 
     repeats: int = 200

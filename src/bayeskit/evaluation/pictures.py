@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayeskit.arrays import Axes, Label
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 OVERVIEW = "overview"
 
 
-def picture(evaluation: Evaluation, of: str, ax: Any, **options: Any) -> Any:
+def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: Any) -> Any:
     """One display, drawn; "overview" puts those side by side that the evaluation has numbers for."""
     kinds: Mapping[str, Callable[..., Any]] = {
         "confusion": _confusion,
@@ -46,7 +47,7 @@ def _confusion(evaluation: Evaluation) -> ConfusionDisplay:
     return ConfusionDisplay(found.matrix, evaluation.classes.tolist(), list(found.others))
 
 
-def _roc(evaluation: Evaluation, label: Any = None) -> RocDisplay:
+def _roc(evaluation: Evaluation, label: Label | None = None) -> RocDisplay:
     labels = evaluation.classes.tolist()
     wanted = (labels[1:] if len(labels) == 2 else labels) if label is None else [label]
     return RocDisplay({name: evaluation.roc(name) for name in wanted})
@@ -60,7 +61,7 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
     return FoldDisplay.from_values({evaluation.name or "model": evaluation.measures.by_fold(measure)}, measure)
 
 
-def _cost(evaluation: Evaluation, costs: Any = None, label: Any = None) -> CostDisplay:
+def _cost(evaluation: Evaluation, costs: Any = None, label: Label | None = None) -> CostDisplay:
     """By the costs given, else by those of the evaluation, else by one for every mistake."""
     kept, decision_costs = evaluation._must_keep("a cost curve"), evaluation.decision_costs
     if costs is None and decision_costs is not None:

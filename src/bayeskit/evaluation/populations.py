@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Axes, Frame
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import known_mean
@@ -43,7 +44,7 @@ class Populations(TableRepr):
             return Interval(np.nan, np.nan, "a mean over classes has none")
         return self.evaluations[pair].confusion.interval(rate, self.positive)
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """A line for each pair of populations."""
         pairs = list(self.evaluations)
         columns: dict[str, Any] = {"train": [a for a, _ in pairs], "test": [b for _, b in pairs]}
@@ -55,7 +56,7 @@ class Populations(TableRepr):
         columns["weight"] = [self.evaluations[pair].confusion.weight for pair in pairs]
         return frame(columns, kind or self.kind)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """The table as a heat map."""
         from bayeskit.plots.heat import PopulationDisplay
 

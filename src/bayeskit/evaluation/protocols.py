@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self, runtime_checkable
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, TableLike
 from bayeskit.model.model import Model
 from bayeskit.model.spec import Spec
 
@@ -30,7 +30,7 @@ class Wrapper(Protocol):
     def table_reader(self) -> Model | None:
         """The model that knows the columns; None where the classifier inside is of another library."""
 
-    def honest_log_proba(self, X: Any) -> Float | None:
+    def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row) not rounded to 0 and 1 on the way, (n, K); None where ``predict_proba`` is its own."""
 
 

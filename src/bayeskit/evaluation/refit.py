@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Float, Int, TableLike
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
@@ -81,12 +81,14 @@ class Refit:
         return answers
 
 
-def _fitted_and_asked(estimator: Any, X: Any, y: Array, weight: Float | None, asked: Any, classes: Array) -> Predicted:
+def _fitted_and_asked(
+    estimator: Any, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array
+) -> Predicted:
     estimator.fit(X, y, **weighted(estimator, weight))
     return logs_of(estimator, asked, classes), done_by(estimator, asked)
 
 
-def logs_of(estimator: Any, X: Any, classes: Array) -> Float:
+def logs_of(estimator: Any, X: TableLike, classes: Array) -> Float:
     """log P(class | row) by the classes of the whole table, -inf for one the model never saw: (n, K).
 
     Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
@@ -100,7 +102,7 @@ def logs_of(estimator: Any, X: Any, classes: Array) -> Float:
         return np.log(checked(estimator.predict_proba(X), estimator.classes_, classes))
 
 
-def done_by(estimator: Any, X: Any) -> Array:
+def done_by(estimator: Any, X: TableLike) -> Array:
     """What a fitted classifier does with each row, as it says it: (n,)."""
     done = np.asarray(estimator.predict(X))
     if done.ndim != 1:

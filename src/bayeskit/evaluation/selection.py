@@ -63,7 +63,7 @@ class Odds:
             alone = replace(block.at(row[order]), weights=once)
             before = np.array(np.broadcast_to(model.log_prior(left_out=alone), (len(row), others + 1)))
             _core.log_odds(before, alone.classes, FLOOR, prior[:, span])
-            model.density.odds(alone, FLOOR, terms[:, :, span])
+            model.density.left_out.odds(alone, FLOOR, terms[:, :, span])
             truth[span], weights[span] = group[order], mass[order]
         plain = bool((weights[:rows] == 1).all())
         return cls(prior, terms, truth, None if plain else weights, float(weights.sum()))

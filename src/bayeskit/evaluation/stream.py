@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, LabelsLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
@@ -19,12 +19,14 @@ from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
+from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
+from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.score_histogram import ScoreHistogram
-from bayeskit.evaluation.scores import DecisionCosts, Scores
+from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.singles import Singles
 from bayeskit.model.learn import learn
 from bayeskit.model.model import Model
@@ -86,7 +88,7 @@ class Stream:
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, y: Any, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
+        cls, model: Any, X: TableLike, y: LabelsLike, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
     ) -> Stream:
         division = _division(method, key, seed)
         spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
@@ -205,13 +207,14 @@ def measured(
     left_out: bool = False,
 ) -> Measures:
     """The measures of rows that are predicted batch by batch, none of which is kept."""
-    scores = Scores.empty(folds, classes)
+    sums = ScoreSums.empty(folds, classes)
     apart = folds * classes <= RANKED  # else all folds are ranked together, which takes less memory
     ranks = ScoreHistogram.empty(folds if apart else 1, classes)
     for codes, logs, weights, fold, action in judged:
-        scores = scores.merge(Scores.of(codes, np.exp(logs), weights, fold, folds, decision_costs, action))
+        rows = PredictedRows(codes, np.exp(logs), weights, action, decision_costs)
+        sums = sums.merge(ScoreSums.of(rows, fold, folds))
         ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
-    return Measures(scores, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
+    return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
 
 
 def _division(method: Any, key: Any, seed: int) -> HashSplit | None:

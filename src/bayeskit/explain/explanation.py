@@ -13,9 +13,10 @@ from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
+from bayeskit.numerics.special import LOG_2
 
 REST = "(rest)"
-UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat
+UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
 ROWS, CLASSES = 3, 8  # shown
 
 
@@ -56,6 +57,17 @@ class Explanation(TableRepr):
 
         First the prior's, then each part's share as the parts are revealed in order. The ``unit`` is "nats", "bits",
         or "points": ten points multiply the odds by ten (decibans).
+
+        Parameters
+        ----------
+        row : int, default 0
+            Which row.
+        label : class, optional
+            The class to speak for; the most probable unless given.
+        rival : class, optional
+            The class it is compared with; all others unless given.
+        unit : {"nats", "bits", "points"}
+            Ten points multiply the odds by ten.
         """
         if unit not in UNITS:
             raise InputError(f"unit={unit!r}: choose one of {', '.join(UNITS)}")
@@ -81,7 +93,13 @@ class Explanation(TableRepr):
         return labels.index(label)
 
     def top(self, most: int) -> Explanation:
-        """The parts with the widest spread between classes, over all rows; the others as one."""
+        """The parts with the widest spread between classes, over all rows; the others as one.
+
+        Parameters
+        ----------
+        most : int
+            Parts to show; the others stand as one.
+        """
         if check_top(most) >= len(self.parts):
             return self
         kept = widest(np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0), most)
@@ -95,7 +113,15 @@ class Explanation(TableRepr):
         )
 
     def value(self, row: int, part: int) -> str:
-        """What a row holds there, as a person reads it; missing and unseen values are shown as such."""
+        """What a row holds there, as a person reads it; missing and unseen values are shown as such.
+
+        Parameters
+        ----------
+        row : int, default 0
+            Which row.
+        part : int
+            Which part.
+        """
         value = self.values[row][part] if self.values[row] else None
         if self.parts[part] == REST:
             return ""
@@ -109,6 +135,15 @@ class Explanation(TableRepr):
 
         Counts stand as fractions, corrections of zero counts as (2+1)/(9+3), densities as numbers.
 
+        Parameters
+        ----------
+        row : int, default 0
+            Which row.
+        most : int, default 12
+            Parts to show; the others stand as one.
+
+        Examples
+        --------
         >>> import bayeskit as bk
         >>> model = bk.NaiveBayes(smoothing=0).fit({"test": ["+", "+", "+", "-"] * 2}, ["ill"] * 3 + ["well"] * 5)
         >>> print(model.explain({"test": ["+"]}).worked())
@@ -128,7 +163,13 @@ class Explanation(TableRepr):
     # -- showing ---------------------------------------------------------------------------------
 
     def frame(self, kind: str | None = None) -> Any:
-        """A line for the prior and for each part of each row: what it holds, and its term for every class."""
+        """A line for the prior and for each part of each row: what it holds, and its term for every class.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        """
         n, parts = len(self), ("(prior)", *self.parts)
         terms = np.concatenate([np.broadcast_to(self.prior, (n, 1, len(self.prior))), self.terms], axis=1)
         values = [text for i in range(n) for text in (None, *(self.value(i, j) for j in range(len(self.parts))))]
@@ -143,7 +184,23 @@ class Explanation(TableRepr):
     def plot(
         self, row: int = 0, label: Any = None, rival: Any = None, unit: str = "bits", most: int = 12, ax: Any = None
     ) -> Any:
-        """The weights of evidence of one row as a waterfall, from the prior to the posterior."""
+        """The weights of evidence of one row as a waterfall, from the prior to the posterior.
+
+        Parameters
+        ----------
+        row : int, default 0
+            Which row.
+        label : class, optional
+            The class to speak for; the most probable unless given.
+        rival : class, optional
+            The class it is compared with; all others unless given.
+        unit : {"nats", "bits", "points"}
+            Ten points multiply the odds by ten.
+        most : int, default 12
+            Parts to show; the others stand as one.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         from bayeskit.plots.waterfall import WaterfallDisplay
 
         steps = self.evidence(row, label, rival, unit)
@@ -163,7 +220,13 @@ class Explanation(TableRepr):
         return f"<div>{''.join(shown)}</div>"
 
     def row(self, i: int) -> str:
-        """One row as a table."""
+        """One row as a table.
+
+        Parameters
+        ----------
+        i : int
+            Which row.
+        """
         return aligned(self._table(i), left=2) + self._note
 
     @property

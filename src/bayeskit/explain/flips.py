@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -14,6 +14,7 @@ from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
+from bayeskit.explain.words import named
 
 ROUNDS, STEPS = 3, 33  # how often, and in how many pieces, the place where a decision turns is looked at closer
 PAIRED = 8  # columns of which two are changed together: those that come nearest to turning the decision
@@ -40,17 +41,21 @@ class Flip:
 
 @dataclass(frozen=True)
 class Freedom:
-    """What may be changed: to values of a table, not in some columns, in one column or in two at once."""
+    """What may be changed: to values of a table, not in some columns, in one column or in two at once.
+
+    ``names`` are those of columns that have none, such as words.
+    """
 
     among: Any = None
     hold: tuple[str, ...] = ()
     columns: int = 1
+    names: Any = None
 
     @classmethod
-    def of(cls, among: Any, hold: Any, columns: Any) -> Freedom:
+    def of(cls, among: Any, hold: Any, columns: Any, names: Any = None) -> Freedom:
         if columns not in (1, 2):
             raise InputError(f"columns={columns!r}: one column may be changed at a time, or two; give 1 or 2")
-        return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns))
+        return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns), names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +68,18 @@ class Flips(TableRepr):
     kind: str = "pyarrow"
 
     _left = 4
+
+    def with_names(self, columns: Sequence[str], names: Any) -> Flips:
+        """The same with columns by the names given for them."""
+        if names is None:
+            return self
+        words = dict(zip(columns, named(columns, names), strict=True))
+
+        def renamed(column: Any) -> Any:
+            return tuple(map(renamed, column)) if isinstance(column, tuple) else words[column]
+
+        rows = tuple(tuple(replace(flip, column=renamed(flip.column)) for flip in row) for row in self.rows)
+        return replace(self, rows=rows, untried=tuple(map(renamed, self.untried)))
 
     @property
     def nearest(self) -> tuple[Flip | None, ...]:
@@ -100,7 +117,7 @@ class Flips(TableRepr):
             [
                 str(i),
                 shortened(_text(f.column)),
-                _shown(f.value),
+                _held(f.value),
                 _shown(f.becomes),
                 f"{shortened(f.before)} → {shortened(f.after)}",
                 "" if np.isnan(f.probability) else f"{f.probability:.3f}",
@@ -117,8 +134,16 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
+def _held(value: Any) -> str:
+    """What a row holds, as short as a table needs it."""
+    each = value if isinstance(value, tuple) else (value,)
+    return " and ".join("missing" if v is None else shortened(v) for v in each)
+
+
 def _shown(value: Any) -> str:
-    return "missing" if value is None else shortened(_text(value))
+    """What it becomes, with every digit, for a rounded number may not flip."""
+    each = value if isinstance(value, tuple) else (value,)
+    return " and ".join("missing" if v is None else shortened(str(v).removesuffix(".0")) for v in each)
 
 
 @dataclass(frozen=True)
@@ -134,10 +159,7 @@ class Row:
 
     def flips(self) -> tuple[Flip, ...]:
         """Those of the row, the smallest first."""
-        columns = [
-            (name, tried.whole() if Change.whole(self.batch, name) else tried)
-            for name, tried in self.trials.columns.items()
-        ]
+        columns = [(name, self._tried(name)) for name in self.trials.columns]
         if not columns:
             return ()
         held = {name: Change.held(self.batch, self.place, name) for name, _ in columns}
@@ -164,18 +186,26 @@ class Row:
             flips += self._paired(dict(columns), found, held, decision, flips)
         return tuple(sorted(flips, key=lambda f: (np.isnan(f.distance), f.distance)))
 
+    def _tried(self, name: str) -> Any:
+        tried = self.trials.columns[name]
+        return tried.whole() if Change.whole(self.batch, name) else tried
+
     def _closer(self, near: dict[str, tuple[float, float]], held: dict[str, Any], decision: int) -> Iterator[Flip]:
         """For numbers the value nearest to what the row holds that still flips, on the way to one that does."""
         last: dict[str, tuple[int, float]] = {}
+        tried = {name: self._tried(name) for name in near}
         for _ in range(ROUNDS if near else 0):
-            steps = {name: np.linspace(*ends, STEPS) for name, ends in near.items()}
-            found = self._asked([Change(name, along.tolist()) for name, along in steps.items()])
+            steps = {name: tried[name].closer(*ends, STEPS) for name, ends in near.items()}
+            found = self._asked([Change(name, along) for name, along in steps.items()])
             for (name, along), (after, chance) in zip(steps.items(), found, strict=True):
                 turn = max(1, int(np.argmax(after != decision)))
-                near[name], last[name] = (float(along[turn - 1]), float(along[turn])), (int(after[turn]), chance[turn])
-        for name, (_, target) in near.items():
-            away = self.trials.columns[name].away(held[name], target)
-            yield self._flip(name, held[name], target, decision, *last[name], away)
+                near[name], last[name] = (along[turn - 1], along[turn]), (int(after[turn]), float(chance[turn]))
+        short = {name: tried[name].shorter(*ends) for name, ends in near.items()}
+        asked = self._asked([Change(name, [value]) for name, value in short.items()]) if short else []
+        for (name, (_, target)), (after, chance) in zip(near.items(), asked, strict=True):
+            if after[0] != decision:
+                target, last[name] = short[name], (int(after[0]), float(chance[0]))
+            yield self._flip(name, held[name], target, decision, *last[name], tried[name].away(held[name], target))
 
     def _paired(
         self,

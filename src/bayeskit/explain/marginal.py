@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,10 @@ from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
+from bayeskit.explain.words import word_probability
+from bayeskit.explain.written import listed, rounded, usual_decimals
 from bayeskit.model.model import Model
+from bayeskit.statistics.ranges import decimals_of
 from bayeskit.structures.from_rows import FromRows
 
 CELLS = 4_000_000  # of the tables that are asked at once
@@ -45,6 +48,9 @@ class Marginal(TableRepr):
     numeric: bool
     weight: float = 1.0  # how often the column counts in the posterior, where weights were fitted
     seen: tuple[float, float] = (np.nan, np.nan)  # least and greatest value of a number column, where they are known
+    decimals: float = (
+        np.nan
+    )  # with which the values of a number column are written, 0 if all are whole; inf without end
 
     @property
     def continuous(self) -> bool:
@@ -75,7 +81,7 @@ class Marginal(TableRepr):
     def information(self) -> float:
         """I(class; column) = sum over c and x of P(c) p(x | c) log2 p(x | c) / p(x), in bits, under the model."""
         pooled = self.shares @ self.prior
-        seen = self.shares > 0
+        seen = (self.shares > 0) & (pooled[:, None] > 0)  # a share near the least double vanishes in the pool
         ratio = np.divide(self.shares, pooled[:, None], out=np.ones_like(self.shares), where=seen)
         return max(0.0, float(((self.shares * np.log2(ratio)) @ self.prior).sum()))
 
@@ -93,8 +99,26 @@ class Marginal(TableRepr):
         return float(low), float(high)
 
     def among(self, known: Float) -> Marginal:
-        """The same with the range of these values as the one seen, if there are any."""
-        return replace(self, seen=(float(known.min()), float(known.max()))) if len(known) else self
+        """The same with the range and the decimals of these values as those seen, if there are any."""
+        if not len(known):
+            return self
+        return replace(self, seen=(float(known.min()), float(known.max())), decimals=decimals_of(known))
+
+    def recorded(self, tail: float = 1e-3) -> tuple[Float, bool]:
+        """The usual values as rows hold them, with the decimals of the column, and whether there are others between.
+
+        Of a continuous column all values that could be written down, if they are not too many.
+        """
+        low, high = self.usual(tail)
+        inside = self._numbers[(self._numbers >= low) & (self._numbers <= high)]
+        if not self.continuous:
+            return inside, False
+        if np.isfinite(self.decimals):
+            every = listed(low, high, int(self.decimals))
+            if every is not None and len(every):
+                return every, False
+        inside = np.unique([low, *inside.tolist(), high])
+        return rounded(inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)), True
 
     def frame(self, kind: str = "pyarrow") -> Any:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
@@ -141,10 +165,20 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
                 log = log + np.log(_shares(model, column.name, values))[:, None]
             weight = counts.get(column.name, 1.0)
             seen = model.counted.seen(column.name) if numeric else (np.nan, np.nan)
+            places = model.counted.decimals(column.name) if numeric else np.nan
             found[column.name] = Marginal(
-                column.name, model.classes, prior_of, values, weights, log, numeric, weight, seen
+                column.name, model.classes, prior_of, values, weights, log, numeric, weight, seen, places
             )
     return found
+
+
+def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]:
+    """log p(x_j | c) at some values of number columns of a naive model: (m, K) of each."""
+    each = [(name, asked.tolist()) for name, asked in values.items()]
+    rows = max((len(asked) for _, asked in each), default=1)
+    some = max(1, CELLS // (rows * len(model.weights)))
+    found = (log for start in range(0, len(each), some) for log in _asked(model, each[start : start + some]))
+    return dict(zip(values, found, strict=True))
 
 
 def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
@@ -166,6 +200,10 @@ def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
         raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
     if found := marginals(model, [name], prior):
         return found[name]
+    if (share := word_probability(model, name)) is not None:
+        logs, prior_of = np.log([1 - share, share]), np.exp(model.log_prior(prior))
+        weight = model.factor_weights.get(name, 1.0)
+        return Marginal(name, model.classes, prior_of, [0, 1], np.ones(2), logs, False, weight)
     if column_of(model, name) is None:
         raise InputError(f"column {name!r} has one value or none, and says nothing")
     raise InputError(f"column {name!r} has no density of its own in this model; ask predict_proba along it instead")

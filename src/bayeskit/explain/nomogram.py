@@ -14,8 +14,10 @@ from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.explain.marginal import Marginal, log_densities, marginals
 from bayeskit.explain.trials import numbers_of
+from bayeskit.explain.words import called, word_densities
+from bayeskit.explain.written import between
 from bayeskit.model.model import Model
 
 FULL = 100.0  # points of the column with the widest range
@@ -84,6 +86,7 @@ class Nomogram(TableRepr):
         rival: Any = None,
         prior: Any = None,
         among: Sequence[Block] = (),
+        names: Any = None,
     ) -> Nomogram:
         a, b = _pair(model.classes.tolist(), target, rival)
         if not model.density.additive:
@@ -91,32 +94,24 @@ class Nomogram(TableRepr):
                 "a nomogram adds up points column by column, which only a model with columns independent given the "
                 "class allows (NaiveBayes); explain the rows of this one instead"
             )
-        alone = _followed(model)
-        weights = {name: m.weight * (m.log_density[:, a] - m.log_density[:, b]) for name, m in alone.items()}
+        axes = _axes(model, among)
+        weights = {name: axis.weight * (axis.log_density[:, a] - axis.log_density[:, b]) for name, axis in axes.items()}
         for name, weight in weights.items():
             if not np.isfinite(weight).all():
                 raise InputError(
                     f"column {name!r} has a value that rules a class out, which is no number of points; "
                     f"fit with smoothing above 0"
                 )
-        kept = {name: _usual(m, among) for name, m in alone.items()}
-        low = {name: float(weight[kept[name]].min()) for name, weight in weights.items()}
-        widest = max((float(np.ptp(weight[kept[name]])) for name, weight in weights.items()), default=0.0)
+        low = {name: float(weight.min()) for name, weight in weights.items()}
+        widest = max((float(np.ptp(weight)) for weight in weights.values()), default=0.0)
         if not widest > 0:
             raise InputError(f"no column tells {target!r} from {model.classes.tolist()[b]!r}; there is nothing to draw")
         unit, start = widest / FULL, model.log_base(prior)
         if not np.isfinite(start[[a, b]]).all():
             raise InputError("a class with prior 0 has no odds; give both classes a prior above 0")
         scales = tuple(
-            Scale(
-                name,
-                tuple(m.values[i] for i in kept[name].tolist()),
-                (weights[name][kept[name]] - low[name]) / unit,
-                -low[name] / unit,
-                m.numeric,
-                m.continuous,
-            )
-            for name, m in alone.items()
+            Scale(shown, axis.values, (weights[name] - low[name]) / unit, -low[name] / unit, axis.numeric, axis.joined)
+            for (name, axis), shown in zip(axes.items(), called(list(axes), model.schema.names, names), strict=True)
         )
         below = np.array([low.get(name, 0.0) for name in model.density.columns])
         base = float(start[a] - start[b] + below.sum())
@@ -210,9 +205,9 @@ def _pair(labels: list[Any], target: Any, rival: Any) -> tuple[int, int]:
 def _followed(model: Model) -> dict[str, Marginal]:
     if len(model.schema.names) > MOST:
         raise InputError(f"{len(model.schema.names)} columns are too many for a nomogram; choose up to {MOST}")
-    alone = marginals(model)
-    lost = [n for n in model.schema.names if n not in alone and n not in model.constant and model.schema[n].family]
-    if lost:
+    alone, words = marginals(model), _words(model)
+    there = {*alone, *words, *model.constant}
+    if lost := [n for n in model.schema.names if n not in there and model.schema[n].family]:
         raise InputError(
             f"column {lost[0]!r} ({model.described[lost[0]].family}) has no range of values to put on an axis; "
             f"leave it out or choose another family"
@@ -220,10 +215,38 @@ def _followed(model: Model) -> dict[str, Marginal]:
     return alone
 
 
-def _usual(alone: Marginal, among: Sequence[Block]) -> Any:
-    """Which of its values are shown: all levels, the usual numbers as far as rows have such."""
-    if not alone.numeric:
-        return np.arange(len(alone.values))
-    low, high = alone.among(numbers_of(among, alone.name)).usual()
-    numbers = np.asarray(alone.values, dtype=np.float64)
-    return np.flatnonzero((numbers >= low) & (numbers <= high))
+def _words(model: Model) -> dict[str, tuple[float, float]]:
+    """The columns of texts, of which every count adds as much, with the range learned."""
+    known = {name: model.counted.seen(name) for density in word_densities(model) for name in density.columns}
+    return {name: seen for name, seen in known.items() if np.isfinite(seen).all() and name not in model.constant}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of a column that are shown, and what it says there."""
+
+    values: tuple[Any, ...]  # (m)
+    log_density: Float  # (m, K)
+    weight: float
+    numeric: bool
+    joined: bool  # whether numbers between the values exist
+
+
+def _axes(model: Model, among: Sequence[Block]) -> dict[str, Axis]:
+    """All levels, the usual numbers as far as rows have such, written with the decimals of the column."""
+    alone = {n: m.among(numbers_of(among, n)) if m.numeric else m for n, m in _followed(model).items()}
+    shown = {name: m.recorded() for name, m in alone.items() if m.numeric}
+    for name, seen in _words(model).items():
+        known = numbers_of(among, name)
+        ends = (float(known.min()), float(known.max())) if len(known) else seen
+        shown[name] = between(*ends, model.counted.decimals(name))
+    logs = log_densities(model, {name: values for name, (values, _) in shown.items()})
+    counts = model.factor_weights
+    found = {
+        name: Axis(tuple(values.tolist()), logs[name], counts.get(name, 1.0), True, joined)
+        for name, (values, joined) in shown.items()
+    }
+    for name, m in alone.items():
+        if not m.numeric:
+            found[name] = Axis(tuple(m.values), m.log_density, m.weight, False, False)
+    return {name: found[name] for name in model.schema.names if name in found}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,16 @@ from bayeskit.arrays import Bool, Float
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, marginals
+from bayeskit.explain.written import ends_at, listed, shortest
 from bayeskit.model.model import Model
+from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced
 
 TRIED = 96  # values along a continuous column
 FEW = 12  # values of a column that is changed together with another
 MOST = 1000  # values of a table
+NEAR = 1e-3  # of an interval: how far from a cut a value may lie that is shorter to write
 TAIL = 1e-6  # share of a column's values that are too unusual to be tried
 
 
@@ -30,20 +34,19 @@ class Numbers:
     spread: float
     middle: float
     dense: bool = False  # whether values between them may be tried too
+    decimals: float = np.nan  # with which they are written, where that is known
 
     @classmethod
     def along(cls, alone: Marginal) -> Numbers:
         """The usual values of a column, as finely as its density bends; none beyond those seen."""
-        low, high = alone.usual(TAIL)
         values = np.asarray(alone.values, dtype=np.float64)
         pooled = alone.shares @ alone.prior
         middle = float(values @ pooled)
         spread = float(np.sqrt((values - middle) ** 2 @ pooled))
-        inside = values[(values >= low) & (values <= high)]
-        if alone.continuous:  # between them it is looked closer where a decision turns
-            inside = np.unique([low, *inside.tolist(), high])
+        inside, between = alone.recorded(TAIL)
+        if between:  # between them it is looked closer where a decision turns
             inside = inside[np.unique(np.linspace(0, len(inside) - 1, TRIED).astype(np.int64))]
-        return cls(inside.tolist(), spread, middle, alone.continuous)
+        return cls(inside.tolist(), spread, middle, between, alone.decimals)
 
     @classmethod
     def among(cls, known: Float) -> Numbers:
@@ -53,10 +56,27 @@ class Numbers:
         return cls(some.tolist(), float(known.std()), float(known.mean()))
 
     def whole(self) -> Numbers:
-        """Of a column that holds whole numbers only, if there are not too many."""
-        low, high = np.ceil(self.values[0]), np.floor(self.values[-1])
-        every = np.arange(low, high + 1) if high - low < MOST else np.unique(np.rint(self.values))
-        return replace(self, values=every.astype(np.int64).tolist(), dense=False) if len(every) else self
+        """Of a column that can hold whole numbers only: all of them, if there are not too many."""
+        every = listed(self.values[0], self.values[-1], 0)
+        found = np.unique(np.rint(self.values)) if every is None else every
+        if not len(found):
+            return self
+        return replace(self, values=found.astype(np.int64).tolist(), dense=every is None, decimals=0.0)
+
+    def closer(self, start: float, end: float, steps: int) -> list[float]:
+        """Values from one to another as they are written, the first as it is."""
+        along = np.linspace(start, end, steps)
+        if np.isfinite(self.decimals):
+            along[1:] = np.rint(along[1:] * 10.0**self.decimals) / 10.0**self.decimals
+        kept: list[float] = along.tolist()
+        return [start, *(int(v) for v in kept[1:])] if isinstance(self.values[0], int) else kept
+
+    def shorter(self, keeps: float, turns: float) -> float:
+        """Of a decision that turns between two values, about as near to the second, with as few decimals as do."""
+        if np.isfinite(self.decimals):
+            return turns
+        limit = min(max(2 * turns - keeps, self.values[0]), self.values[-1])
+        return shortest(turns, limit)
 
     def few(self, held: float | None) -> Sequence[float]:
         """Some of the values, all along the column."""
@@ -82,22 +102,33 @@ class Intervals:
 
     cuts: Float  # (m,)
     seen: tuple[float, float]  # least and greatest value, NaN where they are not known
+    decimals: float = np.nan  # with which they are written, where that is known
     integers: bool = False
 
-    @property
+    @cached_property
     def values(self) -> Sequence[float]:
         low, high = self.seen
-        return [value for value in self._beside if not (value < low or value > high)]
+        found = sorted({value for value in self._beside if not (value < low or value > high)})
+        return [int(value) for value in found] if self.integers else found
 
     @property
-    def _beside(self) -> Sequence[float]:
-        if self.integers:
-            return sorted({int(c) + step for c in np.floor(self.cuts) for step in (0, 1)})
-        return [float(value) for c in self.cuts for value in (c, np.nextafter(c, np.inf))]
+    def _beside(self) -> Iterator[float]:
+        """Two values for each cut, as they are written: the nearest that is not above it, and the nearest that is."""
+        ends = [low if np.isfinite(low := self.seen[0]) else self.cuts[0], *self.cuts.tolist()]
+        ends.append(high if np.isfinite(high := self.seen[1]) else self.cuts[-1])
+        for before, cut, after in zip(ends, ends[1:], ends[2:], strict=False):
+            above = float(np.nextafter(cut, np.inf))
+            if np.isfinite(self.decimals):
+                tens = 10.0**self.decimals
+                yield ends_at(-np.inf, cut, int(self.decimals))[1] / tens
+                yield ends_at(above, np.inf, int(self.decimals))[0] / tens
+            else:
+                yield shortest(cut, max(cut - (cut - before) * NEAR, before))
+                yield shortest(above, max(cut + (after - cut) * NEAR, above))
 
     def whole(self) -> Intervals:
-        """Of a column that holds whole numbers only."""
-        return replace(self, integers=True)
+        """Of a column that can hold whole numbers only."""
+        return replace(self, decimals=0.0, integers=True)
 
     def few(self, held: float | None) -> Sequence[float]:
         values = self.values if held is None else sorted(self.values, key=lambda value: abs(value - held))
@@ -173,7 +204,8 @@ class Trials:
             elif column.numeric and name in cuts:
                 if cuts[name]:
                     seen = (float(known.min()), float(known.max())) if len(known) else model.counted.seen(name)
-                    found[name] = Intervals(np.array(cuts[name]), seen)
+                    places = decimals_of(known) if len(known) else model.counted.decimals(name)
+                    found[name] = Intervals(np.array(cuts[name]), seen, places)
             elif column.numeric and not silent:
                 if len(known):
                     found[name] = Numbers.among(known)

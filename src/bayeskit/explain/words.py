@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,10 +49,23 @@ def column_called(name: str, columns: Sequence[str], names: Any) -> str:
     return columns[given.index(name)]
 
 
+def word_densities(model: Model) -> list[Counts]:
+    """Those of the columns of texts, if there are any."""
+    return [density for density in model.class_density.densities if isinstance(density, Counts)]
+
+
+def word_probability(model: Model, name: str) -> Float | None:
+    """P(word | class) of one column, (K,); None if it is no word."""
+    for density in word_densities(model):
+        if name in density.columns:
+            found: Float = density.probabilities()[density.columns.index(name)]
+            return found
+    return None
+
+
 def word_probabilities(model: Model) -> tuple[tuple[str, ...], Float]:
     """The columns of texts, and P(word | class): (columns, K)."""
-    plain = replace(model, weighting=None).density.densities
-    texts = [density for density in plain if isinstance(density, Counts)]
+    texts = word_densities(model)
     if not texts:
         raise InputError(
             "no column is a word: P(word | class) is that of the families Multinomial and Bernoulli; of other columns "

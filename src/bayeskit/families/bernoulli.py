@@ -12,8 +12,8 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, names_of
 from bayeskit.data.sparse import Sparse
-from bayeskit.densities.counts import CountFamily, Counts, Left
-from bayeskit.densities.density import TailLogDensity
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts
+from bayeskit.densities.density import Density, TailLogDensity
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
@@ -26,6 +26,15 @@ class Bernoulli(CountFamily):
     n_cj is the weight of the class's rows with x_j > 0, n_c that of its rows where x_j is not missing. a is
     ``smoothing``, or the classifier's where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Bernoulli()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)
@@ -70,23 +79,19 @@ class BernoulliDensity(Counts):
         present: Float = np.exp(self.table + self.absent)
         return present
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        cells = block.sparse(self.columns)
-        shown = np.arange(len(self.columns)) if cells.hidden is None else np.flatnonzero(~cells.hidden)
-        hole = self._hole(cells)
-        out += self.absent[shown].sum(axis=0)
-        super().add(block, out, left_out)
-        np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
-        for rows, c, absent in self._moved(block) if left_out else ():
-            out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
-            mine = hole[np.isin(cells.owner[hole], rows)]
-            np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutBernoulli(self.columns, self.totals, self.smoothing, self.table, self.unit, self.absent)
 
-    def terms_of(self, block: Block, which: Int, left_out: bool = False) -> Float:
+    def add(self, block: Block, out: Float) -> None:
         cells = block.sparse(self.columns)
-        absent = np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
-        for rows, c, moved in self._moved(block) if left_out else ():
-            absent[rows, :, c] = moved[which]
+        hole = self._hole(cells)
+        out += self.absent[_shown(cells)].sum(axis=0)
+        super().add(block, out)
+        np.subtract.at(out, cells.owner[hole], self.absent[cells.indices[hole]])
+
+    def terms_of(self, block: Block, which: Int) -> Float:
+        cells, absent = block.sparse(self.columns), self._absent(block, which)
         place = np.full(len(self.columns), -1, dtype=np.int64)
         place[which] = np.arange(len(which))
         hole = self._hole(cells)
@@ -94,7 +99,11 @@ class BernoulliDensity(Counts):
         absent[cells.owner[hole], place[cells.indices[hole]]] = 0.0
         if cells.hidden is not None:
             absent[:, cells.hidden[which]] = 0.0
-        return super().terms_of(block, which, left_out) + absent
+        return super().terms_of(block, which) + absent
+
+    def _absent(self, block: Block, which: Int) -> Float:
+        """log(1 - q) of some columns in every row: (n, which, K)."""
+        return np.broadcast_to(self.absent[which], (block.rows, len(which), self.table.shape[1])).copy()
 
     def class_range(self, block: Block) -> Float:
         cells, m = block.sparse(self.columns), len(self.columns)
@@ -105,18 +114,38 @@ class BernoulliDensity(Counts):
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
         return apart
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never overflow
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         rest = np.zeros((block.rows, self.table.shape[1]))
-        self.add(block, rest, left_out)
+        self.add(block, rest)
         return TailLogDensity(np.zeros_like(rest), np.zeros_like(rest), rest)
 
     @staticmethod
     def _hole(cells: Sparse) -> Int:
         """Which stored values are missing, or taken as missing: they are not absent either."""
         return np.flatnonzero(~(cells.values >= 0))
+
+
+@dataclass(frozen=True)
+class _LeftOutBernoulli(BernoulliDensity, LeftOutCounts):
+    """Without each row's own presences."""
+
+    def add(self, block: Block, out: Float) -> None:
+        super().add(block, out)
+        cells = block.sparse(self.columns)
+        shown, hole = _shown(cells), self._hole(cells)
+        for rows, c, absent in self._moved(block):
+            out[rows, c] += absent[shown].sum() - self.absent[shown, c].sum()
+            mine = hole[np.isin(cells.owner[hole], rows)]
+            np.subtract.at(out[:, c], cells.owner[mine], (absent - self.absent[:, c])[cells.indices[mine]])
+
+    def _absent(self, block: Block, which: Int) -> Float:
+        absent = super()._absent(block, which)
+        for rows, c, moved in self._moved(block):
+            absent[rows, :, c] = moved[which]
+        return absent
 
     def _moved(self, block: Block) -> Iterator[tuple[Int, int, Float]]:
         """Rows of one class and weight, the class, and log(1 - q) of each column without such a row, if it lacks it."""
@@ -128,7 +157,7 @@ class BernoulliDensity(Counts):
             size = _less(seen, c, weight)
             yield rows, c, np.log(_less(gone, c, weight) + self.smoothing) - np.log(size + 2 * self.smoothing)
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    def _without(self, left: Left, weights: Float) -> Float:
         group, a = left.group[left.row], self.smoothing
         there = np.log(left.cells_of(self.totals.sums, group) + a)
         gone = self.totals.seen() - self.totals.sums.dense
@@ -137,6 +166,11 @@ class BernoulliDensity(Counts):
             some = left.column[mine]
             weights[left.stored[mine], c] = there[mine] - np.log(_less(gone, c, weight)[some] + a)
         return weights
+
+
+def _shown(cells: Sparse) -> Int:
+    """The columns that are there."""
+    return np.arange(cells.width) if cells.hidden is None else np.flatnonzero(~cells.hidden)
 
 
 def _less(sums: ExactSum, c: int, mass: float) -> Float:

@@ -23,6 +23,15 @@ class Binomial(SmoothedParametric):
 
     a is ``smoothing``; without it a class without values takes the pooled r.
 
+    Parameters
+    ----------
+    trials : int, default 1
+        The number t of trials of each row.
+    smoothing : float, default 1.0
+        Pseudo-count a; without it a class without values takes the pooled rate.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Binomial(trials=4)).fit([[0], [1], [3], [4]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3]]).round(3)

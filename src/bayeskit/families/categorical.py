@@ -21,6 +21,13 @@ class Categorical(Family[Tables]):
     n_c is the weight of the class's rows that have a value, m the number of levels. ``smoothing`` is a number or
     one of ``bayeskit.smoothing``.
 
+    Parameters
+    ----------
+    smoothing : float or one of ``bayeskit.smoothing``, default 1.0
+        Correction of zero counts.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes().fit([["red"], ["red"], ["blue"], ["blue"]], [1, 1, 1, 0])
     >>> model.predict_proba([["red"]]).round(3)

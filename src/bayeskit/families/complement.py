@@ -12,7 +12,8 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.scattered import Scattered
 from bayeskit.statistics.totals import Totals
@@ -27,6 +28,17 @@ class Complement(CountFamily):
     to a number of the row that is the same for all classes; with ``prior="uniform"`` as in the paper. a is
     ``smoothing``, or the classifier's where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    norm : bool, default False
+        Divide the weights of a class by their sum.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Complement(), prior="uniform").fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)
@@ -66,13 +78,23 @@ class ComplementDensity(Counts):
     logs: Float  # (K,) sum over the columns of log(R + a)
     norm: bool
 
+    @property
+    def left_out(self) -> Density:
+        kept = self.columns, self.totals, self.smoothing, self.table, self.unit
+        return _LeftOutComplement(*kept, self.logs, self.norm)
+
+
+@dataclass(frozen=True)
+class _LeftOutComplement(ComplementDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
     @cached_property
     def others(self) -> Scattered:
         """The counts of all other classes: (K, columns)."""
         dense = self.totals.sums.dense
         return Scattered.of(dense.total() - dense)
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    def _without(self, left: Left, weights: Float) -> Float:
         m, a, n = len(self.columns), self.smoothing, len(left.group)
         whole_group, plain = self.others.across, self.others.dense.rounded()
         size = whole_group.rounded()

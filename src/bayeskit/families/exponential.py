@@ -19,6 +19,13 @@ FLOOR = 1e-9  # of the pooled mean: a class of zeros gets no density of infinity
 class Exponential(SmoothedParametric):
     """log p(x | c) = -log m - x/m, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Exponential(smoothing=0)).fit([[1.0], [3.0], [5.0], [15.0]], [0, 0, 1, 1])
     >>> model.predict_proba([[4.0]]).round(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
@@ -33,6 +34,13 @@ class Gaussian(Family[Moments]):
     mean and T. A column with T = 0 says nothing. ``predictive=True`` integrates the parameters out under a
     normal-inverse-gamma prior (kappa 1, nu 2, the column's mean and T): a Student-t.
 
+    Parameters
+    ----------
+    predictive : bool, default False
+        Integrate the parameters out under a normal-inverse-gamma prior: a Student-t.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Gaussian()).fit([[1.0], [3.0], [5.0], [7.0]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3.0]]).round(3)
@@ -60,7 +68,7 @@ class Gaussian(Family[Moments]):
 
 
 @dataclass(frozen=True)
-class Located(Density):
+class Located(SupportsLeftOut):
     """Columns with a location and a scale in every class."""
 
     columns: tuple[str, ...]
@@ -82,15 +90,37 @@ class Located(Density):
         live = np.flatnonzero(self.sums.varying).tolist()
         return {self.columns[j]: Axis.around(mean[:, j], deviation[:, j], self.far) for j in live}
 
-    def _each(self, block: Block, left_out: bool) -> Iterator[tuple[int, Float, MomentSummary]]:
+    def terms(self, block: Block) -> Float:
+        out = self._zeros(block)
+        for j, x, sums in self._each(block):
+            out[:, j] = self._term(x, sums)
+        return out
+
+    @abstractmethod
+    def _term(self, x: Float, sums: MomentSummary) -> Float:
+        """log p(x | class) of one column: (n, K)."""
+
+    def _each(self, block: Block) -> Iterator[tuple[int, Float, MomentSummary]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
         columns, _ = block.numbers(self.columns)
         for j in np.flatnonzero(self.sums.varying).tolist():
             x = columns.column(j)
-            yield j, x, self.sums.left_out(self.moments, j, x, block) if left_out else self.sums.at(np.array([j]))
+            yield j, x, self._sums(j, x, block)
+
+    def _sums(self, j: int, x: Float, block: Block) -> MomentSummary:
+        """Of one column."""
+        return self.sums.at(np.array([j]))
 
     def _zeros(self, block: Block) -> Float:
         return np.zeros((block.rows, len(self.columns), len(self.sums.weight)))
+
+
+@dataclass(frozen=True)
+class LeftOutLocated(Located):
+    """The same without each row's own values."""
+
+    def _sums(self, j: int, x: Float, block: Block) -> MomentSummary:
+        return self.sums.left_out(self.moments, j, x, block)
 
 
 @dataclass(frozen=True)
@@ -108,13 +138,10 @@ class GaussianDensity(Located):
 
     @cached_property
     def overlap(self) -> Float:
-        """log of the integral of sqrt(p_a p_b) over all columns, for each pair of classes: (K, K).
-
-        For two normal densities it is log(2 s t / (s^2 + t^2))/2 - (m - n)^2 / (s^2 + t^2) / 4.
-        """
+        """Of each column log(2 s t / (s^2 + t^2))/2 - (m - n)^2 / (s^2 + t^2) / 4: (K, K)."""
         mean, deviation = self.sums.at(self.sums.varying).normal()
         both = np.hypot(deviation[:, None], deviation[None])  # (K, K, d)
-        height = np.log(2) + np.log(deviation[:, None] / both) + np.log(deviation[None] / both)
+        height = LOG_2 + np.log(deviation[:, None] / both) + np.log(deviation[None] / both)
         whole: Float = (height / 2 - ((mean[:, None] - mean[None]) / both) ** 2 / 4).sum(axis=2)
         return whole
 
@@ -124,59 +151,13 @@ class GaussianDensity(Located):
         return tuple(np.array(self.columns, dtype=object)[self.sums.varying])
 
     @cached_property
-    def _downdate(self) -> NormalDowndate:
-        scale, mean, precision, constant = self._fused
-        return NormalDowndate.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+    def left_out(self) -> Density:
+        return LeftOutGaussian(self.columns, self.moments, self.sums)
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+    def add(self, block: Block, out: Float) -> None:
         columns = block.columns(self.checks_infinite)
-        doubt = self._downdate.add(columns, block, out) if left_out else np.empty(0, dtype=np.int64)
-        before = out[doubt]
         if _core.gaussian_log_density(columns.address, columns.stride, columns.rows, *self._fused, out):
             columns.refuse_infinite(self.checks_infinite)
-        if len(doubt):
-            out[doubt] = before + self._exact(block.at(doubt), left_out).sum(axis=1)
-
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        """Column by column as ``add`` does it; where the core cannot decide, by exact sums."""
-        if not left_out:
-            return self._exact(block, left_out)
-        out, columns = self._zeros(block), block.columns(self.checks_infinite)
-        for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
-            out[:, j] = self._left_out(i, j, columns, block)
-        return out
-
-    def _left_out(self, i: int, j: int, columns: Columns, block: Block) -> Float:
-        """The term of column j, the i-th of those that vary, without each row's own value: (n, K)."""
-        column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
-        doubt = self._downdate.at(i).add(column, block, term)
-        scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
-        _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
-        if len(doubt):
-            x, some = column.column(0)[doubt], block.at(doubt)
-            term[doubt] = self._term(x, self.sums.left_out(self.moments, j, x, some))
-        return term
-
-    def odds(self, block: Block, floor: float, out: Float) -> None:
-        """As ``NaiveDensity.odds``, all columns at once; where the core cannot decide, by ``terms``."""
-        live = np.flatnonzero(self.sums.varying)
-        columns, room = block.columns(self.checks_infinite), out
-        if len(live) < len(self.columns):
-            room = np.zeros((len(live), *out.shape[1:]))
-        for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
-            if len(rows):
-                some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
-                term = self._left_out(i, int(live[i]), some.columns(self.checks_infinite), some)
-                _core.log_odds(term, some.classes, floor, apart)
-                room[i][:, rows] += apart
-        if room is not out:
-            out[live] += room
-
-    def _exact(self, block: Block, left_out: bool) -> Float:
-        out = self._zeros(block)
-        for j, x, sums in self._each(block, left_out):
-            out[:, j] = self._term(x, sums)
-        return out
 
     def _term(self, x: Float, sums: MomentSummary) -> Float:
         """-log s - log(2 pi)/2 - z^2/2, (n, K)."""
@@ -197,25 +178,74 @@ class GaussianDensity(Located):
             found.append(replace(factor, formulas=formulas))
         return found
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        farthest: Float = np.max(self._logs(block, left_out), axis=(1, 2), initial=0.0)
+    def log2_magnitude(self, block: Block) -> Float:
+        farthest: Float = np.max(self._logs(block), axis=(1, 2), initial=0.0)
         return farthest
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        logs = self._logs(block, left_out)
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        logs = self._logs(block)
         overflow = logs > OVERFLOW
         sizes = np.where(overflow, np.exp2(np.minimum(logs - unit[:, None, None], 0.0)), 0.0)
-        rest = np.where(overflow, 0.0, self.terms(block, left_out)).sum(axis=1)
+        rest = np.where(overflow, 0.0, self.terms(block)).sum(axis=1)
         return TailLogDensity(np.zeros_like(rest), -sizes.sum(axis=1), rest)
 
-    def _logs(self, block: Block, left_out: bool) -> Float:
+    def _logs(self, block: Block) -> Float:
         """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""
         out = np.full_like(self._zeros(block), -np.inf)
-        for j, x, sums in self._each(block, left_out):
+        for j, x, sums in self._each(block):
             mean, deviation = sums.normal()
             far = 2 * (log2_distance(x, sums.shift, mean) - np.log2(deviation)) - 1
             out[:, j] = np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
         return out
+
+
+@dataclass(frozen=True)
+class LeftOutGaussian(LeftOutLocated, GaussianDensity):
+    """Without each row's own values: by the core, and by exact sums where it cannot decide."""
+
+    @cached_property
+    def _downdate(self) -> NormalDowndate:
+        scale, mean, precision, constant = self._fused
+        return NormalDowndate.of(self.moments, self.sums, scale, mean.T, precision.T, constant.T)
+
+    def add(self, block: Block, out: Float) -> None:
+        columns = block.columns(self.checks_infinite)
+        doubt = self._downdate.add(columns, block, out)
+        before = out[doubt]
+        super().add(block, out)
+        if len(doubt):
+            out[doubt] = before + super().terms(block.at(doubt)).sum(axis=1)
+
+    def terms(self, block: Block) -> Float:
+        out, columns = self._zeros(block), block.columns(self.checks_infinite)
+        for i, j in enumerate(np.flatnonzero(self.sums.varying).tolist()):
+            out[:, j] = self._column(i, j, columns, block)
+        return out
+
+    def _column(self, i: int, j: int, columns: Columns, block: Block) -> Float:
+        """The term of column j, the i-th of those that vary: (n, K)."""
+        column, term = columns.take(np.array([i])), np.zeros((block.rows, len(self.sums.weight)))
+        doubt = self._downdate.at(i).add(column, block, term)
+        scale, mean, precision, constant = (a[i : i + 1] for a in self._fused)
+        _core.gaussian_log_density(column.address, column.stride, column.rows, scale, mean, precision, constant, term)
+        if len(doubt):
+            x, some = column.column(0)[doubt], block.at(doubt)
+            term[doubt] = self._term(x, self._sums(j, x, some))
+        return term
+
+    def odds(self, block: Block, floor: float, out: Float) -> None:
+        live = np.flatnonzero(self.sums.varying)
+        columns, room = block.columns(self.checks_infinite), out
+        if len(live) < len(self.columns):
+            room = np.zeros((len(live), *out.shape[1:]))
+        for i, rows in enumerate(self._downdate.odds(columns, block, floor, room)):
+            if len(rows):
+                some, apart = block.at(rows), np.zeros((out.shape[1], len(rows)))
+                term = self._column(i, int(live[i]), some.columns(self.checks_infinite), some)
+                _core.log_odds(term, some.classes, floor, apart)
+                room[i][:, rows] += apart
+        if room is not out:
+            out[live] += room
 
 
 @dataclass(frozen=True)
@@ -224,15 +254,13 @@ class StudentDensity(Located):
 
     far: ClassVar[float] = 2.0**20
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for _, x, sums in self._each(block, left_out):
-            out += self._term(x, sums)
+    @property
+    def left_out(self) -> Density:
+        return LeftOutStudent(self.columns, self.moments, self.sums)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        out = self._zeros(block)
-        for j, x, sums in self._each(block, left_out):
-            out[:, j] = self._term(x, sums)
-        return out
+    def add(self, block: Block, out: Float) -> None:
+        for _, x, sums in self._each(block):
+            out += self._term(x, sums)
 
     def _term(self, x: Float, sums: MomentSummary) -> Float:
         """log t = lgamma((v+1)/2) - lgamma(v/2) - log(v pi)/2 - log s - (v+1)/2 log(1 + z^2/v), (n, K)."""
@@ -248,6 +276,11 @@ class StudentDensity(Located):
             tail = np.where(high > 40, 2 * high, np.log1p(near * near))
         term = _gamma_ratio(nu) - np.log(deviation) + sums.shift * LOG_2 - (nu + 1) / 2 * tail
         return np.where(np.isnan(x) | ~sums.varying, 0.0, term).T
+
+
+@dataclass(frozen=True)
+class LeftOutStudent(LeftOutLocated, StudentDensity):
+    """Without each row's own values."""
 
 
 def _gamma_ratio(nu: Float) -> Float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeGuard
@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.densities.tabular import FRONT
@@ -37,6 +37,16 @@ class Histogram(Family[Any]):
     themselves, with right-closed cells. Cells of equal width or weight are made of the column as a whole, never
     narrower than the values were recorded. a is ``smoothing``, 1/m by default.
 
+    Parameters
+    ----------
+    bins : int, "auto", "mdlp" or tuple of float, default "auto"
+        A number of inner cells of equal width; 2 n^(1/3) cells of equal weight; the cuts of Fayyad and Irani; or the
+        cuts themselves.
+    smoothing : float, optional
+        Pseudo-count a of each cell, 1/m by default.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Histogram((0, 10, 20)), prior="uniform")
     >>> model = model.fit([[3.0], [8.0], [12.0], [14.0], [18.0]], ["a", "a", "a", "b", "b"])
@@ -174,16 +184,18 @@ class Cells:
         with np.errstate(over="ignore"):
             return np.ldexp(x, self.shift) if self.shift else x
 
-    def inner(self, x: Float, block: Block, left_out: bool) -> Float:
+    def inner(self, x: Float) -> Float:
         """log p without the decay of the tails, 0 where x is missing: (n, K)."""
         code = self.code(x)
-        if not left_out:
-            return np.where(code[:, None] < 0, 0.0, self.table[code])
-        strata = LooStrata.of(block, len(self.counts.limbs))
+        return np.where(code[:, None] < 0, 0.0, self.table[code])
+
+    def inner_left_out(self, x: Float, block: Block) -> Float:
+        """The same without each row's own mass."""
+        code, strata = self.code(x), LooStrata.of(block, len(self.counts.limbs))
         if strata.few(len(self.log_width), 1, len(strata.group)):
             every = self._left if strata.kept else self._tables_without(strata)
             return np.where(code[:, None] < 0, 0.0, every[strata.member, code])
-        return self._without(code, *_leaving(block, x, left_out))
+        return self._without(code, *_leaving(block, x))
 
     @cached_property
     def _left(self) -> Float:
@@ -217,7 +229,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class HistogramDensity(Density):
+class HistogramDensity(SupportsLeftOut):
     """Histograms of several columns."""
 
     columns: tuple[str, ...]
@@ -238,29 +250,42 @@ class HistogramDensity(Density):
         """Its cells, and tails out to where nothing is left of them."""
         return {name: cells.axis for name, cells in zip(self.columns, self.cells, strict=True) if cells is not None}
 
-    def _columns(self, block: Block, left_out: bool = False) -> Iterator[tuple[int, Cells, Float]]:
-        if left_out and not self.leave_one_out:
+    @property
+    def left_out(self) -> Density:
+        if not self.leave_one_out:
             raise InputError(
                 'Histogram(bins="mdlp") cuts by the labels of all rows, so leaving one out is a refit; '
                 "use k-fold cross-validation, or another family"
             )
+        return LeftOutHistogram(self.columns, self.cells, self.groups, held=self.held)
+
+    def _inner(self, cells: Cells, x: Float, block: Block) -> Float:
+        """log p of a column without the decay of the tails: (n, K)."""
+        return cells.inner(x)
+
+    def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
+        """Weight of all values of each class: (n, K)."""
+        return np.broadcast_to(cells.counts.across.rounded(), (block.rows, self.groups))
+
+    def _columns(self, block: Block) -> Iterator[tuple[int, Cells, Float]]:
         numbers, _ = block.numbers(self.columns)
         for j, cells in enumerate(self.cells):
             if cells is not None:
                 yield j, cells, numbers.column(j)
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        columns = list(self._columns(block, left_out))
-        if left_out:
-            for _, cells, x in columns:
-                out += cells.inner(x, block, left_out)
-        elif columns:
-            codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
-            _core.lookup_tables(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
+    def add(self, block: Block, out: Float) -> None:
+        columns = list(self._columns(block))
+        if columns:
+            self._look_up(columns, block, out)
         for _, cells, x in columns:
             far = np.flatnonzero(~((cells.at(x) > cells.cuts[0]) & (cells.at(x) <= cells.cuts[-1])))
             with np.errstate(over="ignore"):
                 out[far] -= cells.distance(x[far])[:, None]
+
+    def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
+        """Add log p without the decay of the tails."""
+        codes = np.array([cells.code(x) for _, cells, x in columns], dtype=np.int32)
+        _core.lookup_tables(codes, np.arange(len(columns), dtype=np.int32), *self._lookup, out)
 
     @cached_property
     def _lookup(self) -> tuple[Int, Float]:
@@ -268,42 +293,55 @@ class HistogramDensity(Density):
         tables = [np.pad(cells.table, ((FRONT, 0), (0, 0))) for cells in self.cells if cells is not None]
         return np.cumsum([0, *map(len, tables)], dtype=np.int64)[:-1], np.ascontiguousarray(np.concatenate(tables))
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.columns), self.groups))
-        for j, cells, x in self._columns(block, left_out):
-            out[:, j] = cells.inner(x, block, left_out) - cells.distance(x)[:, None]
+        for j, cells, x in self._columns(block):
+            out[:, j] = self._inner(cells, x, block) - cells.distance(x)[:, None]
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def log2_magnitude(self, block: Block) -> Float:
         farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)
         return farthest
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.groups))
         overflow = np.zeros((block.rows, 1))
-        for _, cells, x in self._columns(block, left_out):
-            logs, inner = cells.logs(x), cells.inner(x, block, left_out)
+        for _, cells, x in self._columns(block):
+            logs, inner = cells.logs(x), self._inner(cells, x, block)
             far = logs > OVERFLOW
             overflow[:, 0] -= np.where(far, np.exp2(np.minimum(logs - unit, 0.0)), 0.0)
             zeros += np.isneginf(inner)
-            weight = np.log(np.maximum(cells.totals(block.rows, *_leaving(block, x, left_out)), 1e-300))
+            weight = np.log(np.maximum(self._totals(cells, x, block), 1e-300))
             vanishing = -weight - cells.log_width[cells.code(x), None]  # of a / n_c / width as a -> 0+
             rest += np.where(np.isneginf(inner), vanishing, inner) - np.where(far, 0.0, cells.distance(x))[:, None]
         return TailLogDensity(zeros, overflow + np.zeros_like(zeros), rest)
 
 
-def _leaving(block: Block, x: Float, left_out: bool) -> tuple[Int, Int, Float]:
-    """The rows whose values were counted, their classes and weights; nobody unless each row is to leave."""
-    row, group, mass = (
-        block.counted_rows() if left_out else (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    )
+@dataclass(frozen=True)
+class LeftOutHistogram(HistogramDensity):
+    """Without each row's own mass; the cells are held."""
+
+    def _inner(self, cells: Cells, x: Float, block: Block) -> Float:
+        return cells.inner_left_out(x, block)
+
+    def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
+        return cells.totals(block.rows, *_leaving(block, x))
+
+    def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
+        for _, cells, x in columns:
+            out += self._inner(cells, x, block)
+
+
+def _leaving(block: Block, x: Float) -> tuple[Int, Int, Float]:
+    """The rows whose values were counted, their classes and weights."""
+    row, group, mass = block.counted_rows()
     there = ~np.isnan(x[row])
     return row[there], group[there], mass[there]
 
 
-def _many(given: Any) -> TypeGuard[Sequence[float]]:
+def _many(given: Any) -> TypeGuard[Iterable[float]]:
     """Whether these are several numbers: a list, an array, a column of a frame."""
-    return isinstance(given, Sequence) or hasattr(given, "__array__")
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
 
 
 def _shift(largest: float) -> int:

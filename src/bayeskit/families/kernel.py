@@ -13,7 +13,7 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.mixture import Around, Curves, Mixture, log_sums
 from bayeskit.errors import InputError
@@ -35,6 +35,13 @@ class Kernel(Family[Bins]):
     "isj" (improved Sheather-Jones) or a number, the same for all classes. Densities come from a table within 1e-6 of
     the sum, and from the sum itself where it is not that good. A class without values takes the column as a whole.
 
+    Parameters
+    ----------
+    bandwidth : {"silverman", "scott", "isj"} or float, default "silverman"
+        The width h of the kernel, by a rule for each class, or one number for all.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Kernel(1.0)).fit([[0.0], [4.0], [2.0], [2.0]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[0.0], [2.0]]).round(3)
@@ -141,18 +148,20 @@ class Kernels:
         points = np.unique(np.concatenate([low - tail, self.centres[first], [high], high + tail]))
         return Axis(np.ldexp(points + self.base, -self.shift))
 
-    def terms(self, column: Columns, block: Block, left_out: bool, hold: bool = False) -> Float:
+    def terms(self, column: Columns) -> Float:
         """log p(x | c), 0 where x is missing: (n, K)."""
         out = np.zeros((column.rows, len(self.mixtures)))
-        if left_out:
-            counted = np.zeros(column.rows, dtype=bool)
-            counted[block.counted_rows()[0]] = True
-            others = np.flatnonzero(~counted)
-            if len(others):
-                out[others] = self.terms(column.at(others), block, False)
-            self._without(column.column(0), out, block, hold)
-        else:
-            self.curves.add(column, out)
+        self.curves.add(column, out)
+        return out
+
+    def terms_left_out(self, column: Columns, block: Block, hold: bool) -> Float:
+        """The same without each row's own mass."""
+        out, counted = np.zeros((column.rows, len(self.mixtures))), np.zeros(column.rows, dtype=bool)
+        counted[block.counted_rows()[0]] = True
+        others = np.flatnonzero(~counted)
+        if len(others):
+            out[others] = self.terms(column.at(others))
+        self._without(column.column(0), out, block, hold)
         return out
 
     def logs(self, x: Float) -> Float:
@@ -248,7 +257,7 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class KernelDensity(Density):
+class KernelDensity(SupportsLeftOut):
     """Kernel densities of several columns."""
 
     columns: tuple[str, ...]
@@ -279,29 +288,46 @@ class KernelDensity(Density):
             if kernels is not None:
                 yield j, kernels, numbers.take(np.array([j], dtype=np.int64))
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for _, kernels, column in self._columns(block):
-            if left_out:
-                out += kernels.terms(column, block, left_out, self.hold)
-            else:
-                kernels.curves.add(column, out)
+    @property
+    def left_out(self) -> Density:
+        return LeftOutKernel(self.columns, self.kernels, self.groups, self.hold)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def add(self, block: Block, out: Float) -> None:
+        for _, kernels, column in self._columns(block):
+            kernels.curves.add(column, out)
+
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, len(self.columns), self.groups))
         for j, kernels, column in self._columns(block):
-            out[:, j] = kernels.terms(column, block, left_out, self.hold)
+            out[:, j] = self._term(kernels, column, block)
         return out
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
+    def _term(self, kernels: Kernels, column: Columns, block: Block) -> Float:
+        """log p(x | c) of one column: (n, K)."""
+        return kernels.terms(column)
+
+    def log2_magnitude(self, block: Block) -> Float:
         logs = (k.logs(column.column(0)).max(axis=1) for _, k, column in self._columns(block))
         farthest: Float = np.max([np.zeros(block.rows), *logs], axis=0)
         return farthest
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         overflow, rest = np.zeros((2, block.rows, self.groups))
         for _, kernels, column in self._columns(block):
             logs = kernels.logs(column.column(0))
             far = logs > OVERFLOW
             overflow -= np.where(far, np.exp2(np.minimum(logs - unit[:, None], 0.0)), 0.0)
-            rest += np.where(far, 0.0, kernels.terms(column, block, left_out, self.hold))
+            rest += np.where(far, 0.0, self._term(kernels, column, block))
         return TailLogDensity(np.zeros_like(rest), overflow, rest)
+
+
+@dataclass(frozen=True)
+class LeftOutKernel(KernelDensity):
+    """Without each row's own mass."""
+
+    def add(self, block: Block, out: Float) -> None:
+        for _, kernels, column in self._columns(block):
+            out += self._term(kernels, column, block)
+
+    def _term(self, kernels: Kernels, column: Columns, block: Block) -> Float:
+        return kernels.terms_left_out(column, block, self.hold)

@@ -10,7 +10,8 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
 
@@ -25,6 +26,15 @@ class Multinomial(CountFamily):
     smoothing a class that counts nothing takes the frequencies of all classes. a is ``smoothing``, or the classifier's
     where none is given.
 
+    Parameters
+    ----------
+    smoothing : float, optional
+        Pseudo-count a of each column; that of the classifier where none is given.
+    group : int, default 0
+        Columns of equal settings are one group; the number tells groups apart.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Multinomial()).fit([[3, 0, 1], [0, 2, 2]], ["ham", "spam"])
     >>> model.predict_proba([[1, 0, 0]]).round(3)
@@ -61,7 +71,16 @@ class MultinomialDensity(Counts):
         shares: Float = np.exp(self.table)
         return shares
 
-    def _left_out(self, left: Left, weights: Float) -> Float:
+    @property
+    def left_out(self) -> Density:
+        return _LeftOutMultinomial(self.columns, self.totals, self.smoothing, self.table, self.unit)
+
+
+@dataclass(frozen=True)
+class _LeftOutMultinomial(MultinomialDensity, LeftOutCounts):
+    """Without each row's own counts."""
+
+    def _without(self, left: Left, weights: Float) -> Float:
         sums, m, a = self.totals.sums, len(self.columns), self.smoothing
         group = left.group[left.row]
         whole = left.rows_of(sums.across, np.maximum(left.group, 0))[left.row]

@@ -20,6 +20,13 @@ class NegativeBinomial(SmoothedParametric):
     m is the class mean after ``smoothing`` pseudo-rows at the pooled mean; 1/r = (v - u)/u^2 with mean u and variance
     v of the class, or of the whole column for a class without values; where v <= u it is 0, the Poisson limit.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> rows, labels = [[0], [4], [2], [14]], ["a", "a", "b", "b"]
     >>> model = bk.NaiveBayes(families=NegativeBinomial(smoothing=0)).fit(rows, labels)

@@ -25,6 +25,13 @@ class Ordinal(Family[Tables]):
     the class has: f are its own frequencies, and the first and the last level stand beside themselves. The more
     rows, the less it matters. A class without values has q_v = 1/m.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows a for each of the m levels.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Ordinal(), kinds={"pain": ["none", "some", "much"]})
     >>> _ = model.fit([{"pain": "none"}, {"pain": "none"}, {"pain": "much"}, {"pain": "much"}], [0, 0, 1, 1])

@@ -17,6 +17,13 @@ from bayeskit.numerics.special import LOG_2PI, deviance, log2_deviance, stirling
 class Poisson(SmoothedParametric):
     """log p(x | c) = x log m - m - log x!, with m the class mean after ``smoothing`` pseudo-rows at the pooled mean.
 
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Pseudo-rows at the pooled mean.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> model = bk.NaiveBayes(families=Poisson(smoothing=0)).fit([[1], [3], [5], [7]], ["a", "a", "b", "b"])
     >>> model.predict_proba([[3]]).round(3)

@@ -29,6 +29,15 @@ class ZeroInflated(SmoothedParametric):
     z = (weight of zeros + a) / (W + 2 a), a = ``smoothing``; f is fitted to the values above 0 (LogNormal, Gamma or
     Exponential). Where those do not vary, only whether a value is zero counts.
 
+    Parameters
+    ----------
+    family : {"LogNormal", "Gamma", "Exponential"} or family, default "LogNormal"
+        The density of the values above 0.
+    smoothing : float, default 1.0
+        Pseudo-count a of zero and of not zero.
+
+    Examples
+    --------
     >>> import bayeskit as bk
     >>> rows, labels = [[0.0], [0.0], [1.0], [4.0], [0.0], [8.0], [20.0], [32.0]], list("aaaabbbb")
     >>> model = bk.NaiveBayes(families=ZeroInflated("LogNormal")).fit(rows, labels)

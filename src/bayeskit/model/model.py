@@ -164,7 +164,7 @@ class Model:
         self, block: Block, prior: Float | None = None, left_out: bool = False, out: Float | None = None
     ) -> Float:
         """log P(c, x), (n, K); ``left_out`` leaves each learned row out and moves an empirical prior not given here."""
-        return rule.joint(self.density, self._prior(block, prior, left_out), block, left_out, out)
+        return rule.joint(self._density(left_out), self._prior(block, prior, left_out), block, out)
 
     def posterior(
         self,
@@ -175,14 +175,17 @@ class Model:
         out: Float | None = None,
     ) -> Float:
         """P(c | x), (n, K), or its logarithm; ``left_out`` as in ``joint``."""
-        return rule.posterior(self.density, self._prior(block, prior, left_out), block, log, left_out, out)
+        return rule.posterior(self._density(left_out), self._prior(block, prior, left_out), block, log, out)
+
+    def _density(self, left_out: bool) -> NaiveDensity:
+        return self.density.left_out if left_out else self.density
 
     def _prior(self, block: Block, prior: Float | None, left_out: bool) -> Float:
         return self.log_prior(left_out=block if left_out else None) + self._bias if prior is None else prior
 
     def terms(self, block: Block, left_out: bool = False) -> Float:
         """log p of each column given the class, in schema order: (n, columns, K)."""
-        terms = self.density.terms(block, left_out)
+        terms = self._density(left_out).terms(block)
         return np.broadcast_to(terms, (*terms.shape[:2], len(self.weights)))
 
     def terms_of(self, block: Block, which: Int) -> Float:
@@ -200,7 +203,7 @@ class Model:
             rest = np.where(np.isneginf(rest), np.where(np.isneginf(left), left, 0.0), left)
         return np.concatenate([np.broadcast_to(terms, (*terms.shape[:2], len(self.weights))), rest], axis=1)
 
-    def evidence(self, block: Block, prior: Float | None = None, left_out: bool = False) -> Float:
+    def evidence(self, block: Block, prior: Float | None = None) -> Float:
         if self.weighting is not None:
             raise InputError("fitted weights make scores of the densities, which have no evidence; use weights=None")
         if not self.density.normalised:
@@ -209,7 +212,7 @@ class Model:
                 "nor have Multinomial and Complement, which leave out what all classes have in common, nor distances "
                 "between levels, which have no volume, nor sets of columns that overlap (AJE)"
             )
-        return rule.evidence(self.density, self._prior(block, prior, left_out), block, left_out)
+        return rule.evidence(self.density, self.log_prior() if prior is None else prior, block)
 
     def merge(self, other: Model) -> Model:
         """The model of both tables."""
@@ -229,7 +232,11 @@ class Model:
     def declaring(self, classes: tuple[Any, ...]) -> Model:
         """The same counts, with these classes as the ones that stay without a row."""
         schema = replace(self.schema, classes=classes)
-        return self if schema == self.schema else replace(self, counted=replace(self.counted, schema=schema))
+        if schema == self.schema:
+            return self
+        counted = self.counted.declaring(schema)
+        weighting = None if self.weighting is None else self.weighting.on(counted.domain.classes)
+        return replace(self, counted=counted, weighting=weighting)
 
     @property
     def exact(self) -> Exactness:

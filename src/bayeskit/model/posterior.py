@@ -12,20 +12,18 @@ from bayeskit.densities.density import Density
 CLASS_BY_CLASS = 1 << 20  # numbers of a joint that are laid out class by class on the way to a posterior
 
 
-def joint(density: Density, prior: Float, block: Block, left_out: bool = False, out: Float | None = None) -> Float:
+def joint(density: Density, prior: Float, block: Block, out: Float | None = None) -> Float:
     """log P(c) + log p(x | c), (n, K), written to ``out`` if given; -inf where a class is impossible.
 
-    ``prior`` is (K,), or (n, K) if it differs by row; ``left_out`` takes each row's own mass out of the density.
+    ``prior`` is (K,), or (n, K) if it differs by row.
     """
     out = np.empty((block.rows, prior.shape[-1])) if out is None else out
     out[:] = prior
-    density.add(block, out, left_out)
+    density.add(block, out)
     return out
 
 
-def posterior(
-    density: Density, prior: Float, block: Block, log: bool = False, left_out: bool = False, out: Float | None = None
-) -> Float:
+def posterior(density: Density, prior: Float, block: Block, log: bool = False, out: Float | None = None) -> Float:
     """P(c | x), (n, K), or its logarithm, written to ``out`` if given.
 
     Where every class is impossible the answer is the limit of vanishing smoothing: fewest zero factors wins,
@@ -34,30 +32,30 @@ def posterior(
     shape = block.rows, prior.shape[-1]
     out = np.empty(shape) if out is None else out
     room = out
-    if not left_out and out.size <= CLASS_BY_CLASS:  # the core then need not turn rows into classes and back
+    if not density.by_rows and out.size <= CLASS_BY_CLASS:  # the core then need not turn rows into classes and back
         room = np.empty(shape[::-1]).T
-    joint(density, prior, block, left_out, room)
+    joint(density, prior, block, room)
     if _core.softmax(room, log, None, out):
         lost = np.flatnonzero(np.isneginf(out).all(axis=1))
-        rescued = _limit(density, np.broadcast_to(prior, out.shape)[lost], block.at(lost), left_out)
+        rescued = _limit(density, np.broadcast_to(prior, out.shape)[lost], block.at(lost))
         _core.softmax(rescued, log, None)
         out[lost] = rescued
     return out
 
 
-def evidence(density: Density, prior: Float, block: Block, left_out: bool = False) -> Float:
+def evidence(density: Density, prior: Float, block: Block) -> Float:
     """log p(x) = log of the sum over classes of P(c) p(x | c), (n,)."""
-    out, total = joint(density, prior, block, left_out), np.empty(block.rows)
+    out, total = joint(density, prior, block), np.empty(block.rows)
     _core.softmax(out, True, total)
     return total
 
 
-def _limit(density: Density, prior: Float, block: Block, left_out: bool) -> Float:
+def _limit(density: Density, prior: Float, block: Block) -> Float:
     """Joint log-probabilities of the classes that stay in the race, -inf for the others: (n, K).
 
     In order: possible by the prior, fewest zero factors, largest term beyond the range of a double, the rest.
     """
-    tail = density.tail(block, density.log2_magnitude(block, left_out), left_out)
+    tail = density.tail(block, density.log2_magnitude(block))
     running = _best(-tail.zeros, np.isfinite(prior))
     running = _best(tail.overflow, running)
     rest = np.maximum(tail.rest, -1e300) + np.where(np.isfinite(prior), prior, 0.0)

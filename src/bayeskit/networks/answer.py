@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Code, Float
+from bayeskit.arrays import Code, Float, Seed
 from bayeskit.errors import InputError
 from bayeskit.networks.approximate import METHODS, Estimate
 from bayeskit.networks.inference import Inference, check_possible
@@ -34,7 +34,7 @@ def answer(inference: Inference, target: Any, evidence: Mapping[str, Any]) -> An
 
 
 def estimate(
-    network: Network, target: Any, evidence: Mapping[str, Any], method: str, samples: int, random_state: Any
+    network: Network, target: Any, evidence: Mapping[str, Any], method: str, samples: int, random_state: Seed
 ) -> Answer:
     """P(target | evidence) by chance, with standard errors."""
     codes = hard_evidence(network, evidence, "an approximate answer")

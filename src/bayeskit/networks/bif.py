@@ -9,11 +9,10 @@ import zlib
 from collections.abc import Iterator
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import FilePath, Float
 from bayeskit.data.levels import TEXT, Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
@@ -28,7 +27,7 @@ CHUNK = 1 << 20
 _PLAIN = re.compile(r'(?!//|/\*)[^\s{}()\[\];,|"]+')
 
 
-def read_bif(path: Any) -> Network:
+def read_bif(path: FilePath) -> Network:
     """The network of a BIF file, gzipped or not; all states are texts."""
     name = os.fspath(path)
     check_readable(name)
@@ -51,7 +50,7 @@ def read_bif(path: Any) -> Network:
         raise NetworkError(f"{name}: cannot be read ({error}); check the path and the file") from error
 
 
-def write_bif(network: Network, path: Any) -> None:
+def write_bif(network: Network, path: FilePath) -> None:
     """Write a network as BIF, states as texts, gzipped if the name ends in .gz: whole or not at all."""
     data = "".join(_lines(network)).encode()
     if os.fspath(path).endswith(".gz"):

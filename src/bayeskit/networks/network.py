@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Code, Float
+from bayeskit.arrays import Code, Float, Label
 from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
@@ -90,7 +90,7 @@ class Network:
         """How many states each node has."""
         return {node: len(self.levels[node]) for node in self.nodes}
 
-    def states(self, node: str) -> tuple[Any, ...]:
+    def states(self, node: str) -> tuple[Label, ...]:
         """The states of a node; probabilities come in this order."""
         return tuple(self.levels[self.graph.check(node)].values)
 

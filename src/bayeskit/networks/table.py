@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Frame, Label
 from bayeskit.data.frame import aligned, frame, html_table, shortened
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
@@ -95,7 +95,7 @@ class Table:
     def _repr_html_(self) -> str:
         return html_table(self._lines, len(self.parents), self._title)
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """A row for each cell: the states of parents and child, and their probability, as ``tables=`` takes it."""
         cells = list(zip(*product(*self._named), strict=True))
         columns = {name: _alike(labels) for name, labels in zip((*self.parents, self.child), cells, strict=True)}
@@ -195,7 +195,7 @@ def table_of(spec: Any, child: str, parents: tuple[str, ...], states: Mapping[st
     return Table(child, parents, out)
 
 
-def _alike(labels: Sequence[Any]) -> list[Any]:
+def _alike(labels: Sequence[Label]) -> list[Any]:
     """States as a column; of several types, as texts."""
     return list(labels) if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
 
@@ -208,13 +208,13 @@ def _column(frame: Any, name: str) -> list[Any]:
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
 
 
-def _place(labels: tuple[Any, ...], family: tuple[str, ...], states: Mapping[str, Levels]) -> tuple[int, ...]:
+def _place(labels: tuple[Label, ...], family: tuple[str, ...], states: Mapping[str, Levels]) -> tuple[int, ...]:
     if len(labels) != len(family):
         raise NetworkError(f"a table over {' x '.join(family)} has an entry for {labels!r}; give one state for each")
     return tuple(code_of(states[name], label, name) for name, label in zip(family, labels, strict=True))
 
 
-def code_of(states: Levels, label: Any, node: str) -> int:
+def code_of(states: Levels, label: Label, node: str) -> int:
     """The position of a state, or an error that names it."""
     try:
         code = states.index.get(key(label))  # type: ignore[arg-type]

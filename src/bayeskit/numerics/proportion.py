@@ -31,8 +31,19 @@ def effective(weight: Float | float, squared: Float | float) -> Float:
     return rows
 
 
-def wilson(share: float, weight: float) -> Interval:
-    """Wilson's interval of a proportion p seen in a weight of n rows.
+def ratio(part: Float | float, whole: Float | float) -> Float:
+    """part / whole, NaN where the whole is nothing.
+
+    >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    share: Float = np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
+    return share
+
+
+def wilson(share: float, weight: float, quantile: float = float(ndtri((1 + LEVEL) / 2))) -> Interval:
+    """Wilson's interval of a proportion p seen in a weight of n rows; ``quantile`` z is the normal one unless given.
 
     (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)
 
@@ -42,7 +53,7 @@ def wilson(share: float, weight: float) -> Interval:
     """
     if not weight > 0 or share != share:
         return Interval(np.nan, np.nan, "no rows")
-    z2 = float(ndtri((1 + LEVEL) / 2)) ** 2
+    z2 = quantile**2
     middle = share + z2 / (2 * weight)
     half = np.sqrt(z2 * (share * (1 - share) / weight + z2 / (4 * weight * weight)))
     low, high = (middle - half) / (1 + z2 / weight), (middle + half) / (1 + z2 / weight)

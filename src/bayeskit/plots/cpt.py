@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json, Label
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.heat import heat
@@ -35,9 +35,21 @@ class CptDisplay(Display):
 
     @classmethod
     def from_table(
-        cls, node: str, parents: Mapping[str, Sequence[Any]], states: Sequence[Any], table: Any
+        cls, node: str, parents: Mapping[str, Sequence[Any]], states: Sequence[Label], table: Any
     ) -> CptDisplay:
-        """From probabilities with an axis for each parent and the last for the node."""
+        """From probabilities with an axis for each parent and the last for the node.
+
+        Parameters
+        ----------
+        node : str
+            The node.
+        parents : mapping
+            Its parents with their states.
+        states : sequence
+            Its states.
+        table : array
+            Probabilities, or cells, as the method says.
+        """
         known = {parent: list(values) for parent, values in parents.items()}
         shape = (*(len(values) for values in known.values()), len(states))
         found = np.asarray(table, dtype=np.float64)
@@ -50,7 +62,7 @@ class CptDisplay(Display):
         """The states of the parents in each line."""
         return list(product(*self.parents.values()))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = [(given, state) for given in self.given for state in self.states]
         named = {name: [str(given[i]) for given, _ in each] for i, name in enumerate(self.parents)}
         return {**named, self.node: [str(state) for _, state in each], "probability": self.table.ravel()}
@@ -64,7 +76,7 @@ class CptDisplay(Display):
         most = 44 // max(1, len(self.parents))
         return [", ".join(shortened(value, most) for value in given) for given in self.given[:ROWS]]
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         shown = self.table[:ROWS, :STATES]
         texts = [[f"{p:.3g}" for p in row] for row in shown] if len(self.states) <= WRITTEN else None
         names = self._names() if self.parents else [""]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Axes, Float, Int, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
@@ -39,7 +39,9 @@ class Predictions:
     weights: Float  # (n,)
 
     @classmethod
-    def of(cls, y: Any, proba: Any, classes: Sequence[Any] | None = None, sample_weight: Any = None) -> Predictions:
+    def of(
+        cls, y: LabelsLike, proba: Any, classes: Sequence[Label] | None = None, sample_weight: WeightsLike = None
+    ) -> Predictions:
         """A single column of probabilities is that of the second of two classes."""
         known = np.unique(np.asarray(y)).tolist() if classes is None else list(classes)
         p = np.asarray(proba, dtype=np.float64)
@@ -55,10 +57,10 @@ class Predictions:
         return cls(known, p[some], codes_of(np.asarray(y).ravel()[some], known), weights[some])
 
     @classmethod
-    def by(cls, estimator: Any, X: Any, y: Any) -> Predictions:
+    def by(cls, estimator: Any, X: TableLike, y: LabelsLike) -> Predictions:
         return cls.of(y, estimator.predict_proba(X), np.asarray(estimator.classes_).tolist())
 
-    def place(self, label: Any) -> int:
+    def place(self, label: Label) -> int:
         return int(codes_of([label], self.classes)[0])
 
 
@@ -72,17 +74,49 @@ class RocDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y: Any, proba: Any, classes: Sequence[Any] | None = None, label: Any = None, sample_weight: Any = None
+        cls,
+        y: LabelsLike,
+        proba: Any,
+        classes: Sequence[Label] | None = None,
+        label: Label | None = None,
+        sample_weight: WeightsLike = None,
     ) -> RocDisplay:
-        """Of one class, or of all; of two classes the second tells all."""
+        """Of one class, or of all; of two classes the second tells all.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, label: Any = None) -> RocDisplay:
+    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None) -> RocDisplay:
+        """Of a fitted classifier, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        """
         return cls._of(Predictions.by(estimator, X, y), label)
 
     @classmethod
-    def _of(cls, given: Predictions, label: Any) -> RocDisplay:
+    def _of(cls, given: Predictions, label: Label) -> RocDisplay:
         if label is not None:
             wanted = [given.place(label)]
         else:
@@ -91,7 +125,7 @@ class RocDisplay(Display):
             {given.classes[k]: curve(given.proba[:, k], given.codes == k, given.weights) for k in wanted},
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = list(self.curves.items())
         return {
             "class": [str(label) for label, c in each for _ in c.threshold],
@@ -100,11 +134,11 @@ class RocDisplay(Display):
             "true_positive": np.concatenate([c.true_positive for _, c in each]),
         }
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         ax.plot([0, 1], [0, 1], color=FAINT, lw=1)
         many = len(self.curves) > LEGEND
         for k, (name, c) in enumerate(zip(labels_of(list(self.curves)), self.curves.values(), strict=True)):
-            look = {"color": FAINT, "lw": 0.8} if many else {"color": colour(k), "ls": line(k), "lw": 1.8}
+            look: Json = {"color": FAINT, "lw": 0.8} if many else {"color": colour(k), "ls": line(k), "lw": 1.8}
             ax.plot(c.false_positive, c.true_positive, label=entry(f"{name}, area {c.area:.3f}"), **look)
         ax.set_aspect("equal")
         ax.set_xlim(-0.01, 1.01)
@@ -125,22 +159,55 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
+        y: LabelsLike,
         proba: Any,
-        classes: Sequence[Any] | None = None,
-        label: Any = None,
+        classes: Sequence[Label] | None = None,
+        label: Label | None = None,
         bins: int = 15,
-        sample_weight: Any = None,
+        sample_weight: WeightsLike = None,
     ) -> ReliabilityDisplay:
-        """Of the probability of one class, or of the most probable class of each row."""
+        """Of the probability of one class, or of the most probable class of each row.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        bins : int, default 15
+            Cells of equal width.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label, bins)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, label: Any = None, bins: int = 15) -> ReliabilityDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
+    ) -> ReliabilityDisplay:
+        """Of a fitted classifier, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        bins : int, default 15
+            Cells of equal width.
+        """
         return cls._of(Predictions.by(estimator, X, y), label, bins)
 
     @classmethod
-    def _of(cls, given: Predictions, label: Any, bins: int) -> ReliabilityDisplay:
+    def _of(cls, given: Predictions, label: Label, bins: int) -> ReliabilityDisplay:
         if label is None:
             best = np.argmax(given.proba, axis=1)
             p, true = given.proba[np.arange(len(best)), best], best == given.codes
@@ -151,7 +218,15 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_cells(cls, table: Float, says: str = "the most probable class") -> ReliabilityDisplay:
-        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells)."""
+        """From what ``tallied`` finds in cells of equal width: (FIELDS, cells).
+
+        Parameters
+        ----------
+        table : array
+            Probabilities, or cells, as the method says.
+        says : str
+            What the probability is of, for the axis.
+        """
         weight, said, right, squared = np.asarray(table, dtype=np.float64)
         there = weight > 0
         edges = np.arange(len(weight) + 1) / len(weight)
@@ -162,11 +237,11 @@ class ReliabilityDisplay(Display):
             says,
         )
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         found = [wilson(r, w) for r, w in zip(self.cells["right"], self.cells["rows"], strict=True)]
         return {**self.cells, "low": [i.low for i in found], "high": [i.high for i in found]}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         shown = {name: np.asarray(values) for name, values in self._columns().items()}
         ax.plot([0, 1], [0, 1], color=FAINT, lw=1)
         if len(shown["weight"]):
@@ -198,22 +273,55 @@ class CostDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
+        y: LabelsLike,
         proba: Any,
         costs: Any,
-        classes: Sequence[Any] | None = None,
-        label: Any = None,
-        sample_weight: Any = None,
+        classes: Sequence[Label] | None = None,
+        label: Label | None = None,
+        sample_weight: WeightsLike = None,
     ) -> CostDisplay:
-        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes."""
+        """Of two classes; ``costs`` are {true: {decided: cost}}, or a matrix in the order of the classes.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or str
+            Their classes.
+        proba : array of shape (n, K)
+            P(class | row).
+        costs : mapping or matrix
+            {true: {decided: cost}}, or a matrix in the order of the classes.
+        classes : sequence, optional
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        label : class, optional
+            The class to show.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         return cls._of(Predictions.of(y, proba, classes, sample_weight), costs, label)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, costs: Any, label: Any = None) -> CostDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: TableLike, y: LabelsLike, costs: Any, label: Label | None = None
+    ) -> CostDisplay:
+        """Of a fitted classifier of two classes, on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        costs : mapping or matrix
+            {true: {decided: cost}}, or a matrix in the order of the classes.
+        label : class, optional
+            The class to show.
+        """
         return cls._of(Predictions.by(estimator, X, y), costs, label)
 
     @classmethod
-    def _of(cls, given: Predictions, costs: Any, label: Any) -> CostDisplay:
+    def _of(cls, given: Predictions, costs: Any, label: Label) -> CostDisplay:
         if len(given.classes) != 2:
             raise InputError(f"a threshold divides two classes, not {len(given.classes)}; use decide(proba, costs)")
         k = 1 if label is None else given.place(label)
@@ -229,10 +337,10 @@ class CostDisplay(Display):
         best = float((alarm - calm) / gain) if gain > 0 else float("nan")
         return cls(np.append(1.0, found.threshold[1:]), cost, best, given.classes[k])
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         return {"threshold": self.threshold, "cost": self.cost}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         ends = np.append(self.threshold, 0.0), np.append(self.cost, self.cost[-1])
         ax.step(*ends, where="pre", color=PALETTE[0], lw=1.8, label="mean cost of these rows")
         least = int(np.argmin(self.cost))
@@ -245,7 +353,7 @@ class CostDisplay(Display):
         ax.legend(frameon=False, fontsize=9)
 
 
-def _costs(costs: Any, classes: Sequence[Any]) -> Array:
+def _costs(costs: Any, classes: Sequence[Label]) -> Array:
     """A table of costs of two classes, in their order: (2, 2)."""
     if hasattr(costs, "matrix_for"):
         places = [list(costs.actions).index(c) for c in classes if c in costs.actions]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Json, LabelsLike, TableLike
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
@@ -34,7 +34,13 @@ class DensityDisplay(Display):
 
     @classmethod
     def of(cls, marginal: Any) -> DensityDisplay:
-        """Of a column by itself, as ``model.marginal(column)`` gives it."""
+        """Of a column by itself, as ``model.marginal(column)`` gives it.
+
+        Parameters
+        ----------
+        marginal : Marginal
+            What ``model.marginal(column)`` gives.
+        """
         usual = marginal.usual() if marginal.numeric else None
         order = np.argsort(marginal.values, kind="stable") if marginal.numeric else np.arange(len(marginal.values))
         values = [marginal.values[i] for i in order.tolist()]
@@ -43,8 +49,20 @@ class DensityDisplay(Display):
         return cls(marginal.name, labels, values, density, marginal.numeric, marginal.continuous, usual)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, column: Any) -> DensityDisplay:
-        """Of a fitted bayeskit classifier, with the rows it is to be seen against."""
+    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, column: Any) -> DensityDisplay:
+        """Of a fitted bayeskit classifier, with the rows it is to be seen against.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        column : str
+            The column.
+        """
         if not hasattr(estimator, "marginal"):
             raise InputError(f"{type(estimator).__name__} has no densities by column; draw a bayeskit classifier")
         names = names_of(X)
@@ -57,19 +75,20 @@ class DensityDisplay(Display):
         if made.numeric:
             made.data = column_of(X, names[place])
         else:
-            cells = X.column(names[place]).to_pylist() if isinstance(X, pa.Table) else list(X[names[place]])
+            table: Any = X
+            cells = table.column(names[place]).to_pylist() if isinstance(X, pa.Table) else list(table[names[place]])
             made.data = np.array([None if v is None else str(v) for v in cells], dtype=object)
         return made
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         shown = self.values if self.numeric else [None if v is None else str(v) for v in self.values]
         return {self.name: shown, **{str(c): self.density[:, k] for k, c in enumerate(self.classes)}}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         (self._curves if self.numeric else self._bars)(ax)
         legend(ax, self.classes)
 
-    def _curves(self, ax: Any) -> None:
+    def _curves(self, ax: Axes) -> None:
         x = np.asarray(self.values, dtype=np.float64)
         low, high = self.usual or (float(x[0]), float(x[-1]))
         data = None if self.data is None else self.data[np.isfinite(self.data.astype(np.float64))].astype(np.float64)
@@ -80,11 +99,14 @@ class DensityDisplay(Display):
             some = self._some(k)
             if some is not None and len(some) and len(self.classes) <= HISTOGRAMS:
                 bins = np.arange(low - 0.5, high + 1) if not self.continuous else np.linspace(low, high, 31)
-                ax.hist(some, bins=bins, density=True, color=colour(k), alpha=0.25, zorder=1)
-            style = {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
+                ax.hist(some, bins=bins.tolist(), density=True, color=colour(k), alpha=0.25, zorder=1)
+            style: Json = (
+                {"ls": line(k), "lw": 1.8} if self.continuous else {"marker": "o", "ms": 4, "ls": ":", "lw": 0.8}
+            )
             ax.plot(x[inside], self.density[inside, k], color=colour(k), label=entry(label), **style)
         if not self.continuous:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            locator: Any = ax.xaxis.get_major_locator()
+            locator.set_params(integer=True)
         top = self.density[inside]
         finite = top[np.isfinite(top)]
         highest = max(float(finite.max(initial=0.0)), 1e-300)
@@ -97,7 +119,7 @@ class DensityDisplay(Display):
         mine: Float = self.data[self.codes == k].astype(np.float64)
         return np.asarray(mine[np.isfinite(mine)])
 
-    def _bars(self, ax: Any) -> None:
+    def _bars(self, ax: Axes) -> None:
         pooled = self.density.sum(axis=1)
         shown = np.sort(np.argsort(-pooled, kind="stable")[:LEVELS])
         width = 0.8 / len(self.classes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Axes, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
@@ -35,9 +35,21 @@ class EllipseDisplay(Display):
 
     @classmethod
     def from_moments(
-        cls, means: Any, covariances: Any, classes: Sequence[Any], distances: Sequence[float] = (1, 2, 3)
+        cls, means: Any, covariances: Any, classes: Sequence[Label], distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
-        """From means (K, 2) and covariances (K, 2, 2)."""
+        """From means (K, 2) and covariances (K, 2, 2).
+
+        Parameters
+        ----------
+        means : array of shape (K, 2)
+            Means of the classes.
+        covariances : array of shape (K, 2, 2)
+            Their covariances.
+        classes : sequence
+            The classes, in the order of the columns of ``proba`` or of the moments.
+        distances : sequence of float
+            Mahalanobis distances to draw.
+        """
         middle, matrix = np.asarray(means, dtype=np.float64), np.asarray(covariances, dtype=np.float64)
         if middle.shape != (len(classes), 2) or matrix.shape != (len(classes), 2, 2):
             raise InputError(f"{len(classes)} classes have means (K, 2) and covariances (K, 2, 2) to draw ellipses of")
@@ -45,9 +57,21 @@ class EllipseDisplay(Display):
 
     @classmethod
     def from_data(
-        cls, X: Any, y: Any, columns: Sequence[Any] | None = None, distances: Sequence[float] = (1, 2, 3)
+        cls, X: TableLike, y: LabelsLike, columns: Sequence[Label] | None = None, distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
-        """From the rows of each class, covariances divided by n."""
+        """From the rows of each class, covariances divided by n.
+
+        Parameters
+        ----------
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        distances : sequence of float
+            Mahalanobis distances to draw.
+        """
         classes = np.unique(np.asarray(y)).tolist()
         grid, codes = Grid.of(X, columns, 2, 0.2), codes_of(y, classes)
         rows = [grid.points[(codes == k) & np.isfinite(grid.points).all(axis=1)] for k in range(len(classes))]
@@ -60,7 +84,7 @@ class EllipseDisplay(Display):
         values, vectors = np.linalg.eigh(self.covariances[k])
         return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, 1]
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = [(k, d, *self._axes(k)) for k in range(len(self.classes)) for d in self.distances]
         return {
             "class": [str(self.classes[k]) for k, *_ in each],
@@ -72,7 +96,7 @@ class EllipseDisplay(Display):
             "angle": [float(np.degrees(np.arctan2(to[1], to[0])) % 180) for *_, to in each],
         }
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.patches import Ellipse
 
         shown, labels = self._columns(), labels_of(self.classes)
@@ -112,8 +136,20 @@ class NeighbourDisplay(Display):
     size = (5.6, 4.6)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, point: Sequence[float]) -> NeighbourDisplay:
-        """Of a fitted ``KNNBayes`` of two number columns."""
+    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, point: Sequence[float]) -> NeighbourDisplay:
+        """Of a fitted ``KNNBayes`` of two number columns.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        point : pair
+            The row asked about.
+        """
         if not hasattr(estimator, "neighbors"):
             raise InputError(f"{type(estimator).__name__} has no neighbours to show; fit a KNNBayes")
         grid, classes = Grid.of(X, None, 2, 0.1), list(np.asarray(estimator.classes_).tolist())
@@ -131,7 +167,7 @@ class NeighbourDisplay(Display):
         around = found.distances, found.weights, float(found.radius[0])
         return cls(grid, classes, codes_of(y, classes), asked, near, labels, *around)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.neighbours.T
         return {
             self.grid.names[0]: x,
@@ -141,12 +177,14 @@ class NeighbourDisplay(Display):
             "weight": self.weights,
         }
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.patches import Circle
 
         self.grid.scatter(ax, self.codes, labels_of(self.classes))
         ax.add_patch(Circle(tuple(self.point), self.radius, fill=False, ec=INK, lw=1.4))
-        ax.scatter(*self.neighbours.T, s=90, fc="none", ec=INK, lw=1.2, zorder=4, label="neighbours")
+        ax.scatter(
+            self.neighbours[:, 0], self.neighbours[:, 1], s=90, fc="none", ec=INK, lw=1.2, zorder=4, label="neighbours"
+        )
         ax.plot(*self.point, "*", color=INK, ms=14, mec="white", zorder=6, ls="none", label="asked about")
         ax.autoscale_view()
         ax.set_aspect("equal", adjustable="datalim")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Int, Label, TableLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.errors import InputError
 from bayeskit.plots.style import colour, entry, marker
@@ -33,8 +33,8 @@ class Grid:
     @classmethod
     def of(
         cls,
-        X: Any,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        columns: Sequence[Label] | None = None,
         resolution: int = 160,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
@@ -64,12 +64,13 @@ class Grid:
         """Values at the points as a picture: (m, m)."""
         return values.reshape(len(self.y), len(self.x))
 
-    def scatter(self, ax: Any, codes: Any, labels: Sequence[str]) -> None:
+    def scatter(self, ax: Axes, codes: Int, labels: Sequence[str]) -> None:
         """The rows of the table, by class."""
         for k, label in enumerate(labels):
             mine = codes == k
             ax.scatter(
-                *self.points[mine].T,
+                self.points[mine, 0],
+                self.points[mine, 1],
                 s=22,
                 c=colour(k),
                 marker=marker(k),
@@ -79,12 +80,12 @@ class Grid:
                 zorder=3,
             )
 
-    def frame_axes(self, ax: Any) -> None:
+    def frame_axes(self, ax: Axes) -> None:
         ax.set_xlim(self.x[0], self.x[-1])
         ax.set_ylim(self.y[0], self.y[-1])
 
 
-def names_of(X: Any) -> list[Any]:
+def names_of(X: TableLike) -> list[Any]:
     """The columns of a table; the places of a matrix."""
     if hasattr(X, "column_names"):
         return list(X.column_names)
@@ -96,14 +97,17 @@ def names_of(X: Any) -> list[Any]:
     return list(range(matrix.shape[1]))
 
 
-def column_of(X: Any, name: Any) -> Float:
+def column_of(X: TableLike, name: Any) -> Float:
     """One number column of a table."""
     if name not in names_of(X):
         raise InputError(f"there is no column {name!r} (columns: {', '.join(map(str, names_of(X)[:8]))})")
     if isinstance(name, int | np.integer) and not hasattr(X, "columns") and not isinstance(X, Mapping):
         cells = np.asarray(X)[:, name]
     else:
-        cells = np.asarray(X.column(name).to_numpy(zero_copy_only=False) if isinstance(X, pa.Table) else X[name])
+        table: Any = X
+        cells = np.asarray(
+            table.column(name).to_numpy(zero_copy_only=False) if isinstance(X, pa.Table) else table[name]
+        )
     try:
         return cells.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -118,7 +122,7 @@ def _along(values: Float, name: Any, resolution: int, margin: float) -> Float:
     return np.linspace(float(known.min()) - margin * wide, float(known.max()) + margin * wide, resolution)
 
 
-def _rows(X: Any, names: list[Any], given: dict[Any, Float], at: dict[Any, Any]) -> Any:
+def _rows(X: TableLike, names: list[Any], given: dict[Any, Float], at: dict[Any, Any]) -> Any:
     """Rows of the kind the table is, with two columns given."""
     count = len(next(iter(given.values())))
     if not (hasattr(X, "columns") or isinstance(X, Mapping)):

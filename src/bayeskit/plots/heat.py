@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError
 from bayeskit.plots.style import INK, Display, codes_of, labels_of, tidy
 
@@ -30,9 +30,21 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, labels: Sequence[Any] | None = None, sample_weight: Any = None
+        cls, y_true: Any, y_pred: Any, labels: Sequence[Label] | None = None, sample_weight: WeightsLike = None
     ) -> ConfusionDisplay:
-        """From true and predicted labels; ``labels`` gives their order."""
+        """From true and predicted labels; ``labels`` gives their order.
+
+        Parameters
+        ----------
+        y_true : array of shape (n,)
+            True labels.
+        y_pred : array of shape (n,)
+            Predicted labels.
+        labels : sequence, optional
+            The order of the labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         true, said = np.asarray(y_true).ravel(), np.asarray(y_pred).ravel()
         if len(true) != len(said):
             raise InputError(f"{len(true)} true labels and {len(said)} predicted ones; give one of each for every row")
@@ -43,8 +55,18 @@ class ConfusionDisplay(Display):
         return cls(matrix, known)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any) -> ConfusionDisplay:
-        """From the decisions of a fitted classifier on rows it should not have learned."""
+    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike) -> ConfusionDisplay:
+        """From the decisions of a fitted classifier on rows it should not have learned.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        """
         return cls.from_predictions(y, estimator.predict(X), np.asarray(estimator.classes_).tolist())
 
     @property
@@ -54,7 +76,7 @@ class ConfusionDisplay(Display):
         share: Float = np.divide(self.matrix, total, out=np.zeros_like(self.matrix), where=total > 0)
         return share
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         done = [*self.labels, *self.others]
         return {
             "true": [str(label) for label in self.labels for _ in done],
@@ -67,7 +89,7 @@ class ConfusionDisplay(Display):
         side = min(9.0, 2.2 + 0.55 * len(self.labels))
         return side + 1.6, side
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         shares, names = self.shares, labels_of(self.labels)
         texts = [[f"{w:.6g}" for w in row] for row in self.matrix] if len(names) <= WRITTEN else None
         heat(ax, shares, texts, names, labels_of([*self.labels, *self.others]), "Blues")
@@ -84,7 +106,7 @@ class PopulationDisplay(Display):
     rates: dict[str, Float]  # by name, (P, P) each
     title: str = ""
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         p = len(self.names)
         pairs = {"train": [n for n in self.names for _ in range(p)], "test": self.names * p}
         return {**pairs, **{rate: table.ravel() for rate, table in self.rates.items()}}
@@ -92,7 +114,7 @@ class PopulationDisplay(Display):
     def _size(self) -> tuple[float, float]:
         return 2.6 + 1.25 * len(self.names), 1.6 + 0.75 * len(self.names)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         shade = np.mean(list(self.rates.values()), axis=0)
         cells = np.stack(list(self.rates.values()), axis=-1)
         texts = [["\n".join("–" if np.isnan(r) else f"{r:.1%}" for r in cell) for cell in row] for row in cells]
@@ -101,7 +123,7 @@ class PopulationDisplay(Display):
 
 
 def heat(
-    ax: Any,
+    ax: Axes,
     shade: Float,
     texts: Any,
     rows: Sequence[str],

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Axes, Json
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.cpt import CptDisplay
@@ -41,14 +42,28 @@ class NetworkDisplay(Display):
         observed: Mapping[str, Any] | None = None,
         tables: Mapping[str, CptDisplay] | None = None,
     ) -> NetworkDisplay:
-        """From the nodes of every layer, left to right, P(state) of each node, and tables to show."""
+        """From the nodes of every layer, left to right, P(state) of each node, and tables to show.
+
+        Parameters
+        ----------
+        layers : sequence of sequences
+            Nodes of every layer, left to right.
+        edges : sequence of pairs
+            Arcs (parent, child).
+        bars : mapping, optional
+            P(state) by node.
+        observed : mapping, optional
+            States that were observed.
+        tables : mapping, optional
+            Tables to show beside nodes.
+        """
         count = sum(map(len, layers))
         if not 0 < count <= NODES:
             raise InputError(f"{count} nodes cannot be drawn readably (1 to {NODES}); draw a part of the network")
         found = {node: dict(states) for node, states in (bars or {}).items()}
         return cls([list(layer) for layer in layers], list(edges), found, dict(observed or {}), dict(tables or {}))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = [(node, state, p) for node, states in self.bars.items() for state, p in states.items()]
         return {
             "node": [node for node, *_ in each],
@@ -78,7 +93,7 @@ class NetworkDisplay(Display):
         wide, high = self.layout.size
         return min(40.0, wide + 2 * EDGE), min(40.0, high + 2 * EDGE)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
@@ -96,7 +111,7 @@ class NetworkDisplay(Display):
         ax.set_aspect("equal")
         ax.axis("off")
 
-    def _draw_box(self, ax: Any, node: str, x: float, y: float, wide: float, tall: float) -> None:
+    def _draw_box(self, ax: Axes, node: str, x: float, y: float, wide: float, tall: float) -> None:
         from matplotlib.patches import FancyBboxPatch, Rectangle
 
         seen = node in self.observed
@@ -135,7 +150,7 @@ class NetworkDisplay(Display):
             self._note(ax, f"table: {len(table.table)} × {len(table.states)} numbers", x, y + 0.08)
 
     @staticmethod
-    def _note(ax: Any, text: str, x: float, y: float) -> None:
+    def _note(ax: Axes, text: str, x: float, y: float) -> None:
         ax.text(x + 0.08, y + ROW * 0.45, text, va="center", fontsize=7.5, color="#555555", zorder=4)
 
 
@@ -149,7 +164,7 @@ def _widths(table: CptDisplay) -> list[float]:
     return [0.12 + WORD * max(map(len, texts)) for texts in each]
 
 
-def _draw_table(ax: Any, table: CptDisplay, x: float, y: float, wide: float) -> None:
+def _draw_table(ax: Axes, table: CptDisplay, x: float, y: float, wide: float) -> None:
     """A line for each configuration of the parents; cells are the darker the more probable."""
     from matplotlib.patches import Rectangle
 
@@ -157,7 +172,7 @@ def _draw_table(ax: Any, table: CptDisplay, x: float, y: float, wide: float) -> 
     widths = _widths(table)
     starts = np.concatenate([[0.0], np.cumsum(widths)]) + x + 0.05
     cell = (x + wide - 0.05 - starts[-1]) / len(table.states)
-    text = {"va": "center", "fontsize": 7, "zorder": 5}
+    text: Json = {"va": "center", "fontsize": 7, "zorder": 5}
     for name, left in zip(table.parents, starts, strict=False):
         ax.text(left + 0.03, y + ROW / 2, shortened(name, 16), style="italic", color="#555555", **text)
     for k, state in enumerate(table.states):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json, Label
 from bayeskit.data.frame import shortened
 from bayeskit.plots.style import INK, PALETTE, Display
 
@@ -32,15 +32,30 @@ class NomogramDisplay(Display):
     @classmethod
     def from_scales(
         cls,
-        scales: Sequence[Any],
+        scales: Sequence[Label],
         probability: Callable[[Float], Float],
         total: Callable[[Float], Float],
         says: str,
         left_out: int = 0,
     ) -> NomogramDisplay:
+        """From the scales of ``model.nomogram(...)``.
+
+        Parameters
+        ----------
+        scales : sequence
+            The scale of each column.
+        probability : callable
+            Probability of a total of points.
+        total : callable
+            Points that give a probability.
+        says : str
+            What the probability is of, for the axis.
+        left_out : int, default 0
+            Columns that are not shown.
+        """
         return cls(list(scales), probability, total, says, left_out)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         each = [(s.name, v, p) for s in self.scales for v, p in zip(s.values, s.points, strict=True)]
         return {"column": [n for n, *_ in each], "value": [str(v) for _, v, _ in each], "points": [p for *_, p in each]}
 
@@ -60,7 +75,7 @@ class NomogramDisplay(Display):
     def _size(self) -> tuple[float, float]:
         return 8.4, 1.4 + 0.78 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         names: list[str] = []
         y, lost = 0.0, 0
         top = max(100.0, max(float(np.max(s.points)) for s in self.scales))
@@ -73,7 +88,7 @@ class NomogramDisplay(Display):
             for number, (values, points) in enumerate(pieces):
                 y -= 1
                 names.append(shortened(scale.name, 22) if number == 0 else "")
-                ticks = _numbers(values, points) if scale.numeric else _levels(values, points)
+                ticks = _numbers(values, points, scale.joined) if scale.numeric else _levels(values, points)
                 lost += _line(ax, y, float(points.min()), float(points.max()), ticks, top)
                 if number == where and 0 <= scale.missing <= top:
                     ax.plot([scale.missing], [y], "o", mfc="white", mec=PALETTE[0], ms=5, zorder=4)
@@ -129,20 +144,26 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
         yield values[start : end + 1], points[start : end + 1]
 
 
-def _numbers(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
-    """Round numbers along an axis, at their points: as many as its length on paper has room for."""
+def _numbers(values: Sequence[Label], points: Float, joined: bool) -> list[tuple[float, str]]:
+    """Round numbers along an axis, at their points: as many as its length on paper has room for.
+
+    Between values that are not joined there are none.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     step = _round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
+    if not joined and len(numbers) > 1:
+        least = float(np.diff(numbers).min())
+        step = least * max(1.0, np.ceil(step / least - 1e-9))
     ticks = np.arange(np.ceil(numbers[0] / step), np.floor(numbers[-1] / step) + 0.5) * step
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 
 
-def _levels(values: Sequence[Any], points: Float) -> list[tuple[float, str]]:
+def _levels(values: Sequence[Label], points: Float) -> list[tuple[float, str]]:
     order = np.argsort(points, kind="stable").tolist()
     return [(float(points[i]), shortened("missing" if values[i] is None else values[i], 14)) for i in order]
 
 
-def _line(ax: Any, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:
+def _line(ax: Axes, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:
     """A line with its marks; labels that would touch go elsewhere; how many found no room."""
     ax.plot([low, high], [y, y], color=INK, lw=1.2, solid_capstyle="butt", zorder=2)
     ends = dict.fromkeys(TIERS, -np.inf)  # where the last label of each tier ends

@@ -18,6 +18,15 @@ class Panels:
 
     @classmethod
     def of(cls, displays: Sequence[Display], across: int = 2) -> Panels:
+        """Displays side by side.
+
+        Parameters
+        ----------
+        displays : sequence of displays
+            What to draw.
+        across : int, default 2
+            Displays in a row.
+        """
         import matplotlib.pyplot as plt
 
         made = cls(list(displays))

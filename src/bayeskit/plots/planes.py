@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Axes, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
@@ -32,23 +32,41 @@ class RegionDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any = None,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike | None = None,
+        columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> RegionDisplay:
-        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing."""
+        """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         decision = codes_of(estimator.predict(grid.rows), classes)
         return cls(grid, classes, decision, None if y is None else codes_of(y, classes))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         return {self.grid.names[0]: x, self.grid.names[1]: y, "class": [str(self.classes[k]) for k in self.decision]}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.colors import ListedColormap
 
         shades = ListedColormap([colour(k) for k in range(len(self.classes))])
@@ -89,26 +107,46 @@ class SurfaceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any = None,
-        label: Any = None,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike | None = None,
+        label: Label | None = None,
+        columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
         at: Mapping[Any, Any] | None = None,
     ) -> SurfaceDisplay:
-        """Of one class of any classifier with probabilities; the first class unless named."""
+        """Of one class of any classifier with probabilities; the first class unless named.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        label : class, optional
+            The class to show.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         grid, classes = Grid.of(X, columns, resolution, margin, at), list(np.asarray(estimator.classes_).tolist())
         label = classes[0] if label is None else label
         k = int(codes_of([label], classes)[0])
         proba = np.asarray(estimator.predict_proba(grid.rows))[:, k]
         return cls(grid, classes, label, proba, None if y is None else codes_of(y, classes))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         return {self.grid.names[0]: x, self.grid.names[1]: y, "probability": self.probability}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         picture = self.grid.square(self.probability)
         drawn = ax.contourf(self.grid.x, self.grid.y, picture, levels=np.linspace(0, 1, 11), cmap="Greys", alpha=0.6)
         rings = ax.contour(self.grid.x, self.grid.y, picture, levels=RINGS, colors=INK, linewidths=0.7)
@@ -141,16 +179,38 @@ class ContourDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
-        columns: Sequence[Any] | None = None,
+        X: TableLike,
+        y: LabelsLike,
+        columns: Sequence[Label] | None = None,
         share: float = 0.01,
         points: Any = None,
         resolution: int = 160,
         margin: float = 0.35,
         at: Mapping[Any, Any] | None = None,
     ) -> ContourDisplay:
-        """Of a bayeskit classifier, whose classes have densities; ``points`` are rows (x, y) to mark."""
+        """Of a bayeskit classifier, whose classes have densities; ``points`` are rows (x, y) to mark.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : table
+            Rows to draw, with the two columns of the plane.
+        y : array of shape (n,) or str
+            Their classes.
+        columns : pair, optional
+            The two columns of the plane; the first two unless named.
+        share : float, default 0.01
+            The share of the peak at which the contour lies.
+        points : sequence of pairs, optional
+            Rows (x, y) to mark.
+        resolution : int, default 240
+            Points of the grid along each axis.
+        margin : float, default 0.12
+            How far the plane reaches beyond the rows, as a share of their range.
+        at : mapping, optional
+            Values of the columns that are not drawn; missing unless given.
+        """
         if not hasattr(estimator, "predict_joint_log_proba"):
             raise InputError(
                 f"{type(estimator).__name__} has no class densities; draw a bayeskit model, or its decision regions"
@@ -162,14 +222,14 @@ class ContourDisplay(Display):
         marked = None if points is None else np.asarray(points, dtype=np.float64).reshape(-1, 2)
         return cls(grid, classes, joint, share, means, codes, marked)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         x, y = self.grid.flat
         peak = self.log_density.max(axis=0)
         of_peak = np.exp(self.log_density - np.where(np.isfinite(peak), peak, 0.0))
         shares = {str(label): of_peak[:, k] for k, label in enumerate(self.classes)}
         return {self.grid.names[0]: x, self.grid.names[1]: y, **shares}
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if self.codes is not None:
             self.grid.scatter(ax, self.codes, labels_of(self.classes))
         for k in range(len(self.classes)):

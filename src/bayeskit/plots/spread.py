@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json
 from bayeskit.errors import InputError
 from bayeskit.plots.style import FAINT, INK, PALETTE, Display, labels_of, tidy
 
@@ -26,12 +26,21 @@ class FoldDisplay(Display):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], measure: str) -> FoldDisplay:
+        """From the values of every fold.
+
+        Parameters
+        ----------
+        values : mapping
+            Values of every fold, by name of the model.
+        measure : str
+            Name of the measure.
+        """
         found = {str(name): np.asarray(v, dtype=np.float64) for name, v in values.items()}
         if not any(np.isfinite(v).any() for v in found.values()):
             raise InputError(f"no fold has a value of {measure!r}; evaluate by folds to see how it varies")
         return cls(found, measure)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         return {
             "model": [name for name, v in self.values.items() for _ in v],
             "fold": np.concatenate([np.arange(len(v)) for v in self.values.values()]),
@@ -41,7 +50,7 @@ class FoldDisplay(Display):
     def _size(self) -> tuple[float, float]:
         return 6.0, 1.5 + 0.45 * len(self.values)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         for i, v in enumerate(self.values.values()):
             known = v[np.isfinite(v)]
             if not len(known):
@@ -71,17 +80,33 @@ class ComparisonDisplay(Display):
     def from_values(
         cls, names: Sequence[str], value: Any, low: Any, high: Any, measure: str, note: Sequence[str] = ()
     ) -> ComparisonDisplay:
-        """In the order to be shown."""
+        """In the order to be shown.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names, in the order to be shown.
+        value : sequence of float
+            The values.
+        low : sequence of float
+            Lower ends of the intervals.
+        high : sequence of float
+            Upper ends.
+        measure : str
+            Name of the measure.
+        note : str
+            A remark below.
+        """
         middle, first, last = (np.asarray(v, dtype=np.float64) for v in (value, low, high))
         return cls(list(map(str, names)), middle, first, last, measure, list(note) or [""] * len(names))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         return {"model": self.names, self.measure: self.value, "low": self.low, "high": self.high}
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.5 + 0.36 * len(self.names)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         y = np.arange(len(self.names))
         ends = np.nan_to_num(np.maximum([self.value - self.low, self.high - self.value], 0.0))
         ax.errorbar(self.value, y, xerr=ends, fmt="none", ecolor=PALETTE[0], lw=2)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
 from bayeskit.data.frame import frame, shortened
 from bayeskit.errors import InputError
 
@@ -28,21 +29,33 @@ class Display:
     ax_: Any
     figure_: Any
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         raise NotImplementedError
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         raise NotImplementedError
 
     def _size(self) -> tuple[float, float]:
         return self.size
 
-    def frame(self, kind: str = "pyarrow") -> Any:
-        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars")."""
+    def frame(self, kind: str = "pyarrow") -> Frame:
+        """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars").
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; that of X, or Arrow, unless asked.
+        """
         return frame(self._columns(), kind)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it."""
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw into ``ax``, or a new figure; ``ax_`` and ``figure_`` lead to it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
         others = {} if ax is None else _texts(ax.figure)
         if ax is None:
             ax = new_axes(self._size())
@@ -67,7 +80,7 @@ def _texts(figure: Any) -> dict[Any, str]:
     return {text: text.get_text() for text in figure.findobj(Text)}
 
 
-def _verbatim(ax: Any, others: dict[Any, str]) -> None:
+def _verbatim(ax: Axes, others: dict[Any, str]) -> None:
     """What was written into axes is no TeX, whatever signs names have; the texts of ``others`` stay as they are.
 
     So do ticks that are numbers: powers of ten are TeX.
@@ -97,7 +110,7 @@ def line(k: int) -> str:
     return LINES[(k // len(PALETTE) + k) % len(LINES)]
 
 
-def tidy(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
+def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
     """Title and axis names of bearable length, no box around the picture."""
     if title:
         ax.set_title(shortened(title, 64), fontsize=11, color=INK, loc="left")
@@ -109,7 +122,7 @@ def tidy(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
         ax.spines[side].set_visible(False)
 
 
-def legend(ax: Any, names: Sequence[str], **where: Any) -> None:
+def legend(ax: Axes, names: Sequence[str], **where: Any) -> None:
     """The classes that were drawn, none if there are too many to read."""
     handles, labels = ax.get_legend_handles_labels()
     if len(names) > LEGEND:
@@ -132,7 +145,7 @@ def labels_of(classes: Any) -> list[str]:
     return [t if texts.count(t) == 1 else f"{t} ({i})" for i, t in enumerate(texts)]
 
 
-def codes_of(y: Any, classes: Sequence[Any]) -> Any:
+def codes_of(y: LabelsLike | Sequence[Label], classes: Sequence[Label]) -> Int:
     """The place of each label among the classes: (n,)."""
     place = {label: k for k, label in enumerate(classes)}
     given = np.asarray(y).ravel().tolist()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Json
 from bayeskit.plots.style import AGAINST, FAINT, FOR, INK, Display, tidy
 
 CERTAIN = 1e3  # beyond this a bar would hide all others
@@ -33,7 +33,23 @@ class WaterfallDisplay(Display):
     def from_steps(
         cls, names: Sequence[str], steps: Any, unit: str, title: str, per_nat: float, most: int = 12
     ) -> WaterfallDisplay:
-        """The prior first; beyond ``most`` parts those with the least evidence are summed into one."""
+        """The prior first; beyond ``most`` parts those with the least evidence are summed into one.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names, in the order to be shown.
+        steps : sequence of float
+            The evidence of each part, the prior first.
+        unit : str
+            The unit of the steps.
+        title : str
+            The heading.
+        per_nat : float
+            Units of a nat.
+        most : int
+            Parts to show; the others are summed into one.
+        """
         weights = np.asarray(steps, dtype=np.float64)
         if len(names) > most + 1:
             kept = np.sort(1 + np.argsort(-np.abs(weights[1:]), kind="stable")[:most])
@@ -42,14 +58,14 @@ class WaterfallDisplay(Display):
             weights = np.concatenate([weights[:1], weights[kept], [rest]])
         return cls(list(names), weights, unit, title, per_nat)
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Json:
         ends = np.cumsum(self.steps)
         return {"part": self.names, "from": ends - self.steps, "to": ends, "step": self.steps}
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 1.6 + 0.3 * (len(self.names) + 1)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         ends = np.cumsum(np.clip(self.steps, -CERTAIN, CERTAIN))
         starts = np.append(0.0, ends[:-1])
         last = len(ends)

@@ -9,11 +9,18 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.estimators.auto import AutoBayes
+from bayeskit.estimators.calibrated import Calibrated
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.model.model import Model
 from bayeskit.reports import pool
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, text
 from bayeskit.reports.profile import Profile
+from bayeskit.structures.hidden import NetworkedDensity
 
+WRAPPERS = (Calibrated, RiskClassifier)
+EXPLAINS = (BayesClassifier, AutoBayes, *WRAPPERS)
 MANY = 0.2  # share of missing values that is worth a word
 
 
@@ -39,12 +46,12 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
 
 def _described(model: Any) -> dict[str, dict[str, Any]]:
     """Each column with its kind, and its family if one decides alone."""
-    if hasattr(model, "schema_"):
+    if isinstance(model, BayesClassifier):
         return {c["name"]: c for c in model.schema_.rows()}
-    if hasattr(model, "reader_"):  # its members have families of their own
+    if isinstance(model, AutoBayes):  # its members have families of their own
         plain = _described(model.reader_)
         return {name: {**c, "family": "", "why_family": ""} for name, c in plain.items()}
-    return _described(model.estimator_) if hasattr(model, "estimator_") else {}
+    return _described(model.estimator_) if isinstance(model, WRAPPERS) else {}
 
 
 def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Mapping[str, Any]]) -> str:
@@ -95,21 +102,20 @@ def model(evaluation: Evaluation) -> Section:
     """What was fitted, in words."""
     fitted = evaluation.model
     said = [f"<p><code>{text(fitted, 400)}</code></p>", *_wrapped(fitted)]
-    while hasattr(fitted, "estimator_"):  # calibrated, or with costs
+    while isinstance(fitted, WRAPPERS):
         fitted = fitted.estimator_
-    record = getattr(fitted, "model_", None)
     if isinstance(fitted, AutoBayes):
         said.append(_prior(fitted.classes_.tolist(), np.exp(fitted.log_prior())))
         said.append(pool.members(fitted.summary()))
-    elif record is not None and hasattr(record, "log_prior"):
-        said += _learned(record)
+    elif isinstance(fitted, BayesClassifier):
+        said += _learned(fitted.model_)
     return Section("model", "The model", "".join(said))
 
 
 def _wrapped(fitted: Any) -> list[str]:
-    if hasattr(fitted, "calibration_"):
+    if isinstance(fitted, Calibrated):
         return [f"<p>Its probabilities were set right by {text(fitted.method)} on rows it had not learned.</p>"]
-    if hasattr(fitted, "costs_"):
+    if isinstance(fitted, RiskClassifier):
         return ["<p>It takes the action of least expected cost.</p>"]
     return []
 
@@ -120,9 +126,9 @@ def _prior(labels: Sequence[Any], prior: Float) -> str:
     return f"<p>Prior: {', '.join(shown)}{more}.</p>"
 
 
-def _learned(record: Any) -> list[str]:
+def _learned(record: Model) -> list[str]:
     said = [_prior(record.classes.tolist(), np.exp(record.log_prior()))]
-    arcs = [arc for d in getattr(record.density, "densities", ()) for arc in getattr(d, "named", tuple)()]
+    arcs = [arc for d in record.density.densities if isinstance(d, NetworkedDensity) for arc in d.named()]
     joined = [(name, parents) for name, parents in arcs if parents]
     if joined:
         named = [

@@ -16,6 +16,7 @@ import numpy as np
 
 import bayeskit
 from bayeskit.errors import InputError, KindError
+from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
@@ -40,11 +41,28 @@ def report(
     """Write an evaluation as one HTML file: data, performance, explanations, and the model to try out.
 
     It needs no network and no other file. Where the model can be written down term by term the page has a panel that
-    computes posteriors for any values; the terms are checked against the model before. Neighbours (KNNBayes, members of
-    AutoBayes) are looked up in the learned rows, which are then part of the page: ``rows=False`` leaves them, and that
-    panel, out; the hardest cases show the values of six rows all the same. Of a ``Network`` the page shows the graph,
-    and every marginal under evidence set by clicking.
+    computes posteriors for any values; the terms are checked against the model before. Of a ``Network`` the page
+    shows the graph, and every marginal under evidence set by clicking.
 
+    Parameters
+    ----------
+    evaluation : Evaluation or Network
+        What ``evaluate`` found, or a network with tables.
+    path : path, default "report.html"
+        Where to write; written whole or not at all.
+    title : str, optional
+        The heading of the page.
+    rows : bool, default True
+        Whether learned rows may be part of the page, where neighbours (KNNBayes, members of AutoBayes) are looked up
+        in them. False leaves them, and that panel, out; the hardest cases show the values of six rows all the same.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
     >>> import bayeskit as bk, tempfile
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -121,7 +139,7 @@ def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
 
 
 def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
-    return model.explain(rows.take(which)) if hasattr(model, "explain") else None
+    return model.explain(rows.take(which)) if isinstance(model, overview.EXPLAINS) else None
 
 
 def _imports(call: str) -> str:
@@ -129,7 +147,7 @@ def _imports(call: str) -> str:
     names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
     lines = []
     for module in ("bayeskit", "bayeskit.families", "bayeskit.smoothing"):
-        if mine := [name for name in names if hasattr(import_module(module), name)]:
+        if mine := [name for name in names if name in dir(import_module(module))]:
             lines.append(f"from {module} import {', '.join(mine)}")
         names = [name for name in names if name not in mine]
     return "\n".join(lines)
@@ -142,11 +160,10 @@ def _reproduce(evaluation: Evaluation) -> Section:
     costs = ", costs=costs" if evaluation.decision_costs is not None and evaluation.decision_costs.given else ""
     call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
     code = f"{_imports(call)}\n\nreport({call})"
-    record = getattr(model, "model_", None)
     facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
-    if record is not None:
-        facts.append(("digest of the model", record.digest))
+    if isinstance(model, BayesClassifier):
+        facts.append(("digest of the model", model.model_.digest))
     versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
     body = (
         f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"

@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 
 from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 
-CARDS = {
-    "accuracy": ("Accuracy", "share of rows predicted rightly"),
-    "coverage": ("Coverage", "share of rows that were decided"),
-    "covered_accuracy": ("Accuracy if decided", "of the rows that were given a class"),
-    "balanced_accuracy": ("Balanced accuracy", "mean over the classes of the share found"),
-    "auc": ("AUC", "chance that a row of a class is ranked above another"),
-    "log_loss": ("Log loss", "mean of −log P(true class); less is better"),
-    "brier": ("Brier score", "mean squared distance from the truth; less is better"),
-    "ece": ("Calibration error", "how far confidence is from being right; less is better"),
-}
 MOST = 12  # classes in a table of true classes against predicted ones
 RATES = ("sensitivity", "specificity", "precision")
 SHOWN = 400  # points of a curve
@@ -29,15 +20,14 @@ SHOWN = 400  # points of a curve
 def measures(evaluation: Evaluation) -> Section:
     """Every measure with its interval."""
     cards = []
-    for name in (name for name in CARDS if name in evaluation.measures.names):
-        title, meaning = CARDS[name]
-        found = evaluation.interval(name)
-        shown = percent if "accuracy" in name or "cover" in name else number
+    for score in (SCORES[name] for name in evaluation.measures.names if SCORES[name].headline):
+        found = evaluation.interval(score.name)
+        shown = percent if score.percent else number
         there = not (np.isnan(found.low) or np.isnan(found.high))
         ends = f"95 %: {shown(found.low)} to {shown(found.high)}" if there else "no honest interval"
         cards.append(
-            f'<div class="card"><dt>{title}</dt><dd>{shown(evaluation.measures.value(name))}</dd>'
-            f'<dd class="ends">{ends}</dd><dd class="fine">{meaning}</dd></div>'
+            f'<div class="card"><dt>{score.title}</dt><dd>{shown(evaluation.value(score.name))}</dd>'
+            f'<dd class="ends">{ends}</dd><dd class="fine">{score.meaning}</dd></div>'
         )
     held = f", but for what is held from all rows: {', '.join(evaluation.held)}" if evaluation.held else ""
     head = (
@@ -133,8 +123,8 @@ def costs(evaluation: Evaluation) -> Section | None:
         ("true class", *actions),
         [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, decision_costs.table.tolist(), strict=True)],
     )
-    names = [n for n in evaluation.measures.names if "cost" in n or "cover" in n]
-    found = [(n.replace("_", " "), number(evaluation.measures.value(n), 4), *_ends(evaluation, n)) for n in names]
+    names = [n for n in evaluation.measures.names if SCORES[n].topic == "costs"]
+    found = [(n.replace("_", " "), number(evaluation.value(n), 4), *_ends(evaluation, n)) for n in names]
     rejected = (
         ""
         if decision_costs.reject is None

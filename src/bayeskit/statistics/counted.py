@@ -25,7 +25,12 @@ from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.rows import Rows
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
-ABOUT, LOW, HIGH = ":about:", ":low:", ":high:"  # beside the arrays: classes, levels and tally; ranges
+ABOUT, LOW, HIGH, DECIMALS = (
+    ":about:",
+    ":low:",
+    ":high:",
+    ":decimals:",
+)  # beside the arrays: classes, levels and tally; ranges
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class Counted:
         known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))
 
+    def declaring(self, schema: Schema) -> Counted:
+        """The same counts under a schema of the same columns that declares other classes."""
+        declared = Domain(Levels.of(schema.classes), {})
+        self.domain.check_classes(declared)
+        return replace(self, schema=schema)._on(self.domain.union(declared)).canonical()
+
     def merge(self, other: Counted) -> Counted:
         """The counts of both tables: union of the domains, place both, merge."""
         domain = self.domain.union(other.domain)
@@ -147,7 +158,23 @@ class Counted:
 
     def seen(self, name: str) -> tuple[float, float]:
         """The least and the greatest value of a numeric column; NaN where it is not known."""
-        return self.ranges.of(self.schema.numeric_index[name])
+        return self._known_ranges.of(self.schema.numeric_index[name])
+
+    def decimals(self, name: str) -> float:
+        """With how many decimals the values of a numeric column are written, 0 if all are whole; NaN if not known."""
+        return float(self._known_ranges.decimals[self.schema.numeric_index[name]])
+
+    @cached_property
+    def _known_ranges(self) -> Ranges:
+        """Those counted; of what became unknown by forgetting, those of the rows that are kept, if all are."""
+        features = self.statistic.parts.get("features")
+        parts = features.parts.values() if isinstance(features, Product) else ()
+        found, place = self.ranges, self.schema.numeric_index
+        for part in parts if found.doubtful else ():
+            if isinstance(part, Rows) and not part.sampled:
+                kept = Ranges.empty(len(part.schema.numeric)).update(part.block())
+                found = found.known_from(kept, [place[name] for name in part.schema.numeric])
+        return found
 
     @property
     def weight(self) -> float:
@@ -222,6 +249,7 @@ class Counted:
         about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
         out = io.BytesIO()
         beside = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}
+        beside[DECIMALS] = self.ranges.decimals
         np.savez(out, **beside, **self.statistic.arrays())  # type: ignore[arg-type]
         return out.getvalue()
 
@@ -230,7 +258,7 @@ class Counted:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         classes, levels, tally = json.loads(arrays.pop(ABOUT).tobytes())
-        ranges = Ranges(arrays.pop(LOW), arrays.pop(HIGH))
+        ranges = Ranges(arrays.pop(LOW), arrays.pop(HIGH), arrays.pop(DECIMALS))
         domain = Domain(_levels(classes), {name: _levels(keys) for name, keys in levels})
         there = self._on(domain)
         return replace(there, statistic=there.statistic.with_arrays(arrays), ranges=ranges, tally=IngestReport(*tally))

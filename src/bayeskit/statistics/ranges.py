@@ -1,4 +1,4 @@
-"""Ranges: the least and the greatest value that were seen of every numeric column."""
+"""Ranges: the least and the greatest value that were seen of every numeric column, and how finely they are written."""
 
 from __future__ import annotations
 
@@ -7,42 +7,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayeskit.arrays import Float
-from bayeskit.data.block import Block
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.data.block import Block, Columns
+from bayeskit.data.sparse import Sparse
+
+PLACES = 12  # decimals at most; a double that needs more was computed, not written down
+DIGITS = 1e15  # decimal numbers of so many digits are doubles of their own
+HEAD, CELLS = 32, 1 << 16  # rows that show that a column of computed numbers has no step; cells looked at together
+TENS = 10.0 ** np.arange(PLACES + 1)
+STEPS = np.concatenate([np.arange(PLACES + 1.0), [np.inf, -np.inf]])  # what the decimals of a column can be
 
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """[min x_j, max x_j] over the rows with a class and a weight; beside the counts, and no part of a model's identity.
 
-    An end that a forgotten row may have held is unknown from then on: no trace of the row stays.
+    ``decimals`` is the least k with which every value is a decimal number of k places, 0 for whole numbers. An end, or
+    a number of places, that a forgotten row may have held is unknown from then on: no trace of the row stays.
 
-    >>> first, second = (Ranges(np.array([low]), np.array([high])) for low, high in ((1.0, 5.0), (2.0, 9.0)))
+    >>> first, second = (Ranges(*map(np.array, ends)) for ends in (([1.0], [5.0], [0.0]), ([2.0], [9.5], [1.0])))
     >>> both = first.merge(second)
-    >>> both.low.tolist(), both.high.tolist()
-    ([1.0], [9.0])
+    >>> both.low.tolist(), both.high.tolist(), both.decimals.tolist()
+    ([1.0], [9.5], [1.0])
     >>> left = both.subtract(second)
-    >>> left.low.tolist(), left.high.tolist()
-    ([1.0], [nan])
+    >>> left.low.tolist(), left.high.tolist(), left.decimals.tolist()
+    ([1.0], [nan], [nan])
     """
 
     low: Float  # (numeric columns,) NaN where it is not known, inf where no value was seen
     high: Float  # (numeric columns,) NaN, -inf likewise
+    decimals: Float  # (numeric columns,) NaN, -inf likewise; inf where a value needs more than 12
 
     @classmethod
     def empty(cls, columns: int) -> Ranges:
         """No value was seen."""
-        return cls(np.full(columns, np.inf), np.full(columns, -np.inf))
+        return cls(np.full(columns, np.inf), np.full(columns, -np.inf), np.full(columns, -np.inf))
 
     @classmethod
     def unknown(cls, columns: int) -> Ranges:
         """Nothing is known."""
-        return cls(np.full(columns, np.nan), np.full(columns, np.nan))
+        return cls(np.full(columns, np.nan), np.full(columns, np.nan), np.full(columns, np.nan))
 
     @property
     def known(self) -> bool:
         """Whether anything is."""
-        return not (np.isnan(self.low) & np.isnan(self.high)).all()
+        return not (np.isnan(self.low) & np.isnan(self.high) & np.isnan(self.decimals)).all()
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something is not."""
+        return bool((np.isnan(self.low) | np.isnan(self.high) | np.isnan(self.decimals)).any())
 
     def update(self, block: Block) -> Ranges:
         """With the rows of a block that count."""
@@ -50,26 +64,123 @@ class Ranges:
         if block.weights is not None:
             counted = counted & (block.weights > 0)
         columns = block.numeric if counted.all() else block.numeric.at(np.flatnonzero(counted))
-        return self.merge(Ranges(*columns.ends))
+        low, high = columns.ends
+        return self.merge(Ranges(low, high, _decimals(columns, self.decimals)))
 
     def merge(self, other: Ranges) -> Ranges:
         """Of both tables."""
-        return Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Ranges(low, high, np.maximum(self.decimals, other.decimals))
 
     def subtract(self, other: Ranges) -> Ranges:
         """Without the rows of another table, which is a part of this one."""
         nothing = other.low > other.high
         low = np.where(nothing | (other.low > self.low), self.low, np.nan)
-        return Ranges(low, np.where(nothing | (other.high < self.high), self.high, np.nan))
+        high = np.where(nothing | (other.high < self.high), self.high, np.nan)
+        fewer = nothing | (other.decimals < self.decimals) | (self.decimals == 0)
+        return Ranges(low, high, np.where(fewer, self.decimals, np.nan))
 
     def over_columns(self, mine: Sequence[str], names: Sequence[str]) -> Ranges:
         """Over other columns, of which those that are not among ``mine`` had no value so far."""
         wide, place = Ranges.empty(len(names)), {name: j for j, name in enumerate(names)}
         there = [place[name] for name in mine]
-        wide.low[there], wide.high[there] = self.low, self.high
+        wide.low[there], wide.high[there], wide.decimals[there] = self.low, self.high, self.decimals
+        return wide
+
+    def known_from(self, other: Ranges, there: Sequence[int]) -> Ranges:
+        """With what is not known of the columns ``there`` from ranges of these columns."""
+        wide = Ranges(self.low.copy(), self.high.copy(), self.decimals.copy())
+        for mine, theirs in ((wide.low, other.low), (wide.high, other.high), (wide.decimals, other.decimals)):
+            mine[there] = np.where(np.isnan(mine[there]), theirs, mine[there])
         return wide
 
     def of(self, place: int) -> tuple[float, float]:
         """The ends of one column, NaN where they are not known."""
         low, high = float(self.low[place]), float(self.high[place])
         return (np.nan, np.nan) if low > high else (low, high)
+
+
+def decimals_of(values: Float) -> float:
+    """The decimals that numbers, (n,), are written with; -inf without one.
+
+    >>> decimals_of(np.array([1.0, 2.5, np.nan])), decimals_of(np.array([0.1 + 0.2]))
+    (1.0, inf)
+    """
+    return float(_decimals(Columns((values,), len(values)), np.full(1, -np.inf))[0])
+
+
+def _decimals(columns: Columns, known: Float) -> Float:
+    """The decimals of every column, of which so many are known: (d,)."""
+    if isinstance(columns.arrays, Sparse):
+        return _stored_decimals(columns.sparse, known)
+    largest = np.abs(columns.ends).max(axis=0)
+    if not isinstance(columns.arrays, np.ndarray) or columns.pick is not None:
+        ones = [slice(j, j + 1) for j in range(len(columns))]
+        each = [_raised(columns.column(j)[:, None], known[one], largest[one]) for j, one in enumerate(ones)]
+        return np.concatenate([np.empty(0), *each])
+    return _raised(columns.arrays, known, largest)
+
+
+def _raised(x: Float, known: Float, largest: Float) -> Float:
+    """The same of a matrix, (n, d), as far as they are not known to be without limit."""
+    found, start = known.copy(), 0
+    while start < len(x) and len(some := np.flatnonzero(found < np.inf)):
+        end = start + (max(CELLS // len(some), 1) if start else HEAD)
+        piece = x[start:end] if len(some) == len(found) else x[start:end, some]
+        tried = np.maximum(found[some], 0.0).astype(np.int64)
+        enough = _enough(piece, tried, largest[some])
+        found[some] = np.maximum(found[some], 0.0 if enough else _needed(piece, tried))
+        start = end
+    return found
+
+
+def _enough(x: Float, tried: Int, largest: Float) -> bool:
+    """Whether so many decimals do for all values, without a missing one: quickly, as is done for every row."""
+    tens = TENS[tried] if (tried != tried[0]).any() else TENS[tried[0]]
+    back = np.rint(x) if not tried.any() else x * tens
+    if tried.any():
+        if not (largest * tens < DIGITS).all():
+            return False
+        np.divide(np.rint(back, out=back), tens, out=back)
+    return bool((back == x).all())
+
+
+def _needed(x: Float, tried: Int) -> Float:
+    """The most decimals that values of each column need, if so many are not enough, else 0; -inf without a value."""
+    found, there = np.zeros(x.shape[1]), x == x
+    with np.errstate(over="ignore"):
+        off = there & ~_written(x, tried if tried.any() else 0)
+    found[~there.any(axis=0)] = -np.inf
+    if off.any():
+        np.maximum.at(found, np.nonzero(off)[1], _places(x[off]))
+    return found
+
+
+def _written(x: Float, places: Int | int) -> Bool:
+    """Whether each value is the double nearest to a decimal number with so many places."""
+    if np.ndim(places) == 0 and places == 0:
+        return np.asarray(np.rint(x) == x)
+    scaled = x * TENS[places]
+    return np.asarray((np.rint(scaled) / TENS[places] == x) & (np.abs(scaled) < DIGITS))
+
+
+def _places(x: Float) -> Float:
+    """The decimals that each value needs: (n,)."""
+    found, left = np.full(len(x), np.inf), np.arange(len(x))
+    for k in range(PLACES + 1):
+        with np.errstate(over="ignore"):
+            written = _written(x[left], k)
+        found[left[written]], left = k, left[~written]
+    return found
+
+
+def _stored_decimals(rows: Sparse, known: Float) -> Float:
+    """The same of a matrix by its stored values; any other is zero, which needs none."""
+    found = np.maximum(known, 0.0) if len(rows) else known
+    if rows.hidden is not None:
+        found = np.where(rows.hidden, known, found)
+    values = np.asarray(rows.values, dtype=np.float64)
+    off = np.flatnonzero((np.rint(values) != values) & (values == values))
+    if len(off):
+        np.maximum.at(found, rows.indices[off], _places(values[off]))
+    return found

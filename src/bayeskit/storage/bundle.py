@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, FilePath, Float
 from bayeskit.errors import ModelFileError
 from bayeskit.model.codec import build, describe, parse
 from bayeskit.storage import container, model_file
@@ -27,7 +27,7 @@ class Bundle:
     notes: Any  # whatever JSON holds
     numbers: Mapping[str, Float]
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write it whole or not at all."""
         headers: dict[str, Any] = {}
         arrays: dict[str, Array] = {
@@ -45,7 +45,7 @@ class Bundle:
         container.write(path, header, arrays)
 
     @classmethod
-    def load(cls, path: Any) -> Bundle:
+    def load(cls, path: FilePath) -> Bundle:
         """Back from a file; ModelFileError if anything is not as saved."""
         read, arrays = container.read(path, _expected)
         header: dict[str, Any] = dict(read)

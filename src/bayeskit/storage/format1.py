@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bayeskit.arrays import Json
+
 NETWORK = "network"
 ESTIMATORS = {
     "AJE": "aje",
@@ -92,7 +94,7 @@ def _renewed(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[st
     return {**kept, "components": [[_value(record), count] for record, count in header["families"]]}, names
 
 
-def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _named(settings: Mapping[str, Any]) -> Json:
     """The settings of an estimator."""
     return {"map": [[FIELDS.get(name, name), _value(value)] for name, value in settings["map"]]}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, FilePath, Json
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
@@ -23,7 +23,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.spec import UNSEEN
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.product import Product
-from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container, format1
@@ -56,13 +56,14 @@ class Header:
     tuned: bool = False
     products: bool = False  # whether variances alone come from the products of every two columns, as in format 1
     ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
+    stepped: bool = False  # whether the decimals of their values are, likewise
     settings: Any = field(default_factory=dict)  # of the estimator
     tally: IngestReport = IngestReport()
     journal: tuple[Entry, ...] = ()
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
 
-def save(path: Any, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
     """Write a model with the name and the settings of its estimator."""
     container.write(path, *packed(model, kind, settings))
 
@@ -89,6 +90,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
     arrays |= {f"counts/{name}": array for name, array in counted.statistic.arrays().items()}
     if ranged := counted.ranges.known:
         arrays["ranges.low"], arrays["ranges.high"] = counted.ranges.low, counted.ranges.high
+        arrays["ranges.decimals"] = counted.ranges.decimals
     if model.weighting is not None:
         arrays["tuning.weight"], arrays["tuning.bias"] = model.weighting.weight, model.weighting.bias_of(domain.classes)
     header = Header(
@@ -102,6 +104,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[s
         model.unseen,
         model.weighting is not None,
         False,
+        ranged,
         ranged,
         named_settings(settings),
         counted.tally,
@@ -126,12 +129,12 @@ def estimator_of(identifier: str) -> str:
     raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
 
 
-def named_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def named_settings(settings: Mapping[str, Any]) -> Json:
     """Settings of an estimator by their names in files."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
-def settings_of(saved: Any) -> dict[str, Any]:
+def settings_of(saved: Any) -> Json:
     """And back."""
     if not isinstance(saved, dict) or not all(isinstance(name, str) for name in saved):
         raise ModelFileError("its settings are none")
@@ -142,7 +145,7 @@ def settings_of(saved: Any) -> dict[str, Any]:
 Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings of its estimator
 
 
-def load(path: Any) -> Read:
+def load(path: FilePath) -> Read:
     """What a file holds; ModelFileError if anything is not as saved."""
     header, arrays = container.read(path, expected)
     with doubts(path):
@@ -156,7 +159,7 @@ def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
 
 
 @contextmanager
-def doubts(path: Any) -> Iterator[None]:
+def doubts(path: FilePath) -> Iterator[None]:
     """Whatever turns out wrong in the content of a file is told with its name."""
     try:
         yield
@@ -179,7 +182,8 @@ def expected(header: Mapping[str, Any], shapes: container.Shapes) -> container.S
     whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
     tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
     ranged = ("ranges.low", "ranges.high") if told.ranged else ()
-    spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged), np.dtype(np.float64))}
+    stepped = ("ranges.decimals",) if told.ranged and told.stepped else ()
+    spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged, *stepped), np.dtype(np.float64))}
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
     return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
@@ -342,7 +346,7 @@ def _under(front: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _ranges(header: Header, arrays: Mapping[str, Array], columns: int) -> Ranges:
-    """The least and the greatest value of each numeric column, NaN where it is not known."""
+    """The least and the greatest value of each numeric column, and its decimals, NaN where they are not known."""
     if not header.ranged:
         return Ranges.unknown(columns)
     low, high = arrays["ranges.low"], arrays["ranges.high"]
@@ -350,7 +354,10 @@ def _ranges(header: Header, arrays: Mapping[str, Array], columns: int) -> Ranges
         raise ModelFileError("its ranges do not fit its columns")
     if (((low > high) | np.isinf(low) | np.isinf(high)) & ~((low == np.inf) & (high == -np.inf))).any():
         raise ModelFileError("the range of a column ends before it begins")
-    return Ranges(low, high)
+    decimals = arrays["ranges.decimals"] if header.stepped else np.full(columns, np.nan)
+    if decimals.shape != (columns,) or not (np.isnan(decimals) | np.isin(decimals, STEPS)).all():
+        raise ModelFileError("the decimals of a column are no number that a range has")
+    return Ranges(low, high, decimals)
 
 
 def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorWeights:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, FilePath
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Levels
@@ -52,7 +52,7 @@ class Header:
     digest: str | None = None
 
 
-def save(path: Any, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
     """Write a network with the statistic it was learned from, so that it can go on learning."""
     network = fitted.network
     arrays = _arrays(network)
@@ -83,7 +83,7 @@ def digest(network: Network) -> str:
     return fingerprint({"model": KIND}, _arrays(network))
 
 
-def load(path: Any) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
+def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
     told, arrays = container.read(path, _expected)
     try:

@@ -80,7 +80,7 @@ class Averaged(Smoothed):
         for p in chosen:
             for j in range(len(names)):
                 if j == p:
-                    tables.append(_left_out(every[p]))
+                    tables.append(_log_margin(every[p]))
                 else:
                     counts = pairs.table(number[names[min(p, j)], names[max(p, j)]]).rounded()
                     tables.append(given_parents(counts if p < j else counts.swapaxes(1, 2), every[j], self.given))
@@ -88,7 +88,7 @@ class Averaged(Smoothed):
         return AveragedDensity(statistic.slices, chosen, tuple(every), tuple(tables), known)
 
 
-def _left_out(parent: Margin) -> Float:
+def _log_margin(parent: Margin) -> Float:
     """log P(x_p | c): (m + 2, K)."""
     return np.log(parent.fronted.T)
 
@@ -134,7 +134,7 @@ class AveragedDensity(Density):
     @cached_property
     def _naive(self) -> tuple[Int, Float]:
         """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
-        return joined([_left_out(margin) for margin in self.margins])
+        return joined([_log_margin(margin) for margin in self.margins])
 
     @cached_property
     def _given(self) -> list[tuple[Int, Float]]:
@@ -143,8 +143,7 @@ class AveragedDensity(Density):
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
         return [joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse_left_out(left_out)
+    def add(self, block: Block, out: Float) -> None:
         self.average(self.slices.codes(block), out)
 
     def average(self, codes: Code, out: Float) -> None:
@@ -165,9 +164,9 @@ class AveragedDensity(Density):
             cells[p] = codes[p]
             yield there, cells, offset, table
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, len(self.margins[0].counts), left_out)[:, [place[name] for name in self.columns]]
+        return revealed(self, block, len(self.margins[0].counts))[:, [place[name] for name in self.columns]]
 
 
 def mean_of(members: Iterable[Member], out: Float) -> Int:
@@ -191,9 +190,3 @@ def joined(tables: Sequence[Float]) -> tuple[Int, Float]:
     """Where each table begins, and all of them one after the other."""
     offset = np.cumsum([0, *map(len, tables[:-1])], dtype=np.int64)
     return offset, np.ascontiguousarray(np.concatenate(tables))
-
-
-def refuse_left_out(left_out: bool) -> None:
-    """Leave-one-out is no algebra here."""
-    if left_out:
-        raise InputError("cuts and parents may have been found with the labels of all rows; fit anew without a row")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +13,13 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Density, TailLogDensity
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity, left_out
 from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
 from bayeskit.validation import keep, positive
 
 
 @dataclass(frozen=True)
-class Wrapped(Density):
+class Wrapped(SupportsLeftOut):
     """The density of one column, used in another way."""
 
     density: Density
@@ -43,15 +44,19 @@ class Wrapped(Density):
     def axes(self) -> dict[str, Axis]:
         return self.density.axes
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        terms = self.terms(block, left_out)
+    @cached_property
+    def left_out(self) -> Density:
+        return replace(self, density=left_out(self.density))
+
+    def add(self, block: Block, out: Float) -> None:
+        terms = self.terms(block)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        return self.density.log2_magnitude(block, left_out)
+    def log2_magnitude(self, block: Block) -> Float:
+        return self.density.log2_magnitude(block)
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
-        return self.density.tail(block, unit, left_out)
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
+        return self.density.tail(block, unit)
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         return self.density.out_of_support(block)
@@ -69,13 +74,12 @@ class BackedOff(Wrapped):
     rows: float = 1.0
     inclusion: float = 1.0
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        terms = self._plain(block, left_out)
-        if left_out:
-            weights = np.repeat(self.weights[None], block.rows, axis=0)
-            row, group, mass = block.counted_rows()
-            weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
-            return self._backed(terms, weights)
+    @cached_property
+    def left_out(self) -> Density:
+        return _LeftOutBackedOff(left_out(self.density), self.weights, self.rows, self.inclusion)
+
+    def terms(self, block: Block) -> Float:
+        terms = self._plain(block)
         mine = self._mine(self.weights)
         out = np.empty_like(terms)
         if _core.back_off(terms, _shares(self.weights), mine, 1 - mine, out):
@@ -83,12 +87,12 @@ class BackedOff(Wrapped):
             out[odd] = self._backed(terms[odd], self.weights[None])
         return out
 
-    def _plain(self, block: Block, left_out: bool) -> Float:
+    def _plain(self, block: Block) -> Float:
         """Terms of the density itself: (n, parts, K). Many add up faster than they tell what they add."""
         if len(self.columns) != 1:
-            return np.ascontiguousarray(self.density.terms(block, left_out))
+            return np.ascontiguousarray(self.density.terms(block))
         sums = np.zeros((block.rows, self.weights.shape[1]))
-        self.density.add(block, sums, left_out)
+        self.density.add(block, sums)
         return sums[:, None]
 
     def _mine(self, weights: Float) -> Float:
@@ -105,11 +109,11 @@ class BackedOff(Wrapped):
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         if len(self.columns) == 1:
-            return self._tail(self.density.tail(block, unit, left_out), self.weights[0])
+            return self._tail(self.density.tail(block, unit), self.weights[0])
         each = ([name == part for name in block.schema.names] for part in self.columns)
-        alone = (self.density.tail(block.reveal(np.array(seen)), unit, left_out) for seen in each)
+        alone = (self.density.tail(block.reveal(np.array(seen)), unit) for seen in each)
         first, *others = (self._tail(tail, weights) for tail, weights in zip(alone, self.weights, strict=True))
         return sum(others, first)
 
@@ -128,6 +132,17 @@ class BackedOff(Wrapped):
         pooled = np.logaddexp.reduce(np.where(there, rest + share, -np.inf), axis=1, keepdims=True)
         backed = np.logaddexp(np.where(there, rest + known, -np.inf), pooled + others)
         return TailLogDensity(np.broadcast_to(fewest, rest.shape), np.broadcast_to(largest, rest.shape), backed)
+
+
+@dataclass(frozen=True)
+class _LeftOutBackedOff(BackedOff):
+    """Without each row's own mass."""
+
+    def terms(self, block: Block) -> Float:
+        weights = np.repeat(self.weights[None], block.rows, axis=0)
+        row, group, mass = block.counted_rows()
+        weights[row, :, group] = np.maximum(weights[row, :, group] - mass[:, None], 0.0)
+        return self._backed(self._plain(block), weights)
 
 
 def _shares(weights: Float) -> Float:

@@ -97,18 +97,18 @@ class Sum(Density):
     def axes(self) -> dict[str, Axis]:
         return {name: axis for density in self.densities for name, axis in density.axes.items()}
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+    def add(self, block: Block, out: Float) -> None:
         for density in self.densities:
-            density.add(block, out, left_out)
+            density.add(block, out)
 
-    def log2_magnitude(self, block: Block, left_out: bool = False) -> Float:
-        each = (density.log2_magnitude(block, left_out) for density in self.densities)
+    def log2_magnitude(self, block: Block) -> Float:
+        each = (density.log2_magnitude(block) for density in self.densities)
         farthest: Float = np.max([np.zeros(block.rows), *each], axis=0)
         return farthest
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         nothing = np.zeros((block.rows, 1))
-        each = (density.tail(block, unit, left_out) for density in self.densities)
+        each = (density.tail(block, unit) for density in self.densities)
         return sum(each, TailLogDensity(nothing, nothing, nothing))
 
     def out_of_support(self, block: Block) -> dict[str, int]:
@@ -143,8 +143,8 @@ class ChoiceDensity(Sum):
     def columns(self) -> tuple[str, ...]:
         return tuple(trial.name for trial in self.trials)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        return np.concatenate([density.terms(block, left_out) for density in self.densities], axis=1)
+    def terms(self, block: Block) -> Float:
+        return np.concatenate([density.terms(block) for density in self.densities], axis=1)
 
 
 def weighed_together(densities: Sequence[Density]) -> tuple[Density, ...]:

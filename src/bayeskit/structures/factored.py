@@ -14,7 +14,6 @@ from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Factored
 from bayeskit.densities.tabular import FRONT
-from bayeskit.errors import InputError
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.conditional import strides
 
@@ -95,8 +94,7 @@ class FactorDensity(Factored):
         _core.table_cells(codes, last, parents, steps, out)
         return out
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse(left_out)
+    def add(self, block: Block, out: Float) -> None:
         self.look_up(self.slices.codes(block), out)
 
     def look_up(self, codes: Code, out: Float) -> None:
@@ -126,9 +124,8 @@ class FactorDensity(Factored):
         found: Float = table[self.offset[t] + FRONT + self._cells(codes, slice(t, t + 1))[0]]
         return found
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """What each column adds when revealed, in schema order, in all tables it is in."""
-        refuse(left_out)
         codes = self.slices.codes(block)
         out = np.zeros((block.rows, len(self.columns), self.table.shape[1]))
         for t, members in enumerate(self.members):
@@ -139,11 +136,3 @@ class FactorDensity(Factored):
                 out[:, i] += after - before
                 before = after
         return out
-
-
-def refuse(left_out: bool) -> None:
-    """Leave-one-out is no algebra here."""
-    if left_out:
-        raise InputError(
-            "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
-        )

@@ -15,7 +15,7 @@ from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import COUNTS
-from bayeskit.densities.density import Density
+from bayeskit.densities.density import Density, left_out
 from bayeskit.densities.likelihood import Context, Family, describe_family
 from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
 from bayeskit.densities.tabular import TabularDensity
@@ -165,8 +165,8 @@ class OnSteps(Wrapped):
 
     log_sum: Float  # (K,) or (1,)
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        return self.density.terms(block, left_out) - self.log_sum
+    def terms(self, block: Block) -> Float:
+        return self.density.terms(block) - self.log_sum
 
     @property
     def excess(self) -> float:
@@ -206,7 +206,7 @@ def _score(density: Density, family: Family[Any], rows: Block, step: float, exce
         raise ValueError("bins come with classes and weights")
     alone = np.minimum(rows.weights, 1.0)
     block = Block(rows.schema, rows.numeric, rows.codes, rows.groups, alone)
-    terms = density.terms(block, left_out=True)[np.arange(rows.rows), 0, rows.groups]
+    terms = left_out(density).terms(block)[np.arange(rows.rows), 0, rows.groups]
     terms = terms + _more(family, rows.numeric.column(0), step)
     check_step(terms.max(initial=0.0) + excess, step)
     return float((rows.weights * np.maximum(terms, WORST)).sum())

@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Density, TailLogDensity
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
@@ -120,7 +120,7 @@ def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...
 
 
 @dataclass(frozen=True)
-class FullDensity(Density):
+class FullDensity(SupportsLeftOut):
     """log p(cell | c) + log N(numbers | c, cell); what is missing is summed or integrated out."""
 
     columns: tuple[str, ...]
@@ -175,9 +175,9 @@ class FullDensity(Density):
         x = self.normals.numbers.origin + np.ldexp(z, -self.normals.numbers.shift)
         return {name: np.ascontiguousarray(x[:, j]) for j, name in enumerate(self.normals.numbers.columns)}
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
+    def add(self, block: Block, out: Float) -> None:
         points, codes = self._read(block)
-        out += self._log(points, codes, self._left_out(block, points, codes) if left_out else None)
+        out += self._log(points, codes, self._own(block, points, codes))
 
     def distances(self, block: Block) -> Float:
         """Mahalanobis distance of the numbers to the mean of every class, or of the row's cell in it: (n, K)."""
@@ -190,12 +190,18 @@ class FullDensity(Density):
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
         return self.normals.numbers.read(block), np.ascontiguousarray(codes)
 
-    def _left_out(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
+    @property
+    def left_out(self) -> Density:
         if not self.removable:
             raise InputError(
                 "a model with missing='available' or shrinkage='pooled' cannot leave a row out; refit without the row"
             )
-        return LeftOutRows(*block.counted_rows(), codes, points)
+        kept = self.columns, self.joint, self.normals, self.single, self.singular, self.classes
+        return LeftOutFull(*kept, self.removable)
+
+    def _own(self, block: Block, points: Points, codes: Int) -> LeftOutRows | None:
+        """What is to be taken out of each row."""
+        return None
 
     def _log(self, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
         if not self.normals.numbers.columns:
@@ -208,10 +214,10 @@ class FullDensity(Density):
         squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)
         return constant - 0.5 * squares
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """How log p(x | c) changes as each column is revealed, in schema order: (n, parts, K)."""
         points, codes = self._read(block)
-        z, mine = points.z, self._left_out(block, points, codes) if left_out else None
+        z, mine = points.z, self._own(block, points, codes)
         if mine is None and not self.joint.columns:
             return self._chained(points, block.schema.names)
         numeric = {name: j for j, name in enumerate(self.normals.numbers.columns)}
@@ -279,12 +285,20 @@ class FullDensity(Density):
                 out[np.ix_(rows, which)] = np.moveaxis(log, 1, 2)
         return out
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         """One factor vanishes with the smoothing where a cell has no rows: as a over the rows of the class."""
         out = np.zeros((block.rows, self.classes))
-        self.add(block, out, left_out)
+        self.add(block, out)
         zero = np.isneginf(out)
         tiny = replace(self, joint=replace(self.joint, alpha=TINY))
         rest = np.full_like(out, -np.log(TINY))
-        tiny.add(block, rest, left_out)
+        tiny.add(block, rest)
         return TailLogDensity(zero.astype(np.float64), np.zeros_like(out), np.where(zero, rest, out))
+
+
+@dataclass(frozen=True)
+class LeftOutFull(FullDensity):
+    """Without each row itself."""
+
+    def _own(self, block: Block, points: Points, codes: Int) -> LeftOutRows:
+        return LeftOutRows(*block.counted_rows(), codes, points)

@@ -14,8 +14,9 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Factored
+from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.sliced import Slices
-from bayeskit.structures.factored import FactorDensity, refuse
+from bayeskit.structures.factored import FactorDensity
 
 LEAST = -1e300  # a logarithm that is still a number
 CELLS = 1_000_000  # of a table made to sum a missing value out, classes included
@@ -86,8 +87,7 @@ class NetworkedDensity(Factored):
         for name, parents, of_class in zip(self.columns, self.tables.arcs, self.of_class, strict=False):
             yield name, (*((None,) if of_class else ()), *(self.columns[p] for p in parents))
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse(left_out)
+    def add(self, block: Block, out: Float) -> None:
         self._add(self._codes(block), out)
 
     def of_codes(self, codes: Code) -> Float:
@@ -194,7 +194,7 @@ class NetworkedDensity(Factored):
     def _shares(self) -> tuple[Float, Float]:
         """Probabilities, (cells, K), and log2 of the smallest one of each table."""
         tables = self.tables
-        return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / np.log(2.0)
+        return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / LOG_2
 
     @property
     def most_cells(self) -> int:
@@ -243,9 +243,8 @@ class NetworkedDensity(Factored):
                 out[rows, j] = self._marginal(np.ascontiguousarray(seen[:, rows]))[0] - self._marginal(before)[0]
         return out
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         """What each column adds when revealed, in schema order: (n, columns, K)."""
-        refuse(left_out)
         codes = self._codes(block)
         seen = np.full_like(codes, -1)
         seen[len(self.columns) :] = codes[len(self.columns) :]

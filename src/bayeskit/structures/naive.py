@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
-from bayeskit.densities.density import Density, Factored
+from bayeskit.densities.density import Density, Factored, SupportsLeftOut, left_out
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import MergeError
@@ -138,7 +138,7 @@ class Naive:
 
 
 @dataclass(frozen=True)
-class NaiveDensity(Sum):
+class NaiveDensity(Sum, SupportsLeftOut):
     """The sum of its families' densities."""
 
     columns: tuple[str, ...]
@@ -176,15 +176,19 @@ class NaiveDensity(Sum):
         known = [overlap for overlap in each if overlap is not None]
         return np.sum(known, axis=0) if each and len(known) == len(each) else None
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(self.columns)}
         whole = np.zeros((block.rows, len(place), 1))
         for density in self.densities:
-            terms = density.terms(block, left_out)
+            terms = density.terms(block)
             if whole.shape[2] != terms.shape[2]:
                 whole = np.zeros((block.rows, len(place), terms.shape[2]))
             whole[:, [place[name] for name in density.columns]] += terms
         return whole
+
+    @cached_property
+    def left_out(self) -> NaiveDensity:
+        return LeftOutNaive(self.columns, tuple(map(left_out, self.densities)))
 
     def odds(self, block: Block, floor: float, out: Float) -> None:
         for density, mine in self._mine(np.arange(len(self.columns))):
@@ -260,3 +264,10 @@ class NaiveDensity(Sum):
 
     def approximated(self, block: Block) -> dict[str, int]:
         return {what: rows for d in self.densities for what, rows in d.approximated(block).items()}
+
+
+@dataclass(frozen=True)
+class LeftOutNaive(NaiveDensity):
+    """Without each row's own mass."""
+
+    by_rows: ClassVar[bool] = True  # the core takes normal columns out row by row

@@ -13,7 +13,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.data.written import Ratio, decimal, plain
-from bayeskit.densities.density import Density, TailLogDensity
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
@@ -87,7 +87,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class NeighbourDensity(Density):
+class NeighbourDensity(SupportsLeftOut):
     """Densities around rows, by class."""
 
     likelihood: Neighbours
@@ -156,27 +156,32 @@ class NeighbourDensity(Density):
             numbers = mine.numbers[:, pattern[:d]]
             yield rows, Queries(numbers if space.root is None else numbers @ space.root, mine.codes), space
 
-    def _near(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Space, NearestPoints, Float]]:
+    @cached_property
+    def left_out(self) -> Density:
+        if not self.likelihood.leave_one_out:
+            raise InputError(
+                'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
+                "one out is a refit; use k-fold cross-validation, or another metric"
+            )
+        return LeftOutNeighbours(self.likelihood, self.statistic, self.metric, self.unseen, self._spaces)
+
+    def _itself(self, block: Block) -> Int:
+        """The place of each row among those learned, to leave it out; -1 for none: (n,)."""
+        return np.full(block.rows, -1, dtype=np.int64)
+
+    def _near(self, block: Block) -> Iterator[tuple[Int, Space, NearestPoints, Float]]:
         """Rows, their space, their neighbours, and the weight of each class without the row itself: (n, K)."""
-        itself = self.statistic.find(block) if left_out else np.full(block.rows, -1, dtype=np.int64)
-        if left_out:
-            if not self.likelihood.leave_one_out:
-                raise InputError(
-                    'metric="mahalanobis" and scale="mutual_information" come from the labels of all rows, so leaving '
-                    "one out is a refit; use k-fold cross-validation, or another metric"
-                )
-            row, group, mass = block.counted_rows()
-            if self.likelihood.most is None and (itself[row] < 0).any():
-                raise InputError("leave-one-out asks for rows that were learned; one of these was not")
+        itself = self._itself(block)
         for rows, asked, space in self._groups(block):
             place = np.full(len(self._weights) + 1, -1, dtype=np.int64)
             place[space.rows] = np.arange(len(space.rows))
             mine, left = place[itself[rows]], np.zeros(len(rows))
             totals = np.tile(space.totals.rounded(), (len(rows), 1))
-            if left_out:
+            known = np.flatnonzero(mine >= 0)
+            if len(known):
+                row, group, mass = block.counted_rows()
                 at = np.full(block.rows, -1, dtype=np.int64)
                 at[row] = np.arange(len(row))
-                known = np.flatnonzero(mine >= 0)
                 which = at[rows[known]]
                 left[known] = self.statistic.rows.weight.without(itself[rows[known]], mass[which])
                 totals[known, group[which]] = space.totals.without(group[which], mass[which])
@@ -197,9 +202,9 @@ class NeighbourDensity(Density):
         counts = np.bincount(cell, mass, minlength=around.rows * classes).astype(np.float64, copy=False)
         return counts.reshape(around.rows, classes)
 
-    def _shares(self, block: Block, left_out: bool) -> Iterator[tuple[Int, Float, Float, Float]]:
+    def _shares(self, block: Block) -> Iterator[tuple[Int, Float, Float, Float]]:
         """Rows with K_c / n_c, n_c (n, K), and log V (n, 1); rows without a neighbour left out."""
-        for rows, space, around, totals in self._near(block, left_out):
+        for rows, space, around, totals in self._near(block):
             share, some = self._share(space, around, totals)
             volume = self._log_volume(space, around)[:, None]
             yield rows[some], share[some], totals[some], volume[some]
@@ -217,7 +222,7 @@ class NeighbourDensity(Density):
     def several(self, block: Block, sizes: Sequence[int]) -> Float:
         """log K_c / n_c for several k up to its own, after one search: (n, sizes, K)."""
         out = np.zeros((block.rows, len(sizes), self.statistic.groups))
-        for rows, space, around, totals in self._near(block, False):
+        for rows, space, around, totals in self._near(block):
             for i, k in enumerate(sizes):
                 share, some = self._share(space, around.within(k), totals)
                 with np.errstate(divide="ignore"):
@@ -233,8 +238,8 @@ class NeighbourDensity(Density):
         size = self.metric.log_volume(np.where(known, radius, 1.0), space.numeric, space.root)
         return np.where(known, size, 0.0)
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        for rows, share, _, volume in self._shares(block, left_out):
+    def add(self, block: Block, out: Float) -> None:
+        for rows, share, _, volume in self._shares(block):
             with np.errstate(divide="ignore"):
                 score = out[rows] + np.log(share)
             best = score.max(axis=1, keepdims=True)
@@ -244,7 +249,7 @@ class NeighbourDensity(Density):
     def worked(self, row: Block) -> list[WorkedFactor]:
         """K_c / (n_c V): V is the same in all classes, so that it does not matter which it is."""
         found = []
-        for rows, share, totals, _ in self._shares(row, False):
+        for rows, share, totals, _ in self._shares(row):
             ratios: tuple[Ratio, ...] = ()
             if len(rows) and self.likelihood.weights == "uniform" and not self.likelihood.pseudo and totals.all():
                 each = [(float(k), float(n)) for k, n in zip(np.round(share[0] * totals[0], 9), totals[0], strict=True)]
@@ -253,14 +258,14 @@ class NeighbourDensity(Density):
                 found.append(WorkedFactor((PART,), self.terms(row)[0, 0], ratios=ratios))
         return found
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         out = np.zeros((block.rows, self.statistic.groups))
-        self.add(block, out, left_out)
+        self.add(block, out)
         return out[:, None, :]
 
-    def tail(self, block: Block, unit: Float, left_out: bool = False) -> TailLogDensity:
+    def tail(self, block: Block, unit: Float) -> TailLogDensity:
         zeros, rest = np.zeros((2, block.rows, self.statistic.groups))
-        for rows, share, totals, volume in self._shares(block, left_out):
+        for rows, share, totals, volume in self._shares(block):
             zeros[rows] = share == 0
             rest[rows] = np.log(np.where(share > 0, share, 1 / np.maximum(totals, 1e-300))) - volume
         return TailLogDensity(zeros, np.zeros_like(zeros), rest)
@@ -269,10 +274,21 @@ class NeighbourDensity(Density):
         """The rows around each row, by their place among all rows; distances in units of the table."""
         unit = self.metric.unit
         found, radius, beyond = [], np.full(block.rows, np.nan), np.full(block.rows, np.inf)
-        for rows, space, around, _ in self._near(block, False):
+        for rows, space, around, _ in self._near(block):
             found.append((rows[around.row], space.rows[around.index], around.distance * unit, around.weight))
             radius[rows], beyond[rows] = around.radius * unit, around.beyond * unit
         none = (np.empty(0, dtype=np.int64),) * 2 + (np.empty(0),) * 2
         row, index, distance, weight = (np.concatenate(parts) for parts in zip(none, *found, strict=True))
         order = np.lexsort((index, distance, row))
         return NearestPoints(block.rows, row[order], index[order], distance[order], weight[order], radius, beyond)
+
+
+@dataclass(frozen=True)
+class LeftOutNeighbours(NeighbourDensity):
+    """Without each row itself."""
+
+    def _itself(self, block: Block) -> Int:
+        itself = self.statistic.find(block)
+        if self.likelihood.most is None and (itself[block.counted_rows()[0]] < 0).any():
+            raise InputError("leave-one-out asks for rows that were learned; one of these was not")
+        return itself

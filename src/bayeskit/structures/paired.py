@@ -26,7 +26,6 @@ from bayeskit.structures.averaged import (
     given_parents,
     joined,
     mean_of,
-    refuse_left_out,
 )
 
 CELLS = 1 << 24  # counted of three columns and the class: 128 MB
@@ -173,8 +172,7 @@ class PairedDensity(Density):
             cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
             yield there, cells, offset, table
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        refuse_left_out(left_out)
+    def add(self, block: Block, out: Float) -> None:
         codes = self.single.slices.codes(block)
         alone = mean_of(self._members(codes), out)
         if len(alone):
@@ -182,7 +180,7 @@ class PairedDensity(Density):
             self.single.average(np.ascontiguousarray(codes[:, alone]), some)
             out[alone] = some
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
+    def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes, left_out)[:, [place[name] for name in self.columns]]
+        return revealed(self, block, classes)[:, [place[name] for name in self.columns]]

@@ -44,15 +44,15 @@ class Weighted(Wrapped):
     def normalised(self) -> bool:
         return False
 
-    def add(self, block: Block, out: Float, left_out: bool = False) -> None:
-        out += np.einsum("j,njk->nk", self.weight, self._finite(block, left_out))
+    def add(self, block: Block, out: Float) -> None:
+        out += np.einsum("j,njk->nk", self.weight, self._finite(block))
 
-    def terms(self, block: Block, left_out: bool = False) -> Float:
-        out: Float = self._finite(block, left_out) * self.weight[:, None]
+    def terms(self, block: Block) -> Float:
+        out: Float = self._finite(block) * self.weight[:, None]
         return out
 
-    def _finite(self, block: Block, left_out: bool) -> Float:
-        return np.maximum(self.density.terms(block, left_out), -1e300)
+    def _finite(self, block: Block) -> Float:
+        return np.maximum(self.density.terms(block), -1e300)
 
 
 def weighted(density: Density, weight: Float) -> Density:

@@ -1,0 +1,132 @@
+"""Score: what a figure of an evaluation is called, where it can lie and how it follows; one file of ``scores`` each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
+from bayeskit.numerics.proportion import Interval
+
+if TYPE_CHECKING:
+    from bayeskit.evaluation.confusion import Confusion
+    from bayeskit.evaluation.measures import Measures
+    from bayeskit.evaluation.predicted_rows import PredictedRows
+    from bayeskit.evaluation.score_sums import ScoreSums
+
+TOPICS = ("decisions", "probabilities", "calibration", "ranking", "costs")  # in this order they are shown
+S = TypeVar("S", bound="Score")
+
+
+class Score(ABC):
+    """A figure of an evaluation; tables, text, report and comparisons show every one there is."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    meaning: ClassVar[str]  # in one line
+    topic: ClassVar[str]  # one of TOPICS
+    larger_is_better: ClassVar[bool]
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    percent: ClassVar[bool] = False  # whether it is a share, to be read in percent
+    headline: ClassVar[bool] = False  # whether it is in short tables and on the first cards of a report
+    no_interval: ClassVar[str] = "none was shown to hold the truth"  # why, where ``interval`` is not overridden
+    needs: ClassVar[str] = ""  # the argument of evaluate it is known after, "costs" or "reject"
+    needs_folds: ClassVar[bool] = False  # whether it compares rows that met the same model
+
+    @abstractmethod
+    def value(self, found: Measures) -> float:
+        """Over all rows; where rows were divided more than once, over all repeats, each by its share."""
+
+    @abstractmethod
+    def by_fold(self, found: Measures) -> Float:
+        """In every fold: (G,)."""
+
+    def interval(self, found: Measures) -> Interval:
+        """Where it lies with 95 % confidence; none is better than a false one."""
+        return no_interval(self.no_interval)
+
+    def within(self, found: Interval) -> Interval:
+        """The interval cut to the values the score can have."""
+        low, high = self.limits
+        return replace(found, low=float(np.maximum(low, found.low)), high=float(np.minimum(high, found.high)))
+
+
+@runtime_checkable
+class ByRow(Protocol):
+    """A score that is a mean over rows: models are compared row by row, a bootstrap finds its error."""
+
+    name: ClassVar[str]
+
+    def of_rows(self, rows: PredictedRows) -> Float:
+        """What each row adds to the mean: (n,)."""
+
+
+def unless_grouped(rows_interval: Callable[[S, Measures], Interval]) -> Callable[[S, Measures], Interval]:
+    """An interval that takes rows for independent; where they come in groups the folds say how far a score is off."""
+
+    @wraps(rows_interval)
+    def interval(self: S, found: Measures) -> Interval:
+        if not found.grouped:
+            return self.within(rows_interval(self, found))
+        if not found.divided:
+            return no_interval("rows come in groups")
+        return self.within(by_folds(self.value(found), self.by_fold(found), found.ratio))
+
+    return interval
+
+
+class SumScore(Score):
+    """A function of sums over rows, so that it merges and runs on streams."""
+
+    @abstractmethod
+    def of_sums(self, sums: ScoreSums) -> Float:
+        """By group: (G,)."""
+
+    def value(self, found: Measures) -> float:
+        return float(self.of_sums(found.total)[0])
+
+    def by_fold(self, found: Measures) -> Float:
+        return self.of_sums(found.sums)
+
+
+class TableScore(SumScore):
+    """A function of the confusion alone."""
+
+    topic = "decisions"
+
+    @abstractmethod
+    def of_tables(self, tables: Float) -> Float:
+        """Of weights by true class and action, the classes first among the actions: (..., K, actions) to (...)."""
+
+    def of_sums(self, sums: ScoreSums) -> Float:
+        return self.of_tables(sums.confusion)
+
+    def of_table(self, table: Confusion) -> Interval:
+        """The interval by one confusion of independent rows."""
+        return no_interval(self.no_interval)
+
+    @unless_grouped
+    def interval(self, found: Measures) -> Interval:
+        return self.of_table(found.table)
+
+
+class RowScore(SumScore):
+    """The mean over rows of what each row alone gives, with Student's interval after Hall."""
+
+    @abstractmethod
+    def of_rows(self, rows: PredictedRows) -> Float:
+        """What each row adds to the mean: (n,)."""
+
+    def of_sums(self, sums: ScoreSums) -> Float:
+        return sums.mean(self.name)
+
+    @unless_grouped
+    def interval(self, found: Measures) -> Interval:
+        second, third = (float(moment[0]) for moment in found.total.moments(self.name))
+        return by_rows(self.value(found), second, third, float(found.total.rows[0]))

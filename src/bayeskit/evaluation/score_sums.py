@@ -1,0 +1,135 @@
+"""ScoreSums: sums over rows from which scores of a classifier follow, by group; they merge by adding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from bayeskit.arrays import Bool, Float, Int
+from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.scores import ROW_SCORES
+from bayeskit.memory import check_memory
+from bayeskit.numerics.proportion import effective, ratio
+from bayeskit.numerics.reliability import BINS, FIELDS, width_bins
+
+PLACE = {score.name: i for i, score in enumerate(ROW_SCORES)}
+POWERS = 3  # of what a row adds to a mean: the mean, its error, and how skew that is
+
+
+def _check_size(groups: int, classes: int) -> None:
+    """Refuse confusions, and their sums, that do not fit into memory."""
+    what = f"confusions of {classes:,} classes in {groups:,} folds"
+    check_memory(4 * 8 * groups * classes**2, what, "join classes, or take fewer folds (Holdout)")
+
+
+@dataclass(frozen=True)
+class ScoreSums:
+    """Axis 0 of every array is the group, a fold for instance.
+
+    >>> sums = ScoreSums.of(PredictedRows(np.array([0, 1]), np.array([[0.8, 0.2], [0.6, 0.4]])))
+    >>> round(float(sums.mean("log_loss")[0]), 4), round(float(sums.mean("brier")[0]), 2)
+    (0.5697, 0.4)
+    """
+
+    confusion: Float  # (G, K, actions) weight by true class and what the model did: named a class, or another action
+    squared: Float  # (G, K, actions) squared weight, by which intervals know how many rows there are
+    powers: Float  # (G, ROW_SCORES, POWERS) weight times what a row adds to a mean, its square and its cube
+    top: Float  # (G, FIELDS, BINS) reliability of the top probability
+    each: Float  # (G, K, FIELDS, BINS) reliability of the probability of each class
+    decided: Float  # (G, 3) weight that was decided, of that given a class, and rightly; zero without costs
+
+    @classmethod
+    def empty(cls, groups: int, classes: int) -> ScoreSums:
+        _check_size(groups, classes)
+        square, cells = (classes, classes), (FIELDS, BINS)
+        shapes = (square, square, (len(PLACE), POWERS), cells, (classes, *cells), (3,))
+        return cls(*(np.zeros((groups, *shape)) for shape in shapes))
+
+    @classmethod
+    def of(cls, rows: PredictedRows, group: Int | None = None, groups: int = 1) -> ScoreSums:
+        """The sums of rows; those of group or class -1 do not count."""
+        n, k = rows.proba.shape
+        _check_size(groups, k)
+        g = np.zeros(n, dtype=np.int64) if group is None else group
+        used = (rows.codes >= 0) & (g >= 0)
+        if not used.all():
+            rows, g = rows.take(used), g[used]
+        codes, done = rows.codes.astype(np.int64, copy=False), rows.done
+        w = np.ones(len(codes)) if rows.weights is None else rows.weights
+        wide = max(k, int(done.max(initial=0)) + 1)
+
+        def summed(value: Float, cell: Int | int = 0, cells: int = 1) -> Float:
+            sums = np.bincount(g * cells + cell, value, minlength=groups * cells)
+            return sums.astype(np.float64, copy=False).reshape(groups, cells)
+
+        def reliability(p: Float, true: Bool) -> Float:
+            """As ``tallied``, by group and cell of equal width: (G, FIELDS, BINS)."""
+            cell = width_bins(p)
+            return np.stack([summed(value, cell, BINS) for value in (w, w * p, w * true, w * w)], axis=1)
+
+        table = codes * wide + done
+        each = np.empty((groups, k, FIELDS, BINS))
+        for c in range(k):
+            each[:, c] = reliability(rows.proba[:, c], codes == c)
+        means = (score.of_rows(rows) for score in ROW_SCORES)
+        powers = [[summed(w * (x if p == 1 else x**p))[:, 0] for p in (1, 2, 3)] for x in means]
+        return cls(
+            summed(w, table, k * wide).reshape(groups, k, wide),
+            summed(w * w, table, k * wide).reshape(groups, k, wide),
+            np.moveaxis(np.array(powers), 2, 0),
+            reliability(rows.proba[np.arange(len(codes)), rows.best], rows.best == codes),
+            each,
+            np.concatenate([summed(w * t) for t in rows.paid[2:]], axis=1),
+        )
+
+    def merge(self, other: ScoreSums) -> ScoreSums:
+        """The sums of both sets of rows, group by group."""
+        mine, theirs = self.aligned(other)
+        return ScoreSums(*(getattr(mine, f.name) + getattr(theirs, f.name) for f in fields(self)))
+
+    def total(self, times: Float) -> ScoreSums:
+        """All groups as one, each counted so many times."""
+        return ScoreSums(*(np.tensordot(times, getattr(self, f.name), 1)[None] for f in fields(self)))
+
+    def beside(self, other: ScoreSums) -> ScoreSums:
+        """The groups of both, one after the other."""
+        mine, theirs = self.aligned(other)
+        return ScoreSums(*(np.concatenate([getattr(mine, f.name), getattr(theirs, f.name)]) for f in fields(self)))
+
+    def aligned(self, other: ScoreSums) -> tuple[ScoreSums, ScoreSums]:
+        """Both with a column for every action either knows."""
+        return self._as_wide(other), other._as_wide(self)
+
+    def _as_wide(self, other: ScoreSums) -> ScoreSums:
+        """With a column for every action the other knows."""
+        more = other.confusion.shape[2] - self.confusion.shape[2]
+        if more <= 0:
+            return self
+        both = (np.pad(table, ((0, 0), (0, 0), (0, more))) for table in (self.confusion, self.squared))
+        return replace(self, **dict(zip(("confusion", "squared"), both, strict=True)))
+
+    # -- by group: (G,) each ---------------------------------------------------------------------
+
+    @property
+    def weight(self) -> Float:
+        weight: Float = self.confusion.sum(axis=(1, 2))
+        return weight
+
+    @property
+    def rows(self) -> Float:
+        """How many rows of equal weight there would be."""
+        return effective(self.weight, self.squared.sum(axis=(1, 2)))
+
+    def mean(self, name: str) -> Float:
+        """Of what a score is the mean of over rows, NaN without weight."""
+        return ratio(self.powers[:, PLACE[name], 0], self.weight)
+
+    def moments(self, name: str) -> tuple[Float, Float]:
+        """Second and third central moment over rows of what a mean is of.
+
+        They are differences of sums: good to 1e-16 of the mean's square, which is below what matters to an interval.
+        """
+        mean, powers = self.mean(name), self.powers[:, PLACE[name], 1:] / self.weight[:, None]
+        second, third = powers.T
+        return second - mean**2, third - 3 * mean * second + 2 * mean**3
