@@ -17,7 +17,6 @@ from bayeskit.data.schema import Column, Schema
 from bayeskit.data.support import COUNTS
 from bayeskit.densities.density import Density, left_out
 from bayeskit.densities.likelihood import Context, Family, describe_family
-from bayeskit.densities.loo_family_scores import WORST, check_step, refusal
 from bayeskit.densities.tabular import TabularDensity
 from bayeskit.errors import InputError
 from bayeskit.families.histogram import Histogram
@@ -26,7 +25,8 @@ from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.backoff import BackedOff, Wrapped
+from bayeskit.structures.family_choice.loo_scores import WORST, check_step, refusal
+from bayeskit.structures.wrapped import BackedOff, Wrapped
 
 
 @dataclass(frozen=True)
