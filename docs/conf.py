@@ -39,7 +39,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-source_suffix = {".md": "myst-nb"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes the former
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 suppress_warnings = ["mystnb.unknown_mime_type"]
@@ -81,6 +81,8 @@ autosummary_context = {  # methods of scikit-learn, and what parts of the librar
     ]
 }
 autodoc_typehints = "none"
+smartquotes = False  # "auto" is what one types
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayeskit as bk
@@ -204,6 +205,51 @@ def test_what_was_declared_stays(kind: Any) -> None:
     model.renew(*taken(model, left))
     assert model.classes_.tolist() == classes
     assert model.model_.counted.domain.levels["town"].values == towns
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_pool_was_told_stays(exact: bool) -> None:
+    """Classes that the first rows declare, or later ones, and levels that only the type of earlier rows has."""
+    table = people()
+    left, gone = part(table, GONE), part(table, 0, GONE)
+    towns, classes = [*sorted(set(table["town"])), "nowhere"], [*sorted(set(table["class"])), "never"]
+
+    def rows(some: dict[str, list[Any]], declared: bool) -> Any:
+        frame = pd.DataFrame({name: some[name] for name in ("x", "town")})
+        return frame.astype({"town": pd.CategoricalDtype(towns)}) if declared else frame
+
+    def told(model: Any) -> None:
+        assert model.classes_.tolist() == sorted(classes)
+        for each in (model.reader_, *(m.classifier for m in model.members_ if m.view is None)):
+            assert each.classes_.tolist() == sorted(classes)
+            assert each.model_.counted.domain.levels["town"].values == sorted(towns)
+        proba = model.predict_proba(rows(table, False))
+        assert proba.shape == (len(table["x"]), len(classes))
+        assert np.allclose(proba.sum(axis=1), 1)
+
+    first = bk.AutoBayes(max_candidates=2, exact=exact).partial_fit(rows(table, True), table["class"], classes)
+    later = bk.AutoBayes(max_candidates=2, exact=exact).fit(rows(left, True), left["class"])
+    later.partial_fit(rows(gone, True), gone["class"], classes)
+    for model in (first, later):
+        told(model)
+        told(model.forget(rows(gone, False), gone["class"]))
+        told(model.renew(rows(left, False), left["class"]))
+    assert digests(first) == digests(later)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [bk.TAN, bk.KDB, bk.AODE, bk.AJE, bk.NetworkBayes])
+def test_held_cuts_of_many_numbers_are_no_values(kind: Any) -> None:
+    """On a coarse grid they were ends of cells, which whole numbers and halves may be."""
+    rng = np.random.default_rng(4)
+    whole, halves = rng.permutation(6000)[:3000].astype(float), rng.permutation(4000)[:3000] / 2
+    y = np.where(whole + halves + 300 * rng.normal(size=3000) > 4000, "a", "b")
+    model = kind().fit({"whole": whole, "halves": halves}, y)
+    (likelihood,) = (family for family, _ in model.model_.structure.components)
+    grid = dict(likelihood.grid)
+    assert all(grid.values())
+    assert not [c for cuts in grid.values() for c in cuts if 2 * c == np.floor(2 * c)]
 
 
 HELD = [(name, s) for name in forgetters() for s in SETTINGS[name] if name not in (*UNHELD, "AutoBayes")]

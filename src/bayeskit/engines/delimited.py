@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import glob
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bayeskit.engines.header import Header
-from bayeskit.engines.reading import Reading
+from bayeskit.engines.reading import PACKED, Reading
 from bayeskit.engines.sql import Table, literal, quoted
 from bayeskit.errors import InputError
 
@@ -29,7 +31,9 @@ SHOWN = 5
 FIRST = 10_000  # rows that rule types out; one is taken only if all rows have it
 WIDE = 200  # columns from which patterns would take too much memory
 STACK = 500_000  # bytes of the memory for each column that is looked at together with others
-ROOM = 96_000  # bytes of the memory for each column, twice that for text; DuckDB keeps 2,048 rows several times
+VECTOR = 2048  # rows that DuckDB makes room for at a time
+ROOM = 96_000  # bytes of the memory for so many rows of a column, twice that for text; DuckDB keeps them several times
+FEW = 0.3  # of that a column takes with few rows: room that is not filled is no memory
 DIGITS = 18  # of whole numbers that surely fit in 64 bits
 WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
 MOSTLY = 0.9  # share of numbers from which a column of text is told
@@ -72,11 +76,24 @@ class Delimited:
     def of(cls, paths: Sequence[str], reading: Reading) -> Delimited:
         headers = {path: Header.of(path, reading.encoding) for path in paths}
         made = cls(reading, headers)
-        made._check_room(ROOM * len(made.names))
+        made._check_room(ROOM * len(made.names), made.most_rows)
         return made
 
-    def _check_room(self, need: int) -> None:
-        """Refuse more columns than the memory has room for."""
+    @property
+    def most_rows(self) -> float:
+        """No more rows than so many are in the files: a row has a byte for each column."""
+        if any(path.endswith(PACKED) for path in self.headers):
+            return math.inf
+        return sum(Path(path).stat().st_size // len(header.names) for path, header in self.headers.items())
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that DuckDB makes room for and does not fill, as the files have few rows."""
+        return 2 * ROOM * len(self.names) if self.most_rows < VECTOR else 0
+
+    def _check_room(self, full: int, rows: float) -> None:
+        """Refuse more columns than the memory has room for; ``full`` is what many rows of them take."""
+        need = int(full * min(max(rows / VECTOR, FEW), 1))
         if need > self.reading.size:
             raise InputError(
                 f"{self.reading.place}: {len(self.names):,} columns of CSV need about {need / 1e9:.1f} GB, and "
@@ -101,7 +118,8 @@ class Delimited:
         if skip:
             self._tell(connection)
         types = {name: self._type(name, seen, known.get(name)) for name, seen in found.items()}
-        self._check_room(sum(2 * ROOM if kind == "VARCHAR" else ROOM for kind in types.values()))
+        rows = max(seen.rows for seen in found.values())
+        self._check_room(sum(2 * ROOM if kind == "VARCHAR" else ROOM for kind in types.values()), rows)
         return Table(self._read(types), tuple(n for n, seen in found.items() if not seen.count and n not in known))
 
     def _seen(

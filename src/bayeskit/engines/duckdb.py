@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
-from bayeskit.engines.files import Files, malformed
+from bayeskit.engines.files import SHARE, Files, malformed
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import ONE, Table, quoted, subquery
 from bayeskit.engines.workers import Streamed, workers
@@ -19,8 +20,6 @@ from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
 
 ROWS = 1 << 14  # at most in a batch: DuckDB keeps several of them ready, with texts in full
-SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
-WIDE_SHARE = 0.75  # the same where there are many columns
 
 
 class DuckDB(Streamed):
@@ -57,7 +56,7 @@ class DuckDB(Streamed):
                 yield (_cast(batch, written) for batch in reader) if written else reader
 
     @contextmanager
-    def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
+    def _relation(self, source: Any, ordered: bool) -> Iterator[Batch]:
         """The source as a relation; what is not one gets a connection of its own, closed and cleaned up after."""
         if _is_relation(source):
             yield source
@@ -68,9 +67,9 @@ class DuckDB(Streamed):
         stored = reading.sort == "duckdb"
         files = Files.of(reading) if reading.sort == "files" and not reading.query else None
         with TemporaryDirectory(prefix="bayeskit-") as spill, _told(source):
-            share = WIDE_SHARE if files and files.wide else SHARE
+            limit = files.limit if files else int(reading.size * SHARE)
             config = {
-                "memory_limit": f"{int(reading.size * share) // 10**6}MB",
+                "memory_limit": f"{limit // 10**6}MB",
                 "threads": workers(self.n_jobs),
                 "temp_directory": spill,
                 "preserve_insertion_order": ordered,
@@ -83,7 +82,9 @@ class DuckDB(Streamed):
             with duckdb.connect(reading.place if stored else ":memory:", read_only=stored, config=config) as connection:
                 if stored:  # a view of a database could read any file
                     connection.execute("set enable_external_access = false")
-                connection.execute("set enable_progress_bar = false; set lock_configuration = true")
+                if connection.execute("select current_setting('enable_progress_bar')").fetchone() != (False,):
+                    connection.execute("set enable_progress_bar = false")  # a notebook without ipywidgets refuses this
+                connection.execute("set lock_configuration = true")
                 if reading not in self._tables:
                     self._tables[reading] = (
                         files.table(connection, self._known) if files else _of_database(reading, connection)
@@ -203,6 +204,10 @@ def _told(source: Any) -> Iterator[None]:
         said = " ".join(line.strip() for line in str(error).splitlines()[:3])
         if "Malformed JSON" in said:
             said = malformed(Files.of(Reading.of(source)).all)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            reading = Reading.of(source)
+            more = f"allow more (--memory {-(-4 * reading.size // 10**9)}GB), or use Parquet"
+            said = f"{reading.memory} of memory may be used, and it takes more; {more}"
         if "reached an invalid state" in said:
             said = "its lines end in different ways, or a quote stands in the wrong place; make all line ends the same"
         if "not utf-8 encoded" in said:

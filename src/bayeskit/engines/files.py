@@ -22,6 +22,9 @@ from bayeskit.engines.sql import Table, literal, unlike
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
+SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
+WIDE_SHARE = 0.75  # the same where there are many columns
+
 
 @dataclass(frozen=True)
 class Files:
@@ -67,9 +70,13 @@ class Files:
         return cls(reading, tuple(found), endings[0], folder=True)
 
     @property
-    def wide(self) -> bool:
-        """Whether there are so many columns that what DuckDB keeps of each takes most of the memory."""
-        return self.ending in CSV and len(Header.of(self.all[0], self.reading.encoding).names) > WIDE
+    def limit(self) -> int:
+        """Bytes that DuckDB may use: more where what it keeps of many columns takes most of the memory."""
+        if self.ending in JSON:  # whose columns nobody knows before they are read
+            return int(self.reading.size * WIDE_SHARE)
+        if self.ending not in CSV or len(Header.of(self.all[0], self.reading.encoding).names) <= WIDE:
+            return int(self.reading.size * SHARE)
+        return max(int(self.reading.size * WIDE_SHARE), Delimited.of(self.all, self.reading).reserved)
 
     def check_alike(self, names: Callable[[str], Sequence[str]]) -> None:
         """Refuse a folder of files that have different columns: they are not one table."""
@@ -94,7 +101,7 @@ class Files:
             form = "auto" if self.ending == ".json" else "newline_delimited"
             return Table(
                 f"read_json({self._list}, format='{form}', union_by_name=true, sample_size=-1, "
-                f"maximum_sample_files={len(self.all)})"
+                f"maximum_sample_files={len(self.all)}, map_inference_threshold=-1)"  # columns alike are no mapping
             )
         delimited = Delimited.of(self.all, self.reading)
         self.check_alike(lambda path: delimited.headers[path].names)
@@ -132,15 +139,23 @@ def contents_of(source: Any) -> tuple[str, int, str]:
 
     Nothing where the rows do not come from files: a database may change while it is read.
     """
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not (found := files_of(source)):
         return "", 0, ""
-    place, paths = Reading.of(source).place, Files.of(Reading.of(source)).all
-    digests = []
-    for path in paths:
-        with open(path, "rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    place, digests = Reading.of(source).place, [digest for _, _, digest in found]
     whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    return Path(place).name or place, bytes_of(source), whole
+    return Path(place).name or place, sum(size for _, size, _ in found), whole
+
+
+def files_of(source: Any) -> list[tuple[str, int, str]]:
+    """The same of each file of a place."""
+    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+        return []
+    found = []
+    for path in Files.of(Reading.of(source)).all:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append((Path(path).name, Path(path).stat().st_size, digest))
+    return found
 
 
 def malformed(paths: Sequence[str]) -> str:

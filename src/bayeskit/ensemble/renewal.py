@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.kinds import Nominal, Ordinal
-from bayeskit.data.schema import Column
+from bayeskit.data.schema import Alike, Column, Schema
+from bayeskit.data.source import source
 from bayeskit.engines.declared import Declared
 from bayeskit.ensemble.cross_fit import fit_weights
 from bayeskit.model.model import Model
@@ -42,11 +43,28 @@ def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:
     kinds = {c.name: _kind(c) for c in schema.columns}
     if not schema.named:
         return np.column_stack([_column(table, name) for name in schema.names]), labels, weight, kinds
-    fields = [Declared(c.levels).on(f) if c.levels else f for c, f in zip(schema.columns, table.schema, strict=True)]
-    table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+    table = _with_levels(table, schema)
     if schema.target is None:
         return table, labels, weight, kinds
     return table.append_column(schema.target, pa.array(labels.tolist())), schema.target, weight, kinds
+
+
+def declaring_levels(X: Any, y: Any, schema: Schema) -> Any:
+    """A table in memory, with the levels that the types of earlier ones declared."""
+    if isinstance(schema.columns, Alike) or not any(c.levels for c in schema.columns):
+        return X
+    given = source(X, y if isinstance(y, str) else None)
+    return _with_levels(given.rows, schema) if isinstance(given.rows, pa.Table) and given.named else X
+
+
+def _with_levels(table: pa.Table, schema: Schema) -> pa.Table:
+    told = {c.name: c.levels for c in schema.columns if c.levels}
+    fields = []
+    for f in table.schema:
+        own = Declared.of(f) or Declared()
+        levels = tuple(dict.fromkeys((*told.get(f.name, ()), *own.levels)))
+        fields.append(replace(own, levels=levels).on(f) if f.name in told else f)
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
 
 
 def _kept(model: Model) -> tuple[FromRows, tuple[str, ...], Distinct]:

@@ -16,13 +16,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, FilePath, Float, Frame, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    ColumnNames,
+    FilePath,
+    Float,
+    Frame,
+    KindsLike,
+    Label,
+    LabelsLike,
+    NamesLike,
+    PriorLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
 from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.ensemble.renewal import learned_rows
+from bayeskit.ensemble.renewal import declaring_levels, learned_rows
 from bayeskit.ensemble.views import ViewCache
 from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
 from bayeskit.estimators.augmented import TAN
@@ -104,7 +118,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         unseen: str = "missing",
         fast: bool = False,
@@ -141,14 +155,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
-            reader = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
-            return self._renewed(reader.fit(X, y, sample_weight))
+            keeper = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
+            return self._renewed(keeper.partial_fit(X, y, classes, sample_weight))
         X = read_rows(X)[0] if is_outside(X) else X
         reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         if len(reader.classes_) == 1:
-            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))
+            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))._declaring(classes)
         run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
@@ -157,11 +175,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
         judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        return self._adopt(
-            reader, members, pool.kept(), Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
-        )
+        leaderboard = Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
+        return self._adopt(reader, members, pool.kept(), leaderboard)._declaring(classes)
 
-    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
+    ) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
@@ -179,7 +198,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
         if not hasattr(self, "reader_"):
-            return self.fit(X, y, sample_weight)
+            return self._fit(X, y, sample_weight, classes)
         if self.exact:
             return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
         if is_outside(X):
@@ -223,7 +242,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Try, judge and pool anew from the rows that the pool has: it is then the pool of one fit of them.
 
         These are the rows it has learned and not forgotten, and others are refused; with ``exact=True`` it keeps them,
-        and they may be left out.
+        and they may be left out. Classes and levels that were declared stay so.
 
         Parameters
         ----------
@@ -243,7 +262,8 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if X is None or self.exact:
             check_renewable(self.exact_)
             return self._renewed(self.rows_)
-        fresh = clone(self).fit(X, y, sample_weight)
+        schema = known.model_.schema
+        fresh = clone(self)._fit(declaring_levels(X, y, schema), y, sample_weight, schema.classes)
         fresh.reader_._adopt(replace(fresh.reader_.model_, journal=known.model_.journal))
         return self._adopt(fresh.reader_, fresh.members_, fresh.pool_, fresh.leaderboard_)
 
@@ -258,10 +278,26 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
         X, y, weight, kinds = learned_rows(rows.model_)
         journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
-        plain = clone(self).set_params(exact=False, kinds=kinds).fit(X, y, weight)
+        plain = clone(self).set_params(exact=False, kinds=kinds)._fit(X, y, weight, rows.model_.schema.classes)
         reader = plain.reader_.with_model(replace(plain.reader_.model_, journal=journal))
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
+
+    def _declaring(self, classes: Any) -> Self:
+        """The same pool, in which these classes stay without a row."""
+        told = () if classes is None else tuple(np.asarray(classes).tolist())
+        if not told:
+            return self
+        reader = self.reader_.with_model(self.reader_.model_.declaring(told))
+        members = tuple(
+            replace(m, classifier=m.classifier.with_model(m.classifier.model_.declaring(told))) for m in self.members_
+        )
+        return self._adopt(reader, members, self._pool_on(reader, self.pool_), self.leaderboard_)
+
+    def _pool_on(self, reader: BayesClassifier, pool: Pool) -> Pool:
+        """A pool of this reader's classes in the order of another's, which may know more."""
+        old, new = (r.model_.counted.domain.classes for r in (self.reader_, reader))
+        return pool.placed(old.codes_in(new), len(new))
 
     def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
         if is_outside(X):
@@ -315,10 +351,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
             change(changed, shown.through(member.view))
             members.append(replace(member, classifier=changed))
-        reader, old = copy(self.reader_), self.reader_.model_.counted.domain.classes
+        reader = copy(self.reader_)
         change(reader, X)
-        new = reader.model_.counted.domain.classes
-        return self._adopt(reader, tuple(members), pool.placed(old.codes_in(new), len(new)), self.leaderboard_)
+        return self._adopt(reader, tuple(members), self._pool_on(reader, pool), self.leaderboard_)
 
     def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
         """The candidates to try, and why not the others."""
@@ -415,7 +450,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return sum(added, self.log_base(prior))
 
     def predict_frame(
-        self, X: TableLike, keep: Any = (), prior: PriorLike = None, *, costs: Any = None, reasons: int = 0
+        self,
+        X: TableLike,
+        keep: ColumnNames = (),
+        prior: PriorLike = None,
+        *,
+        costs: Any = None,
+        reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
@@ -448,7 +489,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
         return self.log_prior(prior) + self.pool_.bias
 
-    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
+    ) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
@@ -508,9 +551,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         prior: PriorLike = None,
         among: TableLike | None = None,
         *,
-        hold: Any = (),
+        hold: ColumnNames = (),
         columns: int = 1,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
@@ -542,11 +585,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes.
 
@@ -688,7 +731,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _labelled(X: TableLike, y: LabelsLike, weight: Any) -> tuple[Any, Array, Float | None]:
+def _labelled(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

@@ -28,7 +28,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive, NaiveDensity
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import FactorWeights
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,11 @@ class Model:
     def declaring(self, classes: tuple[Any, ...]) -> Model:
         """The same counts, with these classes as the ones that stay without a row."""
         schema = replace(self.schema, classes=classes)
-        return self if schema == self.schema else replace(self, counted=replace(self.counted, schema=schema))
+        if schema == self.schema:
+            return self
+        counted = self.counted.declaring(schema)
+        weighting = None if self.weighting is None else self.weighting.on(counted.domain.classes)
+        return replace(self, counted=counted, weighting=weighting)
 
     @property
     def exact(self) -> Exactness:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +15,7 @@ from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn
 
 
-def ascending(cuts: Sequence[float], where: str) -> tuple[float, ...]:
+def ascending(cuts: Iterable[float], where: str) -> tuple[float, ...]:
     """Cuts as given from outside; refused unless they are finite numbers in ascending order."""
     try:
         found = tuple(float(c) for c in cuts)
@@ -72,7 +72,8 @@ class CutPoints:
 
     Between distinct values a cut is their midpoint; on a coarse grid it is an end of a cell. So the weights on both
     sides of a cut are known from the bins, and a row falls on the side on which it was counted. A cut that is ``held``
-    is a short number between the values instead, and none is made between two with no double between them.
+    is a short number between the values instead, and none is made between two with no double between them; where two
+    cells of a coarse grid touch it lies a third of a cell above, where no number of few digits is.
 
     >>> from bayeskit.statistics.exact import ExactSum
     >>> sums = ExactSum(np.array([[[8], [1], [0], [0]], [[0], [0], [1], [8]]]), 0)
@@ -99,9 +100,10 @@ class CutPoints:
     def between(self) -> Float:
         """Where cuts may stand, above the values of a bin and below those of the next; NaN where none may: (m - 1,)"""
         if self.held:
-            ends = np.where(self.column.width[:-1] > 0, self.last[:-1], np.nan)  # of cells, which are no values
+            width = (self.last - self.first)[:-1]
             brief = short(self.last[:-1], self.first[1:])
-            return np.where(np.isnan(brief), ends, brief)
+            above = np.where(width > 0, self.last[:-1] + width / 3, np.nan)
+            return np.where(np.isnan(brief), above, brief)
         one_value = self.first[1:] == self.last[1:]
         highest = np.where(one_value, np.nextafter(self.last[1:], -np.inf), np.inf)
         middle = np.minimum(self.last[:-1] / 2 + self.first[1:] / 2, highest)

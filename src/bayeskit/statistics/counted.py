@@ -118,6 +118,12 @@ class Counted:
         known = {c.name: levels[c.name].union(Levels.shared(c.declared)) for c in schema.coded_columns}
         return wide._on(Domain(self.domain.classes, known))
 
+    def declaring(self, schema: Schema) -> Counted:
+        """The same counts under a schema of the same columns that declares other classes."""
+        declared = Domain(Levels.of(schema.classes), {})
+        self.domain.check_classes(declared)
+        return replace(self, schema=schema)._on(self.domain.union(declared)).canonical()
+
     def merge(self, other: Counted) -> Counted:
         """The counts of both tables: union of the domains, place both, merge."""
         domain = self.domain.union(other.domain)
