@@ -39,7 +39,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-source_suffix = {".md": "myst-nb"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes the former
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 suppress_warnings = ["mystnb.unknown_mime_type"]
@@ -52,6 +52,7 @@ nb_execution_cache_path = str(HERE / "_build" / "executed" / library_digest())
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+nb_code_prompt_show = nb_code_prompt_hide = "Code"
 
 autosummary_generate = True
 autosummary_context = {  # methods of scikit-learn, and what parts of the library ask of each other
@@ -81,6 +82,8 @@ autosummary_context = {  # methods of scikit-learn, and what parts of the librar
     ]
 }
 autodoc_typehints = "none"
+smartquotes = False  # "auto" is what one types
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
@@ -110,3 +113,8 @@ html_context = {"default_mode": "auto"}
 
 live.write(HERE / "_build" / "live" / "live", library_digest())
 pictures.write(HERE.parent / "examples", HERE / "gallery" / "examples", library_digest())
+
+
+def setup(app: object) -> None:
+    """The theme copies its logo also after a build that failed; without the folder, a file would take its name."""
+    app.connect("builder-inited", lambda app: Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True))

@@ -156,11 +156,11 @@ def test_networks_are_read_in_linear_time():
 def test_a_limit_of_the_process_counts():
     """What ``ulimit -v`` allows is what there is."""
     script = (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (8 << 30,) * 2)\n"
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)\n"
         "from bayeskit.memory import free_memory; print(free_memory())"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 8 << 30
+    assert int(done.stdout) < 4 << 30
 
 
 @pytest.mark.parametrize("method", [bk.CrossValidation(3), bk.LeaveOneOut(), bk.Holdout(0.5)])
@@ -189,3 +189,15 @@ def test_confusions_of_few_rows_and_many_classes_are_not_filled():
         np.testing.assert_allclose(sums.confusion, table, rtol=1e-14)
     for field in dataclasses.fields(ScoreSums):
         np.testing.assert_allclose(getattr(parts, field.name), getattr(whole, field.name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_variances_alone_need_no_room_for_pairs(covariance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
+    x, y = np.random.default_rng(0).normal(size=(6, 9000)), [0, 1] * 3
+    plain = bk.NaiveBayes().fit(x, y).predict_proba(x)
+    found = bk.FullBayes(covariance=covariance).fit(x, y).predict_proba(x)
+    if covariance == "diagonal":
+        np.testing.assert_allclose(found, plain, atol=1e-9)
+    with pytest.raises(MemoryRefusal, match=r"every two of 9,001 columns"):
+        bk.FullBayes().fit(x, y)

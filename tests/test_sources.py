@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -238,3 +241,15 @@ def test_columns_pandas_keeps_by_what_differs_from_one_value_are_read_in_full() 
     assert (
         bk.NaiveBayes().fit(short, pd.Series(pd.arrays.SparseArray([0, 0, 1, 1]))).model_.digest == known.model_.digest
     )
+
+
+def test_a_notebook_without_ipywidgets_reads_files(tmp_path: Path) -> None:
+    """In a notebook, of which IPython tells, DuckDB cannot set its progress bar without ipywidgets."""
+    (tmp_path / "IPython.py").write_text(
+        "def get_ipython():\n    return Shell\n\n\nclass Shell:\n    config = {'IPKernelApp': {}}\n"
+    )
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": list("aabb")}), tmp_path / "a.parquet")
+    code = "import IPython, bayeskit as bk; print(bk.NaiveBayes().fit('a.parquet', 'y').classes_)"
+    given = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=given, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("['a' 'b']", 0), done.stderr

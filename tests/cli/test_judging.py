@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import csv
 from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
+from bayeskit.engines.reading import without_password
 from bayeskit.model.read_rows import read_rows
 
-from .visits import FEATURES
+from .visits import FEATURES, VISITS
 
 
 def test_report_writes_a_page(run: Any, here: Path) -> None:
@@ -34,6 +39,74 @@ def test_report_leaves_learned_rows_out_when_asked_to(run: Any, here: Path) -> N
     assert run(*words, "-o", "with.html")[0] == run(*words, "--no-rows", "-o", "without.html")[0] == 0
     assert "rows=False" in (here / "without.html").read_text(encoding="utf-8")
     assert (here / "without.html").stat().st_size < (here / "with.html").stat().st_size
+
+
+def card_of(page: str) -> str:
+    return html.unescape(re.sub("<[^>]*>", " ", page[page.index('<section id="card">') : page.index("</main>")]))
+
+
+def python_of(page: str) -> str:
+    found: str = html.unescape(re.findall("<pre><code>(.*?)</code></pre>", page, re.DOTALL)[-1])
+    return found
+
+
+def test_the_card_says_where_a_page_comes_from(run: Any, here: Path) -> None:
+    rows = ("first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--folds", "3", "--groups", "age")
+    code, _, _ = run("report", *rows, "--note", "For <triage>", "-q")
+    card = card_of((here / "report.html").read_text(encoding="utf-8"))
+    assert code == 0
+    assert "For <triage>" in card
+    assert hashlib.sha256((here / "first.csv").read_bytes()).hexdigest() in card
+    assert f"{(here / 'first.csv').stat().st_size:,}" in card
+    assert "bayeskit report first.csv -t diagnosis --ignore id" in card
+    assert "--note 'For <triage>'" in card
+    assert re.search(r"Left out: id\s+not read \(--ignore\)", card)
+    assert re.search(r"Left out: age\s+keeps rows together", card)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("-m", "naive", "--folds", "3", "--weight", "pulse"),
+        ("-m", "tan", "--method", "holdout", "--sample", "150", "--seed", "4"),
+        ("-m", "naive", "--costs", "costs.csv", "--families", "age=Kernel"),
+    ],
+    ids=["weights", "sample", "costs"],
+)
+def test_the_python_of_the_card_gives_the_same_figures(run: Any, here: Path, more: tuple[str, ...]) -> None:
+    csv.write_csv(VISITS.filter(pc.is_valid(VISITS["pulse"])), here / "known.csv")
+    (here / "costs.csv").write_text(",treat,wait\ncold,1,0\nflu,0,3\npneumonia,0,9\n")
+    code, out, _ = run("report", "known.csv", "-t", "diagnosis", "--ignore", "id", *more, "--json")
+    assert code == 0
+    names: dict[str, Any] = {}
+    source = python_of((here / "report.html").read_text(encoding="utf-8"))
+    exec(source.replace("report(evaluate", "found = (evaluate"), names)
+    wanted = {m["measure"]: m["value"] for m in json.loads(out)["measures"]}
+    assert {m["measure"]: m["value"] for m in names["found"].frame("pyarrow").to_pylist()} == wanted
+
+
+def test_warnings_and_samples_stand_on_the_page(run: Any, here: Path) -> None:
+    words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "-m", "tan", "--method", "holdout")
+    _, _, err = run(*words, "--sample", "150")
+    card = card_of((here / "report.html").read_text(encoding="utf-8"))
+    assert "150 of 600 rows were drawn at random" in err
+    assert "150 of 600 rows were drawn at random" in card
+    assert "drawn at random from 600 rows" in card
+
+
+def test_a_password_is_not_on_the_page() -> None:
+    typed = "bayeskit report postgresql://me:se:cret@host/db --sql 'select * from t'"
+    assert without_password(typed) == "bayeskit report postgresql://me:***@host/db --sql 'select * from t'"
+
+
+def test_the_verdict_is_told(run: Any) -> None:
+    code, out, _ = run("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive")
+    assert code == 0
+    assert out.startswith("Right in ")
+    assert "the page contains" in out
+    told = json.loads(run("compare", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--json")[1])
+    most = max(Counter(FEATURES.slice(0, 300)["diagnosis"].to_pylist()).values())
+    assert told["baseline"]["accuracy"] == most / 300
 
 
 def test_report_pools_models_of_a_sample_of_many_rows(run: Any, here: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from bayeskit.cli import evaluate, fit, inspect, networks, predict
+from bayeskit.cli import evaluate, fit, inspect, networks, predict, report
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (fit, predict, evaluate, networks, inspect):
+for group in (fit, predict, report, evaluate, networks, inspect):
     group.register(app)
 
 

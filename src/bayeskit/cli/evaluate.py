@@ -1,4 +1,4 @@
-"""Commands that judge: evaluate, report, compare."""
+"""Commands that judge: evaluate, compare."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import typer
 import bayeskit as bk
 from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
-from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import (
     OFFERED,
     CostsFile,
     LabelledTable,
-    ModelName,
     ModelOption,
     OtherTarget,
     Settings,
@@ -27,7 +25,7 @@ from bayeskit.cli.options import (
     listed,
 )
 from bayeskit.cli.output import Saying, notes, trying
-from bayeskit.cli.sources import Rows, at_hand, brought, opened
+from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
 from bayeskit.errors import InputError, UsageError
 
 METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
@@ -90,7 +88,6 @@ def register(app: typer.Typer) -> None:
         evaluate,
         "bayeskit evaluate people.csv --target income --method loo, or bayeskit evaluate people.bayes test.csv",
     )
-    command(app, report, "bayeskit report people.csv --target income -o people.html")
     command(app, compare, "bayeskit compare people.csv --target income --model naive,tan,aode --baselines")
 
 
@@ -119,45 +116,13 @@ def evaluate(
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as told:
-            found = _evaluated(model or "naive", target, source, judging, settings, say)
+            found = evaluated(model or "naive", target, source, judging, settings, say)
     else:
         if model is not None or settings.given or judging.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as told, opened(rows, say, "reading") as source:
             found = _examined(Path(file), source, target, judging)
-    say.answer(found, {**_measures(found), "notes": told})
-
-
-def report(
-    target: Target,
-    rows: Rows,
-    judging: Judging,
-    settings: Settings,
-    say: Saying,
-    model: ModelName = "auto",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
-    embed: Annotated[
-        bool,
-        typer.Option(
-            "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
-        ),
-    ] = True,
-    force: Force = False,
-) -> None:
-    """Judge a model and write what was found as one HTML page, with the model to try out.
-
-    The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
-    there are more (--sample). Models with statistics, as --model naive, read files of any size.
-    """
-    check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
-
-    def written(found: Any) -> None:
-        bk.report(found, output, title, rows=embed)
-
-    with notes(say) as told:
-        found = _evaluated(model, target, rows, judging, settings, say, written)
-    say.answer(f"{found}\n\nwritten to {output}", {**_measures(found), "path": str(output), "notes": told})
+    say.answer(found, {**measures(found), "notes": told})
 
 
 def compare(
@@ -178,33 +143,34 @@ def compare(
     way, others = judging.way(pooled), judging.others
     with (
         notes(say) as told,
-        _ready(rows, say, judging, models.values(), pooled, baselines) as table,
-        _shown(models.get("auto"), say, judging.fits(table, way)),
+        _ready(rows, say, judging, models.values(), pooled, baselines) as taken,
+        _shown(models.get("auto"), say, judging.fits(taken.table, way)),
     ):
-        found = bk.compare(models, table, target, way, by=by, baselines=baselines, **others)
-    each = {name: _measures(found[name]) for name in found.ranking}
-    say.answer(found, {"by": found.by, "models": found.frame("pyarrow").to_pylist(), "each": each, "notes": told})
+        found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
+    each = {name: measures(found[name]) for name in found.ranking}
+    ranked = {"models": found.frame("pyarrow").to_pylist(), "baseline": found.baseline}
+    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": told})
 
 
-def _evaluated(
+def evaluated(
     name: str,
     target: str,
     rows: Rows,
     judging: Judging,
     settings: Settings,
     say: Saying,
-    then: Callable[[Any], object] | None = None,
+    then: Callable[[Any, Taken], object] | None = None,
 ) -> Any:
     """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
     way = judging.way(pooled)
     with (
-        _ready(rows, say, judging, [classifier], pooled) as table,
-        _shown(classifier if pooled else None, say, judging.fits(table, way) + (then is not None)),
+        _ready(rows, say, judging, [classifier], pooled, hashed=then is not None) as taken,
+        _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
-        found = bk.evaluate(classifier, table, target, way, **others)
+        found = bk.evaluate(classifier, taken.table, target, way, **others)
         if then is not None:
-            then(found)
+            then(found, taken)
     return found
 
 
@@ -220,18 +186,26 @@ def _shown(pool: Any, say: Saying, fits: int) -> Iterator[None]:
 
 @contextmanager
 def _ready(
-    rows: Rows, say: Saying, judging: Judging, models: Iterable[Any], pooled: bool, baselines: bool = False
-) -> Iterator[Any]:
+    rows: Rows,
+    say: Saying,
+    judging: Judging,
+    models: Iterable[Any],
+    pooled: bool,
+    baselines: bool = False,
+    hashed: bool = False,
+) -> Iterator[Taken]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
+    from bayeskit.engines.files import files_of
     from bayeskit.evaluation.protocols import SupportsSpec
 
     with ExitStack() as reading:
         source = reading.enter_context(opened(rows, say, "reading"))
         refitted = baselines or not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
-        table = brought(source, judging.most(pooled), judging.seed) if refitted else at_hand(source)
-        if table is not source:
+        taken = brought(source, judging.most(pooled), judging.seed) if refitted else Taken(at_hand(source), source)
+        taken = replace(taken, files=tuple(files_of(source))) if hashed else taken
+        if not taken.streamed:
             reading.close()
-        yield table
+        yield taken
 
 
 def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> Any:
@@ -249,7 +223,7 @@ def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> 
     return bk.evaluate(model, rows, target, bk.AsFitted(), costs=judging.others["costs"], sample_weight=judging.weight)
 
 
-def _measures(found: Any) -> Json:
+def measures(found: Any) -> Json:
     """An evaluation for machines."""
     labels, actions = found.classes.tolist(), [*found.classes.tolist(), *found.others]
     confusion = {t: dict(zip(actions, row, strict=True)) for t, row in zip(labels, found.confusion.matrix, strict=True)}

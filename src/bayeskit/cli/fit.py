@@ -58,7 +58,7 @@ def fit(
         if pooled:
             with opened(rows, say, "reading") as source:
                 origin = Origin(*contents_of(source))
-                table = brought(source, MOST if sample is None else sample)
+                table = brought(source, MOST if sample is None else sample).table
             with trying(say, 1) as classifier.callback:
                 classifier.fit(table, target, sample_weight=weight)
         else:

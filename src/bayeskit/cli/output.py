@@ -30,7 +30,7 @@ class Saying:
         """Whether nothing is to be said beside the answer."""
         return self.json or self.quiet
 
-    def answer(self, text: Any, data: Any) -> None:
+    def answer(self, text: object, data: Any) -> None:
         """The answer as text for people or as JSON for machines."""
         from bayeskit.data.frame import CONTROLS, visible
 
@@ -43,17 +43,22 @@ class Saying:
 
 @contextmanager
 def notes(say: Saying) -> Iterator[list[str]]:
-    """Warnings of the library as notes: collected for JSON, and told where something may be said."""
+    """Warnings of the library as notes, in the list as they come, and told at the end where something may be said."""
     from bayeskit.data.frame import visible
 
     told: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.append(str(message))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
         try:
             yield told
         finally:
-            told += dict.fromkeys(str(warning.message) for warning in caught)
             for note in () if say.silent else told:
                 print(f"note: {visible(note)}", file=sys.stderr)
 
@@ -136,7 +141,7 @@ def standard_output() -> BinaryIO:
     return cast(BinaryIO, _Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A value as JSON has it; numbers it does not have are null."""
     if hasattr(value, "tolist"):
         value = value.tolist()

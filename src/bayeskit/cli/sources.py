@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayeskit.arrays import Batch
 from bayeskit.cli.options import listed
 from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError, UsageError
@@ -68,7 +69,7 @@ class Cluster:
 
 
 @contextmanager
-def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Any]:
+def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Batch]:
     """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
     if rows.place is None and rows.sql is None:
         raise UsageError("nothing to read: name a file, or give --sql")
@@ -105,7 +106,7 @@ def _kept(folder: Path) -> str:
 
 
 @contextmanager
-def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
+def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
     from bayeskit.engines.spark import frame_of
 
     with frame_of(rows.place, rows.sql, master) as frame:
@@ -120,7 +121,34 @@ def at_hand(source: Any, known: Any = None) -> Any:
     return source if bytes_of(source) * UNPACKED > source.size else read_rows(source, known)[0]
 
 
-def brought(source: Any, most: int | None, seed: int = 0) -> Any:
+@dataclass(frozen=True)
+class Taken:
+    """Rows to work with: in memory, or the source itself where it is read in passes."""
+
+    table: Any
+    source: Any
+    read: int = 0  # rows of the source, where they are in memory
+    seed: int = 0  # of the sample
+    files: tuple[tuple[str, int, str], ...] = ()  # names, bytes and SHA-256, where they were asked for
+
+    @property
+    def streamed(self) -> bool:
+        return self.table is self.source
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some rows were left out."""
+        return not self.streamed and self.table.num_rows < self.read
+
+    @property
+    def numbers(self) -> Any:
+        """Of the rows in their source, from 1, where some were left out: (n,)."""
+        from bayeskit.model.read_rows import drawn
+
+        return drawn(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
+
+
+def brought(source: Any, most: int | None, seed: int = 0) -> Taken:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
     from bayeskit.model.read_rows import read_rows
 
@@ -130,4 +158,4 @@ def brought(source: Any, most: int | None, seed: int = 0) -> Any:
             f"{table.num_rows:,} of {rows:,} rows were drawn at random, and the others not used; --sample 0 takes all",
             stacklevel=2,
         )
-    return table
+    return Taken(table, source, rows, seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +15,23 @@ from bayeskit.arrays import Float, Int
 from bayeskit.errors import InputError
 
 Word = NDArray[np.uint64]
+ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
 
 def mixed(words: Word) -> Word:
-    """Numbers scattered over 64 bits (the finaliser of SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+    """Numbers scattered over 64 bits (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
 
     >>> [f"{word:x}" for word in mixed(np.arange(2, dtype=np.uint64))]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4']
     """
     with np.errstate(over="ignore"):
-        z = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return finalised((words + np.uint64(1)) * ODD)
+
+
+def finalised(z: Word) -> Word:
+    """The last step of it."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     out: Word = z ^ (z >> np.uint64(31))
     return out
 
@@ -66,5 +70,5 @@ def _words(values: pa.Array, name: str) -> Word:
     return found
 
 
-def _word(value: Any) -> int:
+def _word(value: object) -> int:
     return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little")

@@ -33,6 +33,11 @@ class Source:
     label: str = "O"
     records: bool = False  # whether a row may lack a column, which then is missing
 
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows a table in memory has; None of others, which are to be read first."""
+        return self.rows.num_rows if isinstance(self.rows, pa.Table | Matrix) else None
+
 
 def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""

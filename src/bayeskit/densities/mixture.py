@@ -13,9 +13,9 @@ from scipy.special import gammaln
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Columns
+from bayeskit.numerics.special import LOG_2PI
 
 SUMMED = 256  # rows whose kernels are summed at a time
-LOG_ROOT_2PI = float(np.log(2 * np.pi)) / 2
 EIGHT = 8  # the core sums eight centres at a time
 STEPS = 16  # cells of a curve to a bandwidth
 MARGIN = 8.0  # bandwidths of a curve beyond its outermost centres
@@ -59,7 +59,7 @@ class Mixture:
     @property
     def constant(self) -> float:
         """What log f has besides the sum of the core."""
-        return float(np.log(self.share) - np.log(self.bandwidth)) - LOG_ROOT_2PI
+        return float(np.log(self.share) - np.log(self.bandwidth)) - LOG_2PI / 2
 
     def log_density(self, x: Float) -> Float:
         """The sum itself: (n,)."""
@@ -118,7 +118,7 @@ class Around:
         )
         _core.loo_kernel_sums(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
         with np.errstate(divide="ignore"):
-            out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_ROOT_2PI
+            out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_2PI / 2
         return out
 
 
@@ -219,4 +219,4 @@ def log_sums(y: Float, centre: Float, mass: Float, cell: Int, stays: Float, left
             top[np.isneginf(top)] = 0.0
             logs -= top[:, None]
             out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
-    return out - np.log(left) - np.log(width) - LOG_ROOT_2PI
+    return out - np.log(left) - np.log(width) - LOG_2PI / 2

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.files import SHARE, Files, malformed
@@ -55,7 +56,7 @@ class DuckDB(Streamed):
                 yield (_cast(batch, written) for batch in reader) if written else reader
 
     @contextmanager
-    def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
+    def _relation(self, source: Any, ordered: bool) -> Iterator[Batch]:
         """The source as a relation; what is not one gets a connection of its own, closed and cleaned up after."""
         if _is_relation(source):
             yield source
@@ -81,7 +82,9 @@ class DuckDB(Streamed):
             with duckdb.connect(reading.place if stored else ":memory:", read_only=stored, config=config) as connection:
                 if stored:  # a view of a database could read any file
                     connection.execute("set enable_external_access = false")
-                connection.execute("set enable_progress_bar = false; set lock_configuration = true")
+                if connection.execute("select current_setting('enable_progress_bar')").fetchone() != (False,):
+                    connection.execute("set enable_progress_bar = false")  # a notebook without ipywidgets refuses this
+                connection.execute("set lock_configuration = true")
                 if reading not in self._tables:
                     self._tables[reading] = (
                         files.table(connection, self._known) if files else _of_database(reading, connection)

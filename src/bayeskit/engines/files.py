@@ -152,15 +152,23 @@ def contents_of(source: Any) -> tuple[str, int, str]:
 
     Nothing where the rows do not come from files: a database may change while it is read.
     """
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not (found := files_of(source)):
         return "", 0, ""
-    place, paths = Reading.of(source).place, Files.of(Reading.of(source)).all
-    digests = []
-    for path in paths:
-        with open(path, "rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    place, digests = Reading.of(source).place, [digest for _, _, digest in found]
     whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    return Path(place).name or place, bytes_of(source), whole
+    return Path(place).name or place, sum(size for _, size, _ in found), whole
+
+
+def files_of(source: Any) -> list[tuple[str, int, str]]:
+    """The same of each file of a place."""
+    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+        return []
+    found = []
+    for path in Files.of(Reading.of(source)).all:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append((Path(path).name, Path(path).stat().st_size, digest))
+    return found
 
 
 def malformed(paths: Sequence[str]) -> str:

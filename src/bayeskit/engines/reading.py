@@ -68,7 +68,7 @@ class Reading:
     @property
     def shown(self) -> str:
         """The place for people, without a password."""
-        return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", self.place) or "the query"
+        return without_password(self.place) or "the query"
 
     @property
     def size(self) -> int:
@@ -108,3 +108,12 @@ def place_of(source: Any) -> str:
 def is_place(source: Any, *sorts: str) -> bool:
     """Whether this names a place of one of these sorts."""
     return isinstance(source, str | os.PathLike | Reading) and Reading.of(source).sort in sorts
+
+
+def without_password(text: str) -> str:
+    """Text with addresses in it, for people.
+
+    >>> without_password("postgresql://me:secret@host/db")
+    'postgresql://me:***@host/db'
+    """
+    return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bayeskit.arrays import Float, PriorLike, TableLike
+from bayeskit.arrays import Float, KindsLike, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.spec import Spec, together
@@ -79,11 +79,11 @@ class FullBayes(BayesClassifier):
         *,
         covariance: str = "full",
         shrinkage: float | str | None = "auto",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float | str = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance
@@ -123,7 +123,9 @@ class FullBayes(BayesClassifier):
     def _density(self) -> FullDensity:
         if not self._fitted:
             raise AttributeError("means_, covariances_ and regularised_ are there after fit")
-        return self.model_.density.densities[0]  # type: ignore[return-value]
+        (density,) = self.model_.density.densities
+        assert isinstance(density, FullDensity)
+        return density
 
     @property
     def means_(self) -> Float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import PriorLike, TableLike
+from bayeskit.arrays import KindsLike, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -33,8 +33,8 @@ class KNNBayes(BayesClassifier):
         Number of neighbours.
     metric : {"euclidean", "manhattan", "mahalanobis", "gower"}, default "euclidean"
         The distance. "mahalanobis" goes by the covariance pooled within classes and compares with the rows that have
-        all columns the asked row has; "gower" takes any columns: the mean of |x - y| / range of numbers and ordered
-        levels, and of [x differs from y] of other levels.
+        all columns the asked row has; "gower" takes any columns: the mean of ``|x - y| / range`` of numbers and
+        ordered levels, and of [x differs from y] of other levels.
     scale : {"deviation", "mutual_information"}, optional
         Multiplies columns of numbers first: by 1 / deviation, or also by the root of their mutual information with
         the class. "gower" has a scale of its own, and "mutual_information" then weighs all columns.
@@ -94,10 +94,10 @@ class KNNBayes(BayesClassifier):
         pseudo: float = 0.0,
         max_rows: int | None = None,
         random_state: int = 0,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         n_jobs: int | None = None,
     ) -> None:
         self.k = k

@@ -20,6 +20,7 @@ from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import ByRow
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import LEVEL
+from bayeskit.plots.style import Display
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Comparison(TableRepr):
         columns["test"] = [d.how for d in apart]
         return frame(columns, kind or self.kind)
 
-    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Any:
+    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Display:
         """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
         from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
 
@@ -141,6 +142,12 @@ class Comparison(TableRepr):
         known = self.evaluations[self.best].measures.names
         return list(dict.fromkeys((self.by, *(name for name in known if SCORES[name].headline))))
 
+    @property
+    def baseline(self) -> dict[str, float]:
+        """The measures shown, of the answer that looks at no column (``Evaluation.baseline``)."""
+        constant = self.evaluations[self.best].baseline
+        return {name: constant.value(name) for name in self._shown}
+
     def _title(self) -> str:
         said = {"holm": "p by Holm", None: "p of each alone"}[self.correction]
         return f"compared by {self.by.replace('_', ' ')}, {self.evaluations[self.best].method}, {said}"
@@ -154,7 +161,8 @@ class Comparison(TableRepr):
                 [f"{x:.4f}" for x in (apart.value, apart.low, apart.high, apart.p)] if rank > 1 else ["", "", "", ""]
             )
             lines.append([str(rank), name, *values, *tested])
-        return lines
+        constant = [f"{value:.4f}" for value in self.baseline.values()]
+        return [*lines, ["", "(baseline)", *constant, "", "", "", ""]]
 
 
 def holm(p: Float) -> Float:

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
+from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
@@ -23,6 +24,8 @@ from bayeskit.evaluation.scores import SCORES, with_scores
 from bayeskit.numerics.proportion import Interval, effective
 from bayeskit.numerics.reliability import BINS
 from bayeskit.numerics.roc import Curve, curve
+from bayeskit.plots.panels import Panels
+from bayeskit.plots.style import Display
 
 
 @with_scores(SCORES)
@@ -74,6 +77,16 @@ class Evaluation(TableRepr):
         tables = (np.pad(table, ((0, 0), (0, more))) for table in (matrix, self.measures.squared))
         counts, squared = tables
         return Confusion(counts, self.classes, self.kind, self.others, squared)
+
+    @cached_property
+    def baseline(self) -> Measures:
+        """Measures of the answer that looks at no column: the commonest class, and the shares of the classes tested."""
+        weight = self.confusion.matrix.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            logs = np.log(weight / max(float(weight.sum()), 1e-300))
+        costs = None if self.decision_costs is None else replace(self.decision_costs, own=None)
+        rows = Rows(np.arange(len(weight)), weight, self.classes)  # one for each class
+        return Measures.of(rows, np.tile(logs, (len(weight), 1)), 0.0, costs)
 
     @property
     def auc_by_class(self) -> dict[Label, float]:
@@ -150,6 +163,7 @@ class Evaluation(TableRepr):
         return {
             "measure": names,
             "value": [self.measures.value(name) for name in names],
+            "baseline": [self.baseline.value(name) for name in names],
             "low": [interval.low for interval in found],
             "high": [interval.high for interval in found],
             "interval": [interval.how for interval in found],
@@ -217,7 +231,7 @@ class Evaluation(TableRepr):
         found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
-    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Any:
+    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Display | Panels:
         """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
 
         Parameters
@@ -248,11 +262,12 @@ class Evaluation(TableRepr):
 
     def _lines(self) -> list[list[str]]:
         shown = (name for name in self.measures.names if SCORES[name].headline)
-        lines = [["", "value", "95 % from", "to", "by"]]
+        lines = [["", "value", "95 % from", "to", "baseline", "by"]]
         for name in shown:
             found = self.measures.interval(name)
             ends = ("–" if np.isnan(x) else f"{x:.4f}" for x in (found.low, found.high))
-            lines.append([name.replace("_", " "), f"{self.measures.value(name):.4f}", *ends, found.how])
+            value, constant = (f"{measures.value(name):.4f}" for measures in (self.measures, self.baseline))
+            lines.append([name.replace("_", " "), value, *ends, constant, found.how])
         return lines
 
     @property

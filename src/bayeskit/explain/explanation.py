@@ -13,9 +13,10 @@ from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
+from bayeskit.numerics.special import LOG_2
 
 REST = "(rest)"
-UNITS = {"nats": 1.0, "bits": 1 / np.log(2), "points": 10 / np.log(10)}  # of a nat
+UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
 ROWS, CLASSES = 3, 8  # shown
 
 

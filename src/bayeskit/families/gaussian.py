@@ -141,7 +141,7 @@ class GaussianDensity(Located):
         """Of each column log(2 s t / (s^2 + t^2))/2 - (m - n)^2 / (s^2 + t^2) / 4: (K, K)."""
         mean, deviation = self.sums.at(self.sums.varying).normal()
         both = np.hypot(deviation[:, None], deviation[None])  # (K, K, d)
-        height = np.log(2) + np.log(deviation[:, None] / both) + np.log(deviation[None] / both)
+        height = LOG_2 + np.log(deviation[:, None] / both) + np.log(deviation[None] / both)
         whole: Float = (height / 2 - ((mean[:, None] - mean[None]) / both) ** 2 / 4).sum(axis=2)
         return whole
 

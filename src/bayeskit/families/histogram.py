@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeGuard
@@ -339,9 +339,9 @@ def _leaving(block: Block, x: Float) -> tuple[Int, Int, Float]:
     return row[there], group[there], mass[there]
 
 
-def _many(given: Any) -> TypeGuard[Sequence[float]]:
+def _many(given: Any) -> TypeGuard[Iterable[float]]:
     """Whether these are several numbers: a list, an array, a column of a frame."""
-    return isinstance(given, Sequence) or hasattr(given, "__array__")
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
 
 
 def _shift(largest: float) -> int:

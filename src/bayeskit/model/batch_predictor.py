@@ -57,7 +57,7 @@ class BatchPredictor:
     @property
     def known_rows(self) -> int | None:
         """How many rows there are, where that is known before they are read."""
-        return getattr(self.table.source.rows, "num_rows", None)
+        return self.table.source.known_rows
 
     def log_posterior(self, prior: Any = None) -> Float:
         """log P(class | row), (n, K)."""

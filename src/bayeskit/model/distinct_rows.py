@@ -13,6 +13,7 @@ import pyarrow as pa
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.data.hash_split import Word
 from bayeskit.data.rows import Rows
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
@@ -20,7 +21,7 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.statistics.batch import Word, mixed
+from bayeskit.statistics.batch import mixed
 from bayeskit.statistics.content import Content
 from bayeskit.statistics.exact import ExactSum
 

@@ -105,7 +105,7 @@ class OpenTable:
             )
         if schema.named == self.source.named:
             return self
-        if not hasattr(self.source.rows, "rename_columns"):
+        if self.source.known_rows is None:
             raise SchemaError(f"{model} was fitted without column names, so a file or relation cannot be matched to it")
         have, had = ("does not have", "with") if schema.named else ("has", "without")
         warnings.warn(f"X {have} valid feature names, but {model} was fitted {had} feature names", stacklevel=6)
@@ -129,7 +129,7 @@ class OpenTable:
     def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
         """What its columns are."""
         if not self.names:
-            rows = getattr(self.source.rows, "num_rows", "")
+            rows = "" if self.source.known_rows is None else self.source.known_rows
             raise InputError(
                 f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. "
                 f"The table has no column besides the target"

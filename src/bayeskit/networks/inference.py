@@ -14,12 +14,12 @@ from bayeskit.errors import ImpossibleEvidence, NetworkError
 from bayeskit.networks.compiler import MOST_WORK, compiled
 from bayeskit.networks.network import Network
 from bayeskit.networks.plan import Numbered, Pattern, Plan
+from bayeskit.numerics.special import LOG_2
 
 PLANS = 512  # kept in the cache
 COMPILING = 40_000  # what compiling costs for every node, counted in products of one row
 FEW_NODES = 128
 SAMPLE = 512
-LOG2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Inference:
             total = found.sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 out[places] = (found / total).T.reshape(-1, *shape)
-                log_evidence[places] = np.log(total) + exponent * LOG2
+                log_evidence[places] = np.log(total) + exponent * LOG_2
         return out, log_evidence + scale
 
     def marginals(self, codes: Code) -> dict[str, Float]:
@@ -111,7 +111,7 @@ class Inference:
             states = mine.copy()
             found, exponent = self.plan(pattern).run(mine, None, largest, states, seed)
             with np.errstate(divide="ignore"):
-                log_p[places] = np.log(found[0]) + exponent * LOG2
+                log_p[places] = np.log(found[0]) + exponent * LOG_2
             chosen[:, places] = states
             seed = (seed + 0x9E3779B97F4A7C15) % 2**64  # other numbers for other rows
         check_possible(log_p)
@@ -129,7 +129,7 @@ class Inference:
             some = None if weights is None else np.ascontiguousarray(weights[places])
             found, exponent = self.plan(pattern).run(mine, counts=counts, weights=some, tables=tables)
             with np.errstate(divide="ignore"):
-                log_evidence[places] = np.log(found[0]) + exponent * LOG2
+                log_evidence[places] = np.log(found[0]) + exponent * LOG_2
         return counts, log_evidence
 
     def _groups(

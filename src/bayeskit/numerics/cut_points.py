@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,7 +15,7 @@ from bayeskit.errors import InputError
 from bayeskit.statistics.bins import BinnedColumn
 
 
-def ascending(cuts: Sequence[float], where: str) -> tuple[float, ...]:
+def ascending(cuts: Iterable[float], where: str) -> tuple[float, ...]:
     """Cuts as given from outside; refused unless they are finite numbers in ascending order."""
     try:
         found = tuple(float(c) for c in cuts)

@@ -12,6 +12,7 @@ from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.memory import check_memory
 from bayeskit.numerics.information import of_levels, of_numbers
 from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Search, Tree
+from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.tables import Tables
@@ -130,11 +131,11 @@ class Metric:
         d = int(np.count_nonzero(columns))
         scale = self.scale[columns] * self.weight[columns]
         radius = radius * self.weight[columns].sum() if self.name == "gower" else radius  # a mean of gaps
-        size = d * np.log(radius) + self.exponent[columns].sum() * np.log(2) - np.log(scale).sum()
+        size = d * np.log(radius) + self.exponent[columns].sum() * LOG_2 - np.log(scale).sum()
         if root is not None:
             size = size - np.linalg.slogdet(root)[1]
         if self.name in ("manhattan", "gower"):
-            return np.asarray(size + d * np.log(2) - gammaln(d + 1.0))
+            return np.asarray(size + d * LOG_2 - gammaln(d + 1.0))
         return np.asarray(size + d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.levels import MISSING, PRESENT, key
+from bayeskit.densities.tabular import FRONT
 from bayeskit.model.model import Model
-from bayeskit.reports.factors import FRONT, Coding, Factors, Mixture, Table
-from bayeskit.reports.input_field import InputField
+from bayeskit.reports.factors import Coding, Factors, Mixture, Table
+from bayeskit.reports.inputs import InputField
 from bayeskit.reports.packed import Store
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bayeskit.arrays import Float
+from bayeskit.densities.tabular import FRONT
+from bayeskit.numerics.special import LOG_2
 from bayeskit.reports import drawing
-from bayeskit.reports.factors import FRONT, Coding, Factors, Shape, Table
-from bayeskit.reports.input_field import InputField
+from bayeskit.reports.factors import Coding, Factors, Shape, Table
+from bayeskit.reports.inputs import InputField
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.program import Program
 
-BIT = float(np.log(2))
 COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
 POINTS = 160
 FAR = 12.0  # bits at which a curve is cut: 4096 to 1
@@ -73,8 +74,8 @@ def _levels(question: InputField, terms: Float) -> str:
 def _bits(terms: Float) -> Float:
     """Of two classes the one against the other, (n, 1); of more each against their mean, (n, K)."""
     if terms.shape[1] == 2:
-        return (terms[:, 1:] - terms[:, :1]) / BIT
-    out: Float = (terms - terms.mean(axis=1, keepdims=True)) / BIT
+        return (terms[:, 1:] - terms[:, :1]) / LOG_2
+    out: Float = (terms - terms.mean(axis=1, keepdims=True)) / LOG_2
     return out
 
 

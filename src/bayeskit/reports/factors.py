@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.densities.tabular import FRONT
 from bayeskit.reports.curve import Curve
 from bayeskit.reports.packed import Store
-
-FRONT = 2  # places in front of the levels on each axis of a table: never seen, missing
 
 
 @dataclass(frozen=True)

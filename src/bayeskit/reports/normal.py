@@ -10,8 +10,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from bayeskit.arrays import Float, Int
-from bayeskit.reports.factors import FRONT, Coding
-from bayeskit.reports.input_map import InputMap
+from bayeskit.densities.tabular import FRONT
+from bayeskit.reports.factors import Coding
+from bayeskit.reports.inputs import InputMap
 from bayeskit.reports.packed import Store
 from bayeskit.structures.full import FullDensity
 from bayeskit.structures.joint import Joint

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import html
 import os
-import platform
-import re
 from collections.abc import Sequence
-from importlib import import_module, resources
-from importlib.metadata import version
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import bayeskit
+from bayeskit.arrays import Int
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
-from bayeskit.reports.markup import Section, table, text
+from bayeskit.reports.markup import Section, text
 from bayeskit.reports.profile import Table
+from bayeskit.reports.provenance import Provenance, card, lead, target_of
+from bayeskit.reports.verdict import Verdict
 from bayeskit.reports.whatif import WhatIf
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
+SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -36,8 +38,9 @@ def report(
     title: str | None = None,
     *,
     rows: bool = True,
+    note: str = "",
 ) -> Path:
-    """Write an evaluation as one HTML file: data, performance, explanations, and the model to try out.
+    """Write an evaluation as one HTML file: a verdict, performance, explanations, the model to try out and its card.
 
     It needs no network and no other file. Where the model can be written down term by term the page has a panel that
     computes posteriors for any values; the terms are checked against the model before. Of a ``Network`` the page
@@ -54,6 +57,8 @@ def report(
     rows : bool, default True
         Whether learned rows may be part of the page, where neighbours (KNNBayes, members of AutoBayes) are looked up
         in them. False leaves them, and that panel, out; the hardest cases show the values of six rows all the same.
+    note : str, default ""
+        What the model is for; it stands on the page.
 
     Returns
     -------
@@ -71,26 +76,46 @@ def report(
     '<!doctype html>'
     """
     if isinstance(evaluation, Network):
-        page = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
+        made = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
+        replace_file(os.fspath(path), [made.encode()])
     elif isinstance(evaluation, Evaluation):
+        Page.of(evaluation, title, rows, Provenance(note=note)).write(path)
+    else:
+        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
+    return Path(path)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The report of an evaluation, and what it tells of the rows."""
+
+    html: str
+    verdict: Verdict
+    contents: tuple[str, ...]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, title: str | None, rows: bool, origin: Provenance) -> Page:
+        """``rows`` says whether learned rows may be in it."""
         if len(evaluation.classes) > MOST_CLASSES:
             raise InputError(
                 f"a page shows at most {MOST_CLASSES:,} classes, and this evaluation has {len(evaluation.classes):,}; "
                 f"evaluation.frame() has all measures, or join classes and evaluate again"
             )
-        page = _page(
-            _sections(evaluation, rows),
-            title or f"{evaluation.name}: evaluation",
-            ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js"),
-        )
-    else:
-        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
-    target = Path(path)
-    replace_file(os.fspath(target), [page.encode()])
-    return target
+        target = target_of(evaluation)
+        title = title or (f"Predicting {target}" if target else f"{evaluation.name}: evaluation")
+        verdict = Verdict(evaluation, target)
+        table = Table.of(evaluation)
+        sections, contents = _sections(evaluation, table, rows)
+        head = lead(evaluation, origin, 0 if table is None else len(table.profiles)) + verdict.html()
+        sections.append(card(evaluation, origin, contents))
+        return cls(_page(sections, title, SCRIPTS, head), verdict, tuple(contents))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Whole, or not at all."""
+        replace_file(os.fspath(path), [self.html.encode()])
 
 
-def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
+def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
     files = resources.files("bayeskit.reports")
     style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
@@ -104,15 +129,16 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str]) -> str:
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
         f"<style>\n{style}</style>\n</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the report</a>\n'
-        f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1></header>\n'
+        f'<header><p class="made">{made}</p><h1>{text(title, 120)}</h1>{head}</header>\n'
         f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n'
         f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
         f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
     )
 
 
-def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
-    rows, model = Table.of(evaluation), evaluation.model
+def _sections(evaluation: Evaluation, rows: Table | None, learned: bool) -> tuple[list[Section], list[str]]:
+    """The parts of the page, and in words what it holds of the rows."""
+    model = evaluation.model
     profiles = {} if rows is None else rows.profiles
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
     seen = None if rows is None else _explained(model, rows, some)
@@ -133,40 +159,27 @@ def _sections(evaluation: Evaluation, learned: bool) -> list[Section]:
     if rows is not None and len(hard):
         found.append(cases.cases(rows, hard, evaluation.classes, _explained(model, rows, hard)))
     found.append(panel.section(evaluation, whatif, seen, told, hard, rows))
-    found.append(_reproduce(evaluation))
-    return [section for section in found if section is not None]
+    return [section for section in found if section is not None], _contents(rows, whatif, hard)
+
+
+def _contents(rows: Table | None, whatif: WhatIf, hard: Int) -> list[str]:
+    """What a reader of the page can learn of the rows."""
+    told = ["measures, shares of classes, and mistakes by class"]
+    if rows is None:
+        return [*told, "no row and no value of a row: the rows were streamed"]
+    told.append(
+        f"of {len(rows.profiles):,} columns the kind, the share of missing values, the number of values and the range"
+    )
+    program = whatif.program
+    if program is not None:
+        levels = sum(len(q.levels or ()) for q in program.questions)
+        told.append(f"the model, with the names of {levels:,} levels" if levels else "the model")
+    if program is not None and program.rows:
+        told.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
+    if len(hard):
+        told.append(f"the values of {len(hard)} rows, the hardest cases")
+    return told
 
 
 def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None
-
-
-def _imports(call: str) -> str:
-    """Where the names of a call come from."""
-    names = sorted({*re.findall(r"([A-Za-z_]\w*)\(", call), "report"})
-    lines = []
-    for module in ("bayeskit", "bayeskit.families", "bayeskit.smoothing"):
-        if mine := [name for name in names if hasattr(import_module(module), name)]:
-            lines.append(f"from {module} import {', '.join(mine)}")
-        names = [name for name in names if name not in mine]
-    return "\n".join(lines)
-
-
-def _reproduce(evaluation: Evaluation) -> Section:
-    """What to run, and with what, to have the same figures."""
-    model = evaluation.model
-    settings = " ".join(repr(model).split())
-    costs = ", costs=costs" if evaluation.decision_costs is not None and evaluation.decision_costs.given else ""
-    call = f"evaluate({settings}, X, y, {evaluation.method!r}{costs}, random_state={evaluation.random_state!r})"
-    code = f"{_imports(call)}\n\nreport({call})"
-    record = getattr(model, "model_", None)
-    facts = [("bayeskit", bayeskit.__version__), ("Python", platform.python_version())]
-    facts += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow")]
-    if record is not None:
-        facts.append(("digest of the model", record.digest))
-    versions = table(("what", "version"), [(name, text(value, 80)) for name, value in facts], 2)
-    body = (
-        f"<p>The same rows, seed and settings give the same figures; equal models have equal digests.</p>"
-        f"<pre><code>{text(code, 100_000)}</code></pre>{versions}"
-    )
-    return Section("reproduce", "How to reproduce this", body)

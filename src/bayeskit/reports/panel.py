@@ -10,7 +10,7 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.reports.input_field import ABSENT
+from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.program import Program

@@ -27,25 +27,34 @@ def measures(evaluation: Evaluation) -> Section:
         ends = f"95 %: {shown(found.low)} to {shown(found.high)}" if there else "no honest interval"
         cards.append(
             f'<div class="card"><dt>{score.title}</dt><dd>{shown(evaluation.value(score.name))}</dd>'
-            f'<dd class="ends">{ends}</dd><dd class="fine">{score.meaning}</dd></div>'
+            f'<dd class="ends">{ends}</dd>'
+            f'<dd class="ends">baseline {shown(evaluation.baseline.value(score.name))}</dd>'
+            f'<dd class="fine">{score.meaning}</dd></div>'
         )
     held = f", but for what is held from all rows: {', '.join(evaluation.held)}" if evaluation.held else ""
     head = (
         f"<p>Judged by {text(evaluation.method, 200)}; the models of the folds came by {text(evaluation.computed)}. "
-        f"Every figure is of rows the model had not learned{text(held)}.</p>"
+        f"Every figure is of rows the model had not learned{text(held)}. The baseline looks at no column: "
+        f"it always names the commonest class, and its probabilities are the shares of the classes.</p>"
     )
     every = evaluation.frame("pyarrow").to_pylist()
-    rows = [(m["measure"].replace("_", " "), *(number(m[k], 4) for k in ("value", "low", "high")), m["interval"])
-            for m in every]  # fmt: skip
-    whole = table(("measure", "value", "95 % from", "to", "interval by"), rows)
+    shown_of = ("value", "baseline", "low", "high")
+    rows = [(m["measure"].replace("_", " "), *(number(m[k], 4) for k in shown_of), m["interval"]) for m in every]
+    whole = table(("measure", "value", "baseline", "95 % from", "to", "interval by"), rows)
     classes = evaluation.frame("pyarrow", of="classes").to_pylist()
+    whole_weight = max(sum(c["weight"] for c in classes), 1e-300)
     by_class = folded(
         [
-            (c["class"], f"{c['weight']:,.6g}", *(_rate(c, r) for r in RATES), number(c["f1"]), number(c["auc"]))
+            (c["class"], f"{c['weight']:,.6g}", percent(c["weight"] / whole_weight), *(_rate(c, r) for r in RATES),
+             number(c["f1"]), number(c["auc"]))
             for c in classes
         ],
-        ("class", "rows", *RATES, "F1", "AUC"),
+        ("class", "rows", "share", *RATES, "F1", "AUC"),
         shown=MOST,
+    )  # fmt: skip
+    by_class += (
+        '<p class="fine">Baselines: the share of a class is the precision of naming it always, with sensitivity 1 and '
+        "specificity 0; of AUC it is 0.5.</p>"
     )
     body = (
         f'{head}<dl class="cards">{"".join(cards)}</dl><details><summary>All measures</summary>{whole}</details>'
@@ -124,7 +133,15 @@ def costs(evaluation: Evaluation) -> Section | None:
         [(label, *(f"{c:g}" for c in row)) for label, row in zip(labels, decision_costs.table.tolist(), strict=True)],
     )
     names = [n for n in evaluation.measures.names if SCORES[n].topic == "costs"]
-    found = [(n.replace("_", " "), number(evaluation.value(n), 4), *_ends(evaluation, n)) for n in names]
+    found = [
+        (
+            n.replace("_", " "),
+            number(evaluation.value(n), 4),
+            number(evaluation.baseline.value(n), 4),
+            *_ends(evaluation, n),
+        )
+        for n in names
+    ]
     rejected = (
         ""
         if decision_costs.reject is None
@@ -133,7 +150,7 @@ def costs(evaluation: Evaluation) -> Section | None:
     fixed = _blind(evaluation, actions)
     who = "Each row was given the action of least expected cost."
     who = who if decision_costs.own is None else "These are the decisions the model takes itself."
-    body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "95 % from", "to"), found)
+    body = f"<p>{who}</p>{rejected}" + table(("per row", "value", "baseline", "95 % from", "to"), found)
     return Section(
         "costs", "What decisions cost", f"{body}{fixed}<h3>Cost of each action, by the true class</h3>{given}"
     )

@@ -7,13 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
+from bayeskit.data.hash_split import ODD, Word, finalised
 from bayeskit.statistics.exact import ExactSum
-
-Word = NDArray[np.uint64]
-ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,4 @@ def bits(numbers: Float) -> Int:
 
 def mixed(seen: Word, column: Array) -> Word:
     """A hash of what was seen and one column more (a round of splitmix64)."""
-    z = (seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    out: Word = z ^ (z >> np.uint64(31))
-    return out
+    return finalised((seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD)

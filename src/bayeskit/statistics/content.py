@@ -9,8 +9,9 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
+from bayeskit.data.hash_split import Word
 from bayeskit.data.sparse import Sparse
-from bayeskit.statistics.batch import Word, mixed
+from bayeskit.statistics.batch import mixed
 
 MISSING, UNSEEN = np.array([[0x6D697373], [0x756E7365]], dtype=np.int64)  # in place of a value
 HEAD = 64  # rows that show of most columns that they are not constant

@@ -11,10 +11,11 @@ import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.block import Block, Columns
+from bayeskit.data.hash_split import Word
 from bayeskit.data.levels import word
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import ForgetError
-from bayeskit.statistics.batch import Batch, Word, bits, mixed
+from bayeskit.statistics.batch import Batch, bits, mixed
 from bayeskit.statistics.exact import ExactSum
 
 EVERY = np.uint64(2**64 - 1)  # the bound below which rows are kept, while all are

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bayeskit.arrays import Array, FilePath
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
-from bayeskit.data.levels import EVERYTHING, Levels
+from bayeskit.data.levels import EVERYTHING, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model.codec import keys_of, parsed, written
@@ -25,6 +25,7 @@ from bayeskit.networks.table import Table
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container
 from bayeskit.storage.model_file import key_of, settings_of
 
@@ -197,14 +198,17 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     ranges = Ranges.unknown(len(schema.numeric))
     counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
     for part in counted.statistic.parts.values():
-        if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
+        if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
     if counted.outweighed():
         raise ModelFileError("a node has more values than there are rows")
     return counted
 
 
-def _split(items: Any, sizes: Array, nodes: list[str]) -> list[Any]:
+S = TypeVar("S", list[str], list[Key], Array)
+
+
+def _split(items: S, sizes: Array, nodes: list[str]) -> list[S]:
     """A part of the items for each node."""
     if len(sizes) != len(nodes) or (sizes < 0).any() or sizes.sum() != len(items):
         raise ModelFileError("its parts do not fit its nodes")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Float, Int
+from bayeskit.structures.missing import without_row
 
 PULL = 5.0  # rows of the class that the mean of a cell is drawn toward
 
@@ -46,11 +47,8 @@ class Cells:
         """The same once a row has left its cell (-1: none), and the class mean has moved."""
         weight, mean = self.weight.copy(), self.away + before
         for c in np.flatnonzero(self.cell == cell).tolist():
-            left = weight[c] - np.where(np.isnan(z), 0.0, mass)
-            left = np.where(left > 1e-12 * weight[c], left, 0.0)
-            away = np.where(np.isnan(z), 0.0, z - mean[c])
-            mean[c] = np.where(left > 0, mean[c] - mass / np.maximum(left, 1e-300) * away, 0.0)
-            weight[c] = left
+            x, taken = np.where(np.isnan(z), mean[c], z), np.where(np.isnan(z), 0.0, mass)
+            weight[c], mean[c], _ = without_row(weight[c], mean[c], np.zeros_like(mean[c]), x, taken)
         return Cells(self.cell, weight, np.where(weight > 0, mean - after, 0.0))
 
 

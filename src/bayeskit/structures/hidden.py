@@ -14,6 +14,7 @@ from bayeskit import _core
 from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Factored
+from bayeskit.numerics.special import LOG_2
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity
 
@@ -193,7 +194,7 @@ class NetworkedDensity(Factored):
     def _shares(self) -> tuple[Float, Float]:
         """Probabilities, (cells, K), and log2 of the smallest one of each table."""
         tables = self.tables
-        return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / np.log(2.0)
+        return np.exp(tables.table), np.minimum.reduceat(tables.table.min(axis=1), tables.offset[:-1]) / LOG_2
 
     @property
     def most_cells(self) -> int:

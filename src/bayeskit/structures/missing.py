@@ -23,12 +23,24 @@ class Pattern:
 
     def without(self, z: Float, mass: float) -> Pattern:
         """The same without one of the rows."""
-        left = self.weight - mass
-        if left <= 1e-12 * self.weight:
-            return Pattern(self.there, 0.0, self.mean, self.covariance)
-        away = np.where(self.there, z, 0.0) - self.mean
-        covariance = (self.weight / left) * (self.covariance - mass / left * np.outer(away, away))
-        return Pattern(self.there, left, self.mean - mass / left * away, covariance)
+        x = np.where(self.there, z, 0.0)
+        weight, mean, covariance = without_row(np.array(self.weight), self.mean, self.covariance, x, np.array(mass))
+        return Pattern(self.there, float(weight), mean, covariance)
+
+
+def without_row(weight: Float, mean: Float, covariance: Float, x: Float, mass: Float) -> tuple[Float, Float, Float]:
+    """Weight, mean and covariance (ddof 0), or variances by column, once a row x has left with its mass w.
+
+    W' = W - w, m' = m - w/W' (x - m) and S' = W/W' (S - w/W' (x - m)(x - m)'); as they were where no weight is left.
+    """
+    left, away = weight - mass, x - mean
+    gone = left <= 1e-12 * weight
+    rest = np.where(gone, 1.0, left)
+    share, square = mass / rest, away**2 if covariance.ndim == mean.ndim else np.outer(away, away)
+    moved = np.where(gone, covariance, (weight / rest) * (covariance - share * square))
+    if covariance.ndim == mean.ndim:
+        moved = np.maximum(moved, 0.0)
+    return np.where(gone, 0.0, left), np.where(gone, mean, mean - share * away), moved
 
 
 def likeliest(patterns: list[Pattern], mean: Float, covariance: Float) -> tuple[Float, Float]:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bayeskit._core import RangeRow, UnitRow
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.densities.moment_summary import MomentSummary
@@ -14,7 +15,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
-from bayeskit.structures.missing import Pattern, likeliest
+from bayeskit.structures.missing import Pattern, likeliest, without_row
 
 FARTHEST = 1e140  # deviations: what is farther counts as that far, so that squares stay doubles
 
@@ -86,56 +87,42 @@ class Numbers:
     def without(self, k: int, z: Float, mass: float) -> Numbers:
         """The same without one row of class k."""
         there = ~np.isnan(z)
-        rest = np.maximum(self.total_weight - mass, 1e-300)
-        grand_mean = np.where(there, self.grand_mean - (z - self.grand_mean) * (mass / rest), self.grand_mean)
+        known, taken = np.where(there, z, 0.0), mass * there
+        whole = without_row(self.total_weight, self.grand_mean, self.total, known, taken)
         if self.covariance.ndim == 2:
-            return self._apart(k, z, mass, rest, grand_mean)
+            return self._apart(k, known, taken, *whole)
         weight = self.weight[k] - (mass if there.any() else 0.0)
         left = [p.without(z, mass) if np.array_equal(p.there, there) else p for p in self.patterns[k]]
         left = [p for p in left if p.weight > 0]
         if left:
             mean, covariance = likeliest(left, self.mean[k], self.covariance[k])
         else:
-            weight, mean, covariance = 0.0, grand_mean, np.zeros_like(self.covariance[k])
-        return self._with(k, weight, self.values[k] - mass * there, mean, covariance)
+            weight, mean, covariance = 0.0, whole[1], np.zeros_like(self.covariance[k])
+        return self._with(k, weight, self.values[k] - taken, mean, covariance)
 
-    def _apart(self, k: int, z: Float, mass: float, rest: Float, grand_mean: Float) -> Numbers:
+    def _apart(self, k: int, z: Float, mass: Float, total_weight: Float, grand_mean: Float, total: Float) -> Numbers:
         """Column by column; that of all rows too, which a class without values takes over."""
-        there = ~np.isnan(z)
-        spread = np.maximum(self.total - mass / rest * (z - self.grand_mean) ** 2, 0.0) * (self.total_weight / rest)
-        total = np.where(there, spread, self.total)
-        left = self.values[k] - mass * there
-        gone = left <= 1e-12 * self.values[k]
-        values = np.where(gone, 0.0, left)
-        step = mass * there / np.where(gone, 1.0, left)
-        away = np.where(there, z, 0.0) - self.mean[k]
-        variance = np.maximum(self.covariance[k] - step * away**2, 0.0) * (self.values[k] / np.where(gone, 1.0, left))
-        new = self._with(
-            k,
-            float(values.max(initial=0.0)),
-            values,
-            np.where(gone, grand_mean, self.mean[k] - step * away),
-            np.where(gone, total, np.where(there, variance, self.covariance[k])),
-        )
+        values, mean, variance = without_row(self.values[k], self.mean[k], self.covariance[k], z, mass)
+        new = self._with(k, float(values.max(initial=0.0)), values, mean, variance)
         empty = new.values <= 0
         mean, covariance = np.where(empty, grand_mean, new.mean), np.where(empty, total, new.covariance)
-        return replace(
-            new, total=total, total_weight=np.where(there, rest, self.total_weight), mean=mean, covariance=covariance
-        )
+        return replace(new, total=total, total_weight=total_weight, mean=mean, covariance=covariance)
 
     def _with(self, k: int, weight: float, values: Float, mean: Float, covariance: Float) -> Numbers:
-        new = {"weight": weight, "values": values, "mean": mean, "covariance": covariance}
-        old = {name: getattr(self, name).copy() for name in new}
-        for name, value in new.items():
-            old[name][k] = value
-        return replace(self, **old)
+        weights, held, means, matrices = (a.copy() for a in (self.weight, self.values, self.mean, self.covariance))
+        weights[k], held[k], means[k], matrices[k] = weight, values, mean, covariance
+        return replace(self, weight=weights, values=held, mean=means, covariance=matrices)
 
     def read(self, block: Block) -> Points:
         """The columns of a block, in these units from the origin."""
         columns, span = block.numbers(self.columns)
         half = self.shift // 2  # 2^shift may be no double, but is the product of two
-        units = np.array([np.ldexp(1.0, half), np.ldexp(1.0, self.shift - half), np.ldexp(self.origin, self.shift)])
-        return Points(columns, units, bool(span[2].any()))
+        units = {
+            UnitRow.SCALE: np.ldexp(1.0, half),
+            UnitRow.SCALE_AGAIN: np.ldexp(1.0, self.shift - half),
+            UnitRow.ORIGIN: np.ldexp(self.origin, self.shift),
+        }
+        return Points(columns, np.array([units[row] for row in UnitRow]), bool(span[RangeRow.MISSING].any()))
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
@@ -197,16 +184,17 @@ def _possible(covariance: Float) -> Float:
 
 @dataclass(frozen=True)
 class Points:
-    """Rows as numbers from an origin: z = x * units[0] * units[1] - units[2], NaN in the holes."""
+    """Rows as numbers from an origin: z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow), NaN in the holes."""
 
     columns: Columns  # (n, d) x
-    units: Float  # (3, d)
+    units: Float  # (rows of UnitRow, d)
     missing: bool
 
     @classmethod
     def of(cls, z: Float) -> Points:
-        d = z.shape[1]
-        return cls(Columns(z, len(z)), np.repeat([[1.0], [1.0], [0.0]], d, axis=1), bool(np.isnan(z).any()))
+        units = np.ones((len(UnitRow), z.shape[1]))
+        units[UnitRow.ORIGIN] = 0.0
+        return cls(Columns(z, len(z)), units, bool(np.isnan(z).any()))
 
     def __len__(self) -> int:
         return self.columns.rows
@@ -214,9 +202,9 @@ class Points:
     @cached_property
     def z(self) -> Float:  # (n, d)
         with np.errstate(over="ignore", invalid="ignore"):
-            out: Float = self.columns.matrix() * self.units[0]
-            out *= self.units[1]
-            out -= self.units[2]
+            out: Float = self.columns.matrix() * self.units[UnitRow.SCALE]
+            out *= self.units[UnitRow.SCALE_AGAIN]
+            out -= self.units[UnitRow.ORIGIN]
             np.clip(out, -FARTHEST, FARTHEST, out=out)
         return out
 

@@ -1,0 +1,112 @@
+"""The command that writes a page: report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.destination import REPORT, Force, check_output
+from bayeskit.cli.evaluate import Judging, evaluated, measures
+from bayeskit.cli.options import ModelName, Settings, Target, listed
+from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.sources import Rows, Taken
+
+
+def register(app: typer.Typer) -> None:
+    command(app, report, "bayeskit report people.csv --target income -o people.html")
+
+
+def report(
+    target: Target,
+    rows: Rows,
+    judging: Judging,
+    settings: Settings,
+    say: Saying,
+    model: ModelName = "auto",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    note: Annotated[str, typer.Option(help="What the model is for, in words; it stands on the page.")] = "",
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
+        ),
+    ] = True,
+    force: Force = False,
+) -> None:
+    """Judge a model and write what was found as one HTML page, with the model to try out.
+
+    The model is AutoBayes unless another is named: it tries many and pools them, on 50,000 rows drawn at random where
+    there are more (--sample). Models with statistics, as --model naive, read files of any size.
+    """
+    from bayeskit.reports.page import Page
+
+    check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
+    pages: list[Page] = []
+
+    with notes(say) as told:
+
+        def written(found: Any, taken: Taken) -> None:
+            assert found.model is not None  # its warnings belong on the page
+            origin = provenance(rows, judging, target, taken, note, tuple(told))
+            pages.append(Page.of(found, title, embed, origin))
+            pages[0].write(output)
+
+        found = evaluated(model, target, rows, judging, settings, say, written)
+    page = pages[0]
+    said = "\n".join(page.verdict.sentences)
+    held = "\n".join(f"  {line}" for line in page.contents)
+    data = {
+        "verdict": page.verdict.sentences,
+        **measures(found),
+        "path": str(output),
+        "contains": list(page.contents),
+        "notes": told,
+    }
+    say.answer(f"{said}\n\n{found}\n\nwritten to {output}; the page contains\n{held}", data)
+
+
+def provenance(rows: Rows, judging: Judging, target: str, taken: Taken, note: str, warned: tuple[str, ...]) -> Any:
+    """Where the rows came from and how they were judged, for the page."""
+    from bayeskit.engines.reading import without_password
+    from bayeskit.model.journal import Origin
+    from bayeskit.reports.provenance import Provenance
+
+    excluded = dict.fromkeys(listed(rows.ignore), "not read (--ignore)")
+    excluded |= {judging.groups: "keeps rows together (--groups)"} if judging.groups else {}
+    excluded |= {judging.weight: "the weight of a row (--weight)"} if judging.weight else {}
+    given = {"costs": judging.costs and f"Costs({str(judging.costs)!r})"}
+    given |= {"groups": judging.groups and repr(judging.groups)}
+    given |= {"sample_weight": judging.weight and repr(judging.weight)}
+    return Provenance(
+        note,
+        without_password(shlex.join(["bayeskit", *sys.argv[1:]])),
+        tuple(Origin(*one) for one in taken.files),
+        "X" if rows.place == "-" else _python(taken),
+        repr(target),
+        {name: value for name, value in given.items() if value},
+        taken.read if taken.sampled else None,
+        taken.numbers,
+        excluded,
+        warned,
+    )
+
+
+def _python(taken: Taken) -> str:
+    """The rows as Python reads them."""
+    from bayeskit.engines.reading import Reading
+
+    source = replace(taken.source, place=taken.source.shown if taken.source.place else "", watch=None)
+    plain = Reading()
+    changed = [f.name for f in fields(source) if f.compare and getattr(source, f.name) != getattr(plain, f.name)]
+    reading = f"Reading({', '.join(f'{name}={getattr(source, name)!r}' for name in changed)})"
+    if taken.streamed:
+        return reading
+    most = f", most={len(taken.table)}, seed={taken.seed}" if taken.sampled else ""
+    return f"read_rows({reading}{most})[0]"

@@ -1,0 +1,132 @@
+"""Verdict: in two sentences whether the columns predict the target, and whether the probabilities can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.reports.markup import number, percent, text
+
+TRUSTED, ROUGH = 0.03, 0.08  # calibration error beyond chance up to which probabilities are right, or roughly
+UNSURE = 0.1  # what the calibration error may be at most, with 95 % confidence, to say that it is small
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to take home from an evaluation.
+
+    ``predicts`` is False where the AUC may be 1/2 and the log loss that of the shares of the classes.
+    """
+
+    evaluation: Evaluation
+    target: str = ""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the columns say anything of the target that these rows can show."""
+        low, high = self.evaluation.interval("auc").low, self.evaluation.interval("log_loss").high
+        area = low if np.isfinite(low) else self._value("auc")
+        loss = high if np.isfinite(high) else self._value("log_loss")
+        return area > 0.5 or loss < self._base("log_loss")
+
+    @property
+    def trusted(self) -> bool:
+        """Whether probabilities are right to three points in a hundred beyond chance, and enough rows say so."""
+        return self.predicts and self._value("ece_debiased") <= TRUSTED and not self._few
+
+    @property
+    def sentences(self) -> list[str]:
+        """As plain text: the headline first."""
+        if not self.predicts:
+            return [self._nothing, *self._advice]
+        return [f"{self._right}; {self._trust}.", *self._more]
+
+    def html(self) -> str:
+        """For the head of a page."""
+        first, *others = (str(text(sentence, 1000)) for sentence in self.sentences)
+        kind = "good" if self.trusted else "fair" if self.predicts else "poor"
+        rest = "".join(f"<p>{sentence}</p>" for sentence in others)
+        return f'<div class="lead {kind}" id="lead"><p class="headline">{first}</p>{rest}</div>'
+
+    @property
+    def _commonest(self) -> Any:
+        return self.evaluation.classes.tolist()[int(np.argmax(self.evaluation.confusion.matrix.sum(axis=1)))]
+
+    @property
+    def _right(self) -> str:
+        mine, base = self._value("accuracy"), self._base("accuracy")
+        always = f"always saying “{self._commonest}” is right in {percent(base)}"
+        said = f"Right in {percent(mine)} of the cases"
+        low = self.evaluation.interval("accuracy").low
+        if (low if np.isfinite(low) else mine) > base:
+            return f"{said}, where {always}"
+        area = f"but it does rank the cases (AUC {number(self._value('auc'))}, where chance has 0.5)"
+        return f"{said}, which is no more than chance explains over {always}, {area}"
+
+    @property
+    def _trust(self) -> str:
+        error, told = self._value("ece_debiased"), f"ECE {number(self._value('ece'))}"
+        if self._value("log_loss") >= self._base("log_loss"):
+            return f"its probabilities are worse than the shares of the classes alone, {self._lean} ({told})"
+        if error <= TRUSTED:
+            rows = f"{self.evaluation.measures.total.weight[0]:,.6g}"
+            few = f"its probabilities show no error beyond chance, but {rows} rows are too few to be sure ({told})"
+            return few if self._few else f"its probabilities can be trusted ({told})"
+        points = f"{100 * error:.0f} points in a hundred"
+        if error <= ROUGH:
+            return f"its probabilities are roughly right: {self._lean}, off by {points} on average ({told})"
+        return f"its probabilities cannot be taken at their word: {self._lean}, off by {points} on average ({told})"
+
+    @property
+    def _few(self) -> bool:
+        """Whether a calibration error of note may hide behind chance."""
+        found = self.evaluation.interval("ece_l2")
+        if np.isfinite(found.high):
+            return found.high > UNSURE
+        return float(self.evaluation.measures.total.rows[0]) < 200
+
+    @property
+    def _lean(self) -> str:
+        """Whether the model was surer than right, or less sure."""
+        _, said, right, _ = self.evaluation.measures.total.top[0].sum(axis=-1)
+        return "it is too sure of itself" if said > right else "it is surer of the truth than it says"
+
+    @property
+    def _more(self) -> list[str]:
+        found = self.evaluation
+        if "realised_cost" in found.measures.names:
+            mine, base = number(self._value("realised_cost"), 4), number(self._base("realised_cost"), 4)
+            return [f"Its decisions cost {mine} a row; the best single answer for all rows would have cost {base}."]
+        if self._value("ece_debiased") > TRUSTED:
+            return [
+                "Calibrated (in Python) sets probabilities right on rows the model has not learned; so do more rows."
+            ]
+        return []
+
+    @property
+    def _nothing(self) -> str:
+        mine, base = percent(self._value("accuracy")), percent(self._base("accuracy"))
+        area = f"AUC {number(self._value('auc'))}, where chance has 0.5"
+        return (
+            f"These columns do not predict {self.target or 'the target'}: right in {mine} of the cases, where always "
+            f"saying “{self._commonest}” is right in {base}, and {area}."
+        )
+
+    @property
+    def _advice(self) -> list[str]:
+        rows, classes = float(self.evaluation.measures.total.rows[0]), len(self.evaluation.classes)
+        tips = ["columns that were recorded before the outcome and may have to do with it"]
+        tips += ["more rows"] if rows < 1000 else []
+        tips += ["fewer, broader classes"] if classes > 2 else []
+        tips += ["AutoBayes (--model auto), which tries many models"] if self.evaluation.name != "AutoBayes" else []
+        tips += ["whether labels and rows belong together: a table sorted or joined wrongly looks like this"]
+        return [f"Worth trying: {'; '.join(tips)}."]
+
+    def _value(self, name: str) -> float:
+        return self.evaluation.value(name)
+
+    def _base(self, name: str) -> float:
+        return self.evaluation.baseline.value(name)
