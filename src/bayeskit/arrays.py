@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -54,6 +55,8 @@ class Classifier(Protocol):
 
     classes_: Array
 
+    def fit(self, X: Any, y: Any) -> Self: ...
+
     def predict(self, X: Any) -> Array: ...
 
     def predict_proba(self, X: Any) -> Float: ...
@@ -74,7 +77,12 @@ TableLike: TypeAlias = (
     | FilePath
 )
 PriorLike: TypeAlias = str | HasItems | Iterable[float] | None  # a word, or probabilities by class or in their order
+NamesLike: TypeAlias = ColumnLike | None  # names of columns that have none
+KindsLike: TypeAlias = str | Mapping[str, object] | None  # of all columns, or by column
+MissingLike: TypeAlias = str | Mapping[str, str]  # "skip" or "level", of all columns or by column
+ColumnNames: TypeAlias = str | Sequence[str]  # names of columns
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 Frame: TypeAlias = "pyarrow.Table | pandas.DataFrame | polars.DataFrame"
 Axes: TypeAlias = "matplotlib.axes.Axes"
+Batch: TypeAlias = "pyarrow.RecordBatch"  # or some rows of a matrix, which are read alike
 Json: TypeAlias = dict[str, Any]  # an object of JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -67,6 +67,7 @@ def beside(levels: int) -> tuple[Int, Int]:
     return np.maximum(every - 1, 0), np.minimum(every + 1, max(levels - 1, 0))
 
 
+@runtime_checkable
 class Smoothing(Protocol):
     """Turns counts into probabilities."""
 
@@ -355,15 +356,14 @@ def _toward(share: Fraction, m: float, level: int, counts: Float, shown: str | N
     )
 
 
-def smoothing(given: Any) -> Smoothing:
+def smoothing(given: object) -> Smoothing:
     """A number is Laplace's alpha; 0 is none.
 
     >>> smoothing(0), smoothing(0.5)
     (NoSmoothing(), Laplace(alpha=0.5))
     """
-    if hasattr(given, "probabilities"):
-        rule: Smoothing = given
-        return rule
+    if isinstance(given, Smoothing):
+        return given
     if isinstance(given, bool) or not isinstance(given, Real):
         raise InputError(f"smoothing={given!r}: give a number, or one of bayeskit.smoothing")
     return NoSmoothing() if given == 0 else Laplace(_positive("Laplace alpha", given))
@@ -378,7 +378,7 @@ def pseudo_rows(family: Any, zero: bool = True) -> None:
     keep(family, smoothing=given)
 
 
-def _positive(what: str, value: Any) -> float:
+def _positive(what: str, value: object) -> float:
     """The value as a plain number: settings are compared and saved by what they print."""
     plain = number(value)
     if plain is None or not plain > 0:

@@ -17,7 +17,7 @@ def saved_as(name: str) -> dict[str, str]:
     return {SAVED_AS: name}
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """A finite number of any type as a double; None if it is none.
 
     >>> number(np.float32(0.5)), number(True), number("0.5"), number(10**400)
@@ -32,7 +32,7 @@ def number(value: Any) -> float | None:
     return plain if np.isfinite(plain) else None
 
 
-def whole(value: Any) -> int | None:
+def whole(value: object) -> int | None:
     """An integer of any type; None if it is none.
 
     >>> whole(np.int64(20)), whole(20.0), whole(True), whole("20")
@@ -49,7 +49,7 @@ def positive(what: str, value: float) -> float:
     return plain
 
 
-def switch(owner: Any, name: str) -> None:
+def switch(owner: object, name: str) -> None:
     """Check a setting that is on or off."""
     given = getattr(owner, name)
     if not isinstance(given, bool | np.bool_):
@@ -57,7 +57,7 @@ def switch(owner: Any, name: str) -> None:
     keep(owner, **{name: bool(given)})
 
 
-def keep(owner: Any, **values: Any) -> None:
+def keep(owner: object, **values: Any) -> None:
     """Give a frozen value its settings in their plain form."""
     for name, value in values.items():
         object.__setattr__(owner, name, value)

@@ -15,12 +15,12 @@ from bayeskit import _core
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.loo_family_scores import LooFamilyScores
 from bayeskit.families import Kernel, families
 from bayeskit.families.kernel import KernelDensity, Kernels
-from bayeskit.statistics.bins import Bins
-from bayeskit.structures.backoff import BackedOff
-from bayeskit.structures.family_fit import OnSteps
+from bayeskit.statistics.bins import FINEST, BinnedColumn, Bins
+from bayeskit.structures.family_choice.fit import OnSteps
+from bayeskit.structures.family_choice.loo_scores import LooFamilyScores
+from bayeskit.structures.wrapped import BackedOff
 
 ROWS = 240
 ALMOST = 2e-8  # logarithms of numbers a million deviations from zero have so many digits
@@ -198,7 +198,8 @@ def test_kernel_scores_are_those_of_scipy(size: int) -> None:
     label = np.append(np.arange(size) % 3, [0, 1])
     x = np.append(rng.gamma(2.0 + label[:-2], 1.0), [60.0, 61.0])
     bins = Bins.empty(["v"], 3).update(block_of(x, label, np.ones(len(x))))
-    column = bins.column(0).at_centres()
+    column = bins.column(0)
+    column = column if column.distinct else BinnedColumn(column.name, FINEST, column.centres, column.cells)
     assert np.ptp(column.edges) > 256 * column.step, "no sum over all steps"
     made = Kernels.of(column, "silverman")
     assert made is not None

@@ -6,7 +6,7 @@ import sys
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
+from typing import TextIO, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -51,7 +51,8 @@ def main(out: TextIO | None = None, report: str | PathLike[str] = "report.html")
 
         saved = Path(folder, "clinic.bayes")
         model.save(saved)
-        again = bk.load(saved).partial_fit(unseen, TARGET).forget(unseen, TARGET)
+        loaded = cast("bk.NaiveBayes", bk.load(saved))
+        again = loaded.partial_fit(unseen, TARGET).forget(unseen, TARGET)
         same = "the same" if again.model_.digest == model.model_.digest else "NOT the same"
         print(f"\nSaved, loaded, taught the {held} held-out visits and made to forget them: {same} model,", file=out)
         print(f"digest {model.model_.digest[:16]}...", file=out)

@@ -42,10 +42,17 @@ def learn(
 ) -> None:
     """Learn a network over the columns of a table: arcs by search, tables by counting."""
     check_output(output, NETWORK, [rows.place], force, rows.sql)
-    arcs = {"required": _arcs(required, "--required"), "forbidden": _arcs(forbidden, "--forbidden")}
+    given, barred = _arcs(required, "--required"), _arcs(forbidden, "--forbidden")
     with notes(say) as told, opened(rows, say, "reading") as source:
         network = bk.learn_network(
-            source, score, search, max_parents=max_parents, restarts=restarts, kinds=kinds_of(kinds), **arcs
+            source,
+            score,
+            search,
+            required=given,
+            forbidden=barred,
+            max_parents=max_parents,
+            restarts=restarts,
+            kinds=kinds_of(kinds),
         )
     network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
     shown = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"

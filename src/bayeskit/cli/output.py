@@ -30,7 +30,7 @@ class Saying:
         """Whether nothing is to be said beside the answer."""
         return self.json or self.quiet
 
-    def answer(self, text: Any, data: Any) -> None:
+    def answer(self, text: object, data: Any) -> None:
         """The answer as text for people or as JSON for machines."""
         from bayeskit.data.frame import CONTROLS, visible
 
@@ -141,7 +141,7 @@ def standard_output() -> BinaryIO:
     return cast(BinaryIO, _Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A value as JSON has it; numbers it does not have are null."""
     if hasattr(value, "tolist"):
         value = value.tolist()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
+from bayeskit.arrays import ColumnNames
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
@@ -49,12 +50,12 @@ class Asker:
         if kind == model_file.ESTIMATORS["AutoBayes"]:
             import bayeskit as bk
 
-            pool = bk.load(file)
+            pool = cast("bk.AutoBayes", bk.load(file))
             return cls(pool.reader_.model_, "AutoBayes", pool)
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
-    def about(self, source: Any, keep: Any = (), jobs: int | None = None) -> Any:
+    def about(self, source: Any, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
         return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
@@ -135,7 +136,7 @@ def explain(
     labels = asker.model.classes.tolist()
     with notes(say) as told, opened(rows, say, "reading") as source:
         some = some_rows(asker.about(source), row - 1, count)
-        found = bk.load(file).explain(some, top, prior_of(prior, labels))
+        found = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file)).explain(some, top, prior_of(prior, labels))
     data = [
         {
             "row": row + i,

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayeskit.arrays import Batch
 from bayeskit.cli.options import listed
 from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError, UsageError
@@ -68,7 +69,7 @@ class Cluster:
 
 
 @contextmanager
-def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Any]:
+def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) -> Iterator[Batch]:
     """A source whose progress is shown: a reading of files or databases, or a Spark frame."""
     if rows.place is None and rows.sql is None:
         raise UsageError("nothing to read: name a file, or give --sql")
@@ -105,7 +106,7 @@ def _kept(folder: Path) -> str:
 
 
 @contextmanager
-def _on_spark(rows: Rows, master: str | None) -> Iterator[Any]:
+def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
     from bayeskit.engines.spark import frame_of
 
     with frame_of(rows.place, rows.sql, master) as frame:

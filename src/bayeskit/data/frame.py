@@ -74,7 +74,7 @@ def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
     return "\n".join("  ".join(cells).rstrip() for cells in text)
 
 
-def shortened(value: Any, most: int = 24) -> str:
+def shortened(value: object, most: int = 24) -> str:
     """A value as text of at most so many letters, on one line.
 
     >>> shortened("antidisestablishmentarianism", 12)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,5 +70,5 @@ def _words(values: pa.Array, name: str) -> Word:
     return found
 
 
-def _word(value: Any) -> int:
+def _word(value: object) -> int:
     return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little")

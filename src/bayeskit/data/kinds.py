@@ -43,7 +43,7 @@ class Nominal:
 
     levels: tuple[Any, ...]
 
-    def __init__(self, levels: Iterable[Any]) -> None:
+    def __init__(self, levels: Iterable[Label]) -> None:
         object.__setattr__(self, "levels", tuple(value for _, value in sorted(_distinct(levels, "Nominal"))))
 
 
@@ -66,7 +66,7 @@ class Ordinal:
 
     levels: tuple[Any, ...]
 
-    def __init__(self, levels: Iterable[Any]) -> None:
+    def __init__(self, levels: Iterable[Label]) -> None:
         object.__setattr__(self, "levels", tuple(value for _, value in _distinct(levels, "Ordinal")))
 
 
@@ -110,7 +110,7 @@ def infer(
     return Schema(columns, named, target, label, tuple(classes), weight)
 
 
-def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> Json:
+def by_name(given: object, names: Sequence[str], named: bool, argument: str) -> Json:
     """An argument given for all columns or by column, as a mapping from existing names."""
     if given is None:
         return {}
@@ -133,7 +133,7 @@ def by_name(given: Any, names: Sequence[str], named: bool, argument: str) -> Jso
     return out
 
 
-def _column(f: pa.Field, given: Any, missing: str) -> Column:
+def _column(f: pa.Field, given: object, missing: str) -> Column:
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing={missing!r} for column {f.name!r}: choose 'skip' or 'level'")
     kind, order = _given(f.name, given)
@@ -162,7 +162,7 @@ def _column(f: pa.Field, given: Any, missing: str) -> Column:
     return Column(f.name, kind, str(f.type), why, order, missing, levels=Nominal(known).levels if known else ())
 
 
-def _given(name: str, given: Any) -> tuple[str | None, tuple[Any, ...] | None]:
+def _given(name: str, given: object) -> tuple[str | None, tuple[Any, ...] | None]:
     """The kind a user declares, and its levels where they are declared too."""
     if given is None or (isinstance(given, str) and given in KINDS):
         return given, None

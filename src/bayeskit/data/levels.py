@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayeskit.arrays import Bool, Code, Int
+from bayeskit.arrays import Bool, Code, Int, Label
 from bayeskit.errors import InputError, KindError
 
 Key = tuple[int, Hashable]
@@ -30,7 +29,7 @@ FORGOTTEN: Key = (MARK, "forgotten")  # in the place of a level that no row has 
 EVERYTHING: Key = (MARK, "everything")  # the one group of rows without labels
 
 
-def key(value: Any) -> Key | None:
+def key(value: object) -> Key | None:
     """Identity of a value: its type family and itself; None where it is missing.
 
     >>> key(True), key(1), key(1.0), key("1"), key(float("nan"))
@@ -59,7 +58,7 @@ def show(key: Key) -> str:
     return f"({value})" if family == MARK else str(value)
 
 
-def word(value: Any) -> NDArray[np.uint64]:
+def word(value: object) -> NDArray[np.uint64]:
     """A hash of a name or a key that is the same on every machine: (1,)."""
     return np.frombuffer(hashlib.blake2b(repr(value).encode(), digest_size=8).digest(), dtype="<u8").astype(np.uint64)
 
@@ -79,7 +78,7 @@ class Levels:
         return _few(keys) if len(keys) <= FEW else cls(keys)
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Levels:
+    def of(cls, values: Iterable[Label]) -> Levels:
         keys = (key(value) for value in values)
         return cls(tuple(dict.fromkeys(k for k in keys if k is not None)))
 
@@ -123,7 +122,7 @@ class Levels:
         return [NAMES[family] for family in sorted({family for family, _ in self.keys} - {MARK})]
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Label]:
         return [None if key == MISSING else key[1] for key in self.keys]
 
     def __len__(self) -> int:

@@ -150,7 +150,7 @@ class Schema:
             yield Alike(like, tuple(c.name for c in some))
 
     @property
-    def identity(self) -> list[Any]:
+    def identity(self) -> list[object]:
         """What makes two schemas count the same things: names, and what they have in common, stretch by stretch."""
         plain = (Alike(r.like.bare(), r.names) for r in self.runs)
         merged = groupby(plain, key=lambda r: r.like)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Json, PriorLike, Seed
+from bayeskit.arrays import Array, Classifier, Float, Json, PriorLike, Seed
 from bayeskit.decision.integral import integrate
 from bayeskit.decision.sampling import Column, column_of, rows_of, sampled
 from bayeskit.errors import InputError
@@ -51,7 +51,9 @@ class BayesError:
         return "\n".join(lines)
 
 
-def bayes_error(model: Any, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0) -> BayesError:
+def bayes_error(
+    model: Classifier, prior: PriorLike = None, samples: int = 200_000, random_state: Seed = 0
+) -> BayesError:
     """The misclassification probability of a fitted model's own class densities and priors.
 
     Levels and whole numbers are summed over, one or two continuous columns integrated; beyond that, or beyond 4,096
@@ -80,7 +82,7 @@ def bayes_error(model: Any, prior: PriorLike = None, samples: int = 200_000, ran
     >>> round(float(bk.bayes_error(model)), 4)
     0.1587
     """
-    fitted: Model = getattr(model, "model_", model)
+    fitted: object = getattr(model, "model_", model)
     if not isinstance(fitted, Model):
         raise InputError(f"bayes_error takes a fitted bayeskit classifier with densities, not {type(model).__name__}")
     if not fitted.density.normalised:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import chdtrc, xlogy
 
-from bayeskit.arrays import Json, TableLike, WeightsLike
+from bayeskit.arrays import Json, Label, TableLike, WeightsLike
 from bayeskit.data.encode import Roles
 from bayeskit.data.kinds import infer
 from bayeskit.data.levels import key, show
@@ -61,7 +61,13 @@ class Independence:
         return "\n".join(lines)
 
 
-def independence(X: TableLike, a: Any, b: Any, given: Any = None, sample_weight: WeightsLike = None) -> Independence:
+def independence(
+    X: TableLike,
+    a: Label,
+    b: Label,
+    given: object = None,
+    sample_weight: WeightsLike = None,
+) -> Independence:
     """Compare P(a, b) with P(a) P(b), perhaps given an event or within the levels of a column.
 
     Rows in which a column asked about is missing are left out. G and chi-squared test the table of the two (events
@@ -140,7 +146,7 @@ def _side(row: Mapping[str, Any], asked: Event) -> Any:
     return all(row[name] == value for name, value in asked.items())
 
 
-def _table(X: TableLike, columns: Sequence[str], weight: Any) -> Counted:
+def _table(X: TableLike, columns: Sequence[str], weight: WeightsLike) -> Counted:
     """The joint table of the columns, counted by the engine of the source."""
     given = source(X, None, weight)
     engine = engine_for(given.rows)

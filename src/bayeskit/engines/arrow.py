@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.declared import declaring, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
@@ -73,7 +74,7 @@ def _each(reader: Any, path: str) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def _opened(path: str) -> Iterator[Batch]:
     """A reader of the file or stream."""
     with damage_told(path):
         file = pa.memory_map(path)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.duckdb import the_table
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import check_one, literal, quoted, subquery, unlike
@@ -60,7 +61,7 @@ class Database(Streamed):
 
 
 @contextmanager
-def _connected(reading: Reading) -> Iterator[Any]:
+def _connected(reading: Reading) -> Iterator[Batch]:
     try:
         driver = import_module(f"adbc_driver_{reading.sort}.dbapi")
         manager = import_module("adbc_driver_manager")

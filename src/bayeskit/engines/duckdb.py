@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.files import SHARE, Files, malformed
@@ -55,7 +56,7 @@ class DuckDB(Streamed):
                 yield (_cast(batch, written) for batch in reader) if written else reader
 
     @contextmanager
-    def _relation(self, source: Any, ordered: bool) -> Iterator[Any]:
+    def _relation(self, source: Any, ordered: bool) -> Iterator[Batch]:
         """The source as a relation; what is not one gets a connection of its own, closed and cleaned up after."""
         if _is_relation(source):
             yield source

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.errors import InputError
 
 CELLS = 1 << 20
@@ -21,7 +22,7 @@ Result = TypeVar("Result")
 class Reducible(Protocol):
     """What an engine reduces; it knows no more than this."""
 
-    def update(self, batch: Any) -> Self: ...
+    def update(self, batch: Batch) -> Self: ...
     def merge(self, other: Self) -> Self: ...
     def emptied(self) -> Self: ...
     def to_bytes(self) -> bytes: ...

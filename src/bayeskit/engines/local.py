@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.engine import R, batch_rows
 from bayeskit.engines.workers import map_batches, reduce_batches, workers
 
@@ -38,7 +39,7 @@ class Local:
     def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema
 
-    def _batches(self, rows: Any) -> Iterator[Any]:
+    def _batches(self, rows: Any) -> Iterator[Batch]:
         most = self.rows or batch_rows(len(rows.schema))
         return (batch for batch in rows.to_batches(max_chunksize=most) if batch.num_rows)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import bayeskit
 from bayeskit import errors
-from bayeskit.arrays import Frame
+from bayeskit.arrays import Batch, Frame
 from bayeskit.engines.engine import R, slices
 from bayeskit.engines.local import Local
 from bayeskit.engines.sql import check_one, subquery
@@ -124,7 +124,7 @@ class Spark:
 
 
 @contextmanager
-def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Any]:
+def frame_of(place: str | None, query: str | None, master: str | None) -> Iterator[Batch]:
     """A frame of Parquet files or of a query, in a session of its own."""
     try:
         from pyspark.errors import AnalysisException

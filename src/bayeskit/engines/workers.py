@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from bayeskit.arrays import Batch
 from bayeskit.engines.engine import R, slices
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
@@ -69,7 +70,7 @@ def workers(n_jobs: int | None) -> int:
     return max(1, n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs)
 
 
-def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
+def reduce_batches(batches: Iterable[Batch], empty: R, n_jobs: int | None) -> R:
     """Every worker counts its share; the shares are merged. Exact, so the split does not show.
 
     The first batch is counted before the others are shared out: what it brings in new levels is then known to all
@@ -101,7 +102,7 @@ def reduce_batches(batches: Iterable[Any], empty: R, n_jobs: int | None) -> R:
     return first
 
 
-def map_batches(batches: Iterable[Any], step: Callable[[Any, int], Result], n_jobs: int | None) -> Iterator[Result]:
+def map_batches(batches: Iterable[Batch], step: Callable[[Any, int], Result], n_jobs: int | None) -> Iterator[Result]:
     """Results in order, with a few batches under way at a time; a step is told the number of its first row."""
     count = workers(n_jobs)
     start = 0

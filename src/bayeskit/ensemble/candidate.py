@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayeskit.arrays import Float, LabelsLike, PriorLike, TableLike, WeightsLike
+from bayeskit.arrays import Float, Label, LabelsLike, NamesLike, PriorLike, TableLike, WeightsLike
 from bayeskit.ensemble.views import View
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram
@@ -24,7 +24,7 @@ class Classifier(Protocol):
     def spec(self) -> Spec: ...
     def with_model(self, model: Model) -> Self: ...
     def partial_fit(
-        self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None
+        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
     ) -> Self: ...
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self: ...
     def merge(self, other: Any) -> Self: ...
@@ -32,11 +32,11 @@ class Classifier(Protocol):
     def explain(self, X: TableLike) -> Explanation: ...
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram: ...
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int, LabelsLike, TableLike
+from bayeskit.arrays import Array, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.levels import Levels
 from bayeskit.data.rows import Rows
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -21,7 +21,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.spec import Spec
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import FactorWeights
 
 FOLDS = 5
 ROWS = 4000  # rows that weights are fitted to
@@ -169,7 +169,7 @@ def _factors(model: Model, block: Any, *_: Any) -> Float:
     return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
 
 
-def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: Any) -> Model:
+def fit_weights(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
     """The model with a weight for each piece and a bias for each class, fitted to rows predicted by the others.
 
     Of more than 100,000 different rows, these are among the 100,000 of the smallest hashes.

@@ -17,7 +17,7 @@ from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import FactorWeights
 
 
 @dataclass(frozen=True)

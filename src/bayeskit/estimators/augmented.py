@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import PriorLike
+from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -124,11 +123,11 @@ class TAN(Dependent):
         penalty: float | None = 2.0,
         strength: float | None = None,
         backoff: str = "both",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         weights: str | None = None,
         exact: bool = False,
         n_jobs: int | None = None,
@@ -227,11 +226,11 @@ class KDB(Dependent):
         penalty: float | None = 2.0,
         strength: float | None = None,
         backoff: str = "both",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         weights: str | None = None,
         exact: bool = False,
         n_jobs: int | None = None,
@@ -325,11 +324,11 @@ class AODE(Dependent):
         limit: float = 1.0,
         parents: int | None = None,
         given: float = 0.5,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:

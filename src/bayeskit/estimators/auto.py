@@ -16,7 +16,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, FilePath, Float, Frame, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    ColumnNames,
+    FilePath,
+    Float,
+    Frame,
+    KindsLike,
+    Label,
+    LabelsLike,
+    NamesLike,
+    PriorLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.engines.engine import is_outside
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
@@ -104,7 +118,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         unseen: str = "missing",
         fast: bool = False,
@@ -164,7 +178,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         leaderboard = Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
         return self._adopt(reader, members, pool.kept(), leaderboard)._declaring(classes)
 
-    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
+    ) -> Self:
         """Learn more rows: the members learn them, and their weights move as far as the old rows allow.
 
         The new rows are predicted before they are learned. Candidates are not tried anew; ``fit`` does that.
@@ -434,7 +450,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return sum(added, self.log_base(prior))
 
     def predict_frame(
-        self, X: TableLike, keep: Any = (), prior: PriorLike = None, *, costs: Any = None, reasons: int = 0
+        self,
+        X: TableLike,
+        keep: ColumnNames = (),
+        prior: PriorLike = None,
+        *,
+        costs: Any = None,
+        reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).
 
@@ -467,7 +489,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
         return self.log_prior(prior) + self.pool_.bias
 
-    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
+    ) -> Explanation:
         """What each column says for each class, over all members, adding up to the posterior.
 
         A member's term counts as much as the member, and as much as it shows after the member is backed off to the
@@ -527,9 +551,9 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         prior: PriorLike = None,
         among: TableLike | None = None,
         *,
-        hold: Any = (),
+        hold: ColumnNames = (),
         columns: int = 1,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
@@ -561,11 +585,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         """Points that add up to the odds, where they do: one member, with columns independent given two classes.
 
@@ -707,7 +731,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         return any_table(super().__sklearn_tags__())
 
 
-def _labelled(X: TableLike, y: LabelsLike, weight: Any) -> tuple[Any, Array, Float | None]:
+def _labelled(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[Any, Array, Float | None]:
     """The rows that have a label, with it and their weights."""
     sample = LabelledTable.of(X, y, weight, least=1)
     return sample.take(np.flatnonzero(sample.rows.counted))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Float, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -109,7 +109,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         given: Any = X
         return out.set_index(given.index) if kind_of(X) == "pandas" else out
 
-    def _batch(self, batch: Any, schema: Schema, as_numbers: bool) -> Any:
+    def _batch(self, batch: Batch, schema: Schema, as_numbers: bool) -> Any:
         """One batch; as numbers, or as a record batch."""
         numbers, _ = self.counted_.block(batch).numbers(schema.numeric)
         columns: dict[str, Any] = {}
@@ -139,7 +139,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _counted(self, X: TableLike, y: LabelsLike | None, weight: Any, known: Counted | None) -> Counted:
+    def _counted(self, X: TableLike, y: LabelsLike | None, weight: WeightsLike, known: Counted | None) -> Counted:
         """The bins of one table alone; ``known`` if its columns must be those of the fit."""
         self._check_settings(y)
         opened = OpenTable.of(X, y if self._labelled or isinstance(y, str) else None, weight, self.n_jobs)

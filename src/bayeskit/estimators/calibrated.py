@@ -11,7 +11,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Bool,
+    Classifier,
+    ColumnNames,
+    Float,
+    Label,
+    LabelsLike,
+    NamesLike,
+    PriorLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
@@ -67,7 +80,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([[0.  , 0.27, 0.73]])
     """
 
-    def __init__(self, estimator: Any, method: str = "temperature", folds: Any = 5, random_state: Seed = 0) -> None:
+    def __init__(
+        self, estimator: Classifier, method: str = "temperature", folds: Any = 5, random_state: Seed = 0
+    ) -> None:
         self.estimator = estimator
         self.method = method
         self.folds = folds
@@ -247,7 +262,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         evidence: Float = self.estimator_.log_evidence(X)
         return evidence
 
-    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
+    ) -> Explanation:
         """What each column says for each class, adding up to the calibrated posterior.
 
         ``names`` are those of the columns of a matrix.
@@ -290,9 +307,9 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         prior: PriorLike = None,
         among: TableLike | None = None,
         *,
-        hold: Any = (),
+        hold: ColumnNames = (),
         columns: int = 1,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Flips:
         """What would change the decision of each row, as the classifier's own ``counterfactual``.
 
@@ -323,11 +340,11 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         """Points that add up to the calibrated odds: of "temperature", and of "sigmoid" between two classes.
 
@@ -386,7 +403,7 @@ def _settled(raw: Explanation, heat: float, wanted: Float, changed: Bool) -> tup
     return replace(raw, prior=prior, terms=terms), np.where(times > 0, 0.0, lack)
 
 
-def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: Any) -> bool:
+def _learned_from(fitted: BayesClassifier | AutoBayes, X: TableLike, y: LabelsLike, weight: WeightsLike) -> bool:
     """Whether these are the rows a classifier has learned: they give the same counts."""
     inner = fitted.reader_ if isinstance(fitted, AutoBayes) else fitted
     with warnings.catch_warnings():

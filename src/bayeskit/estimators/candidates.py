@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bayeskit
+from bayeskit.arrays import Json, KindsLike
 from bayeskit.ensemble.candidate import Candidate, Facts
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.naive import NaiveBayes
@@ -17,9 +18,9 @@ SIZES = (5, 15, 40)  # numbers of neighbours
 NEAR = 16_000  # rows among which neighbours are sought, so that asking stays cheap
 
 
-def candidates(kinds: Any, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
+def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Candidate, ...]:
     """All there are, the most useful first; ``holed`` are the columns in which holes may be a level."""
-    shared = {"kinds": kinds, "unseen": unseen}
+    shared: Json = {"kinds": kinds, "unseen": unseen}
 
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
@@ -28,9 +29,7 @@ def candidates(kinds: Any, unseen: str, holed: Sequence[str]) -> tuple[Candidate
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
     def near(k: int = max(SIZES)) -> BayesClassifier:
-        settings = {"scale": "mutual_information", "weights": "epanechnikov", "pseudo": 1.0, "max_rows": NEAR}
-        made: BayesClassifier = bayeskit.KNNBayes(k=k, **settings)
-        return made
+        return bayeskit.KNNBayes(k=k, scale="mutual_information", weights="epanechnikov", pseudo=1.0, max_rows=NEAR)
 
     return (
         Candidate("KDB(k=2) on equal frequencies", kdb(2, "frequency"), True, True, helps=_narrow),

@@ -11,7 +11,18 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Float, Frame, LabelsLike, PriorLike, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    ColumnNames,
+    Float,
+    Frame,
+    Label,
+    LabelsLike,
+    NamesLike,
+    PriorLike,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.frame import kind_of
 from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
@@ -114,7 +125,7 @@ class BayesClassifier(ClassifierMixin, Learner):
     def predict_frame(
         self,
         X: TableLike,
-        keep: Any = (),
+        keep: ColumnNames = (),
         prior: PriorLike = None,
         *,
         costs: Any = None,
@@ -170,7 +181,9 @@ class BayesClassifier(ClassifierMixin, Learner):
         """
         return self.log_evidence(X)
 
-    def explain(self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: Any = None) -> Explanation:
+    def explain(
+        self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
+    ) -> Explanation:
         """What each column says for each class, in log-likelihoods that add up to the posterior.
 
         ``names`` are those of the columns of a matrix: the words of a text (``vectorizer.get_feature_names_out()``).
@@ -195,9 +208,9 @@ class BayesClassifier(ClassifierMixin, Learner):
         prior: PriorLike = None,
         among: TableLike | None = None,
         *,
-        hold: Any = (),
+        hold: ColumnNames = (),
         columns: int = 1,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Flips:
         """What would change the decision of each row: in each column the nearest value that flips it.
 
@@ -234,11 +247,11 @@ class BayesClassifier(ClassifierMixin, Learner):
 
     def nomogram(
         self,
-        target: Any = None,
-        rival: Any = None,
+        target: Label | None = None,
+        rival: Label | None = None,
         prior: PriorLike = None,
         among: TableLike | None = None,
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         """Points for every value of every column, which add up to the odds of one class against another.
 
@@ -264,7 +277,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         known = () if among is None else tuple(self._predictor(among).blocks())
         return Nomogram.of(self.model_, self.explain, target, rival, prior, known, names)
 
-    def marginal(self, column: str, prior: PriorLike = None, names: Any = None) -> Marginal:
+    def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
         """p(x | c) of one column by itself, whatever the others hold; ``names`` as in ``explain``.
 
         Of a word of a text it is P(word | class), which ``word_probabilities`` has of all: that it is there
@@ -294,7 +307,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         check_is_fitted(self, "model_")
         return self.model_.log_prior(prior)
 
-    def summary(self, names: Any = None) -> Summary:
+    def summary(self, names: NamesLike = None) -> Summary:
         """What was learned: classes and priors, columns with kind, family and reason; ``names`` as in ``explain``.
 
         Parameters
@@ -311,7 +324,7 @@ class BayesClassifier(ClassifierMixin, Learner):
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
-    def _predictor(self, X: TableLike, keep: Any = ()) -> BatchPredictor:
+    def _predictor(self, X: TableLike, keep: ColumnNames = ()) -> BatchPredictor:
         """A question about a table, checked against the columns of the fit; it may have others that are to be kept."""
         if not self._fitted:
             check_is_fitted(self, "model_")

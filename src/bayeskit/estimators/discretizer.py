@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float, LabelsLike
+from bayeskit.arrays import Array, Float, KindsLike, LabelsLike
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
@@ -67,7 +67,7 @@ class Discretizer(Binned):
         method: str = "width",
         bins: int | str = "auto",
         cuts: Any = None,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         n_jobs: int | None = None,
     ) -> None:
         self.method = method

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int, Label, PriorLike
+from bayeskit.arrays import Array, Batch, Bool, Float, Int, Label, NamesLike, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -25,7 +24,9 @@ Step = tuple[
 ]  # terms, posteriors, values, what is unseen, of a batch
 
 
-def explained(asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: Any = None) -> Explanation:
+def explained(
+    asked: BatchPredictor, top: int | None, prior: PriorLike, kind: str, words: NamesLike = None
+) -> Explanation:
     """The terms of every row, of all columns or of those ``top`` that say most and of the rest together.
 
     ``words`` are names of columns that have none.
@@ -40,7 +41,7 @@ def explained(asked: BatchPredictor, top: int | None, prior: PriorLike, kind: st
         which = widest(sum(spreads, np.zeros(len(names))), top)
     rest = (REST,) if len(which) < len(names) else ()
 
-    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> Step:
+    def step(model: Model, block: Block, p: Float, batch: Batch, start: int) -> Step:
         terms = model.terms_of(block, which) if rest else model.terms(block)
         shown = _values(batch, model.schema, which) if by_column else [("",) * len(which)] * block.rows
         values = [(*row, *(None for _ in rest)) for row in shown]
@@ -75,7 +76,7 @@ def flipped(
     trials = Trials.of(asked.model, among=others).without(hold, columns)
     labels = outcomes.tolist()
 
-    def step(model: Model, block: Block, p: Float, batch: Any, start: int) -> list[tuple[Flip, ...]]:
+    def step(model: Model, block: Block, p: Float, batch: Batch, start: int) -> list[tuple[Flip, ...]]:
         return flips(trials, decide, labels, batch, block.rows, free.columns)
 
     rows = tuple(row for rows in asked.steps(None, step) for row in rows)
@@ -91,7 +92,7 @@ def _unseen(block: Block, which: Int) -> Bool:
     return out
 
 
-def _values(batch: Any, schema: Schema, which: Int) -> list[tuple[Any, ...]]:
+def _values(batch: Batch, schema: Schema, which: Int) -> list[tuple[Label, ...]]:
     """What the rows of a batch hold in some columns, None where missing."""
     if isinstance(batch, Matrix):
         cells = [column.tolist() for column in batch.dense(which).T]

@@ -87,7 +87,11 @@ def forget_file(path: FilePath, X: TableLike, y: str | None = None, sample_weigh
 
 
 def renew_file(
-    path: FilePath, X: TableLike, y: str | None = None, sample_weight: WeightsLike = None, target: Any = None
+    path: FilePath,
+    X: TableLike,
+    y: str | None = None,
+    sample_weight: WeightsLike = None,
+    target: FilePath | None = None,
 ) -> Learner:
     """Let a model file choose anew what it holds from the rows that it has; write it there, or to another file."""
     with _alone(path):
@@ -98,7 +102,7 @@ def renew_file(
     return model
 
 
-def merge_files(paths: Iterable[Any], target: Any) -> Learner:
+def merge_files(paths: Iterable[FilePath], target: FilePath) -> Learner:
     """Write one model file that has learned what all of them have."""
     first, *others = [_learner(path) for path in paths]
     whole: Learner = merge([first, *others])
@@ -155,7 +159,7 @@ def _learner(path: FilePath) -> Learner:
     return model
 
 
-def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: Any) -> Learner:
+def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight: WeightsLike) -> Learner:
     with _alone(path):
         model = _learner(path)
         before, known = core(model).model_.counted.weight, model.classes_.tolist()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.arrays import FilePath, Float, PriorLike, TableLike
+from bayeskit.arrays import ColumnNames, FilePath, Float, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
@@ -32,7 +32,7 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
-def predicted_frame(asked: BatchPredictor, X: TableLike, keep: Any, prior: PriorLike, wanted: Any) -> Any:
+def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Any:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
@@ -49,7 +49,7 @@ def predicted_frame(asked: BatchPredictor, X: TableLike, keep: Any, prior: Prior
 def predicted_file(
     asked: BatchPredictor,
     path: FilePath | BinaryIO,
-    keep: Any = (),
+    keep: ColumnNames = (),
     prior: PriorLike = None,
     form: str | None = None,
     **wanted: Any,
@@ -174,7 +174,7 @@ def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
     return pa.Table.from_batches(found)
 
 
-def _answers(asked: BatchPredictor, keep: Any, prior: PriorLike, wanted: Any) -> Answers:
+def _answers(asked: BatchPredictor, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Answers:
     if not isinstance(asked.table.fields, pa.Schema):
         raise InputError("a matrix has no columns to name; use predict_proba, or give a frame")
     return Answers.of(asked.model, asked.table.fields, keep, prior, **wanted)

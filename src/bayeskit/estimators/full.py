@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bayeskit.arrays import Float, PriorLike, TableLike
+from bayeskit.arrays import Float, KindsLike, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.spec import Spec, together
@@ -79,11 +79,11 @@ class FullBayes(BayesClassifier):
         *,
         covariance: str = "full",
         shrinkage: float | str | None = "auto",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float | str = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance

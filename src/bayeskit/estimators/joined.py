@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from bayeskit.arrays import PriorLike
+from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.model.spec import Spec
 from bayeskit.structures.discrete import Discrete
@@ -78,10 +77,10 @@ class AJE(Dependent):
         n: int = 3,
         sets: int = 100,
         cuts: str = "mdlp",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         weights: str | None = "fitted",
         exact: bool = False,
         n_jobs: int | None = None,

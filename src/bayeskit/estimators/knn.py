@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import PriorLike, TableLike
+from bayeskit.arrays import KindsLike, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
@@ -94,10 +94,10 @@ class KNNBayes(BayesClassifier):
         pseudo: float = 0.0,
         max_rows: int | None = None,
         random_state: int = 0,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         n_jobs: int | None = None,
     ) -> None:
         self.k = k

@@ -69,7 +69,9 @@ class Learner(BaseEstimator):
         self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight), X, y, sample_weight))
         return self
 
-    def partial_fit(self, X: TableLike, y: LabelsLike, classes: Any = None, sample_weight: WeightsLike = None) -> Self:
+    def partial_fit(
+        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
+    ) -> Self:
         """Learn more rows; new classes and levels are welcome, ``classes`` only declares some beforehand.
 
         Weights are fitted to the first rows, as by ``fit``, and stay, unless the rows are kept (``exact=True``).
@@ -256,7 +258,7 @@ def _renewed(spec: Spec, model: Model) -> Model:
     return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
 
 
-def changed(estimator: Any, *besides: str) -> Json:
+def changed(estimator: BaseEstimator, *besides: str) -> Json:
     """The parameters of an estimator that differ from their defaults, but for some."""
     usual = signature(type(estimator)).parameters
     given = {n: v for n, v in estimator.get_params(deep=False).items() if n not in besides}

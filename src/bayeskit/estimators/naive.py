@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Json, Label, PriorLike
+from bayeskit.arrays import Json, KindsLike, Label, MissingLike, NamesLike, PriorLike
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
@@ -28,9 +28,9 @@ from bayeskit.model.codec import read
 from bayeskit.model.spec import Spec
 from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
-from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.wrapped import Backoff, title
 from bayeskit.validation import positive
 
 # what "auto" tries for numbers, fewest parameters first
@@ -104,11 +104,11 @@ class NaiveBayes(BayesClassifier):
         self,
         *,
         families: Any = None,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: Any = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         backoff: float = 0.0,
         weights: str | None = None,
         n_jobs: int | None = None,
@@ -126,7 +126,7 @@ class NaiveBayes(BayesClassifier):
     def spec(self) -> Spec:
         return replace(super().spec(), fits_weights=fitted_weights(self.weights))
 
-    def word_probabilities(self, names: Any = None, kind: str = "pyarrow") -> Any:
+    def word_probabilities(self, names: NamesLike = None, kind: str = "pyarrow") -> Any:
         """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
         (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``.
 
@@ -255,7 +255,7 @@ def _among_strengths() -> LevelChoice:
 _text = cache(describe_family)  # of what is the same for many columns
 
 
-def _plain(owned: Sequence[Label]) -> list[Any]:
+def _plain(owned: Sequence[Label]) -> list[Label]:
     """Families as they were given."""
     return [family.family if isinstance(family, Backoff) else family for family in owned]
 
@@ -275,7 +275,7 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Jso
     return out
 
 
-def _as_family(given: Any, where: str) -> Any:
+def _as_family(given: object, where: str) -> Any:
     """A family object from itself, its class or its name, perhaps with settings; "auto" lets the data choose."""
     if isinstance(given, str) and given == AUTO:
         return AUTO

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sklearn.exceptions import NotFittedError
 
-from bayeskit.arrays import Axes, FilePath, Seed, TableLike, WeightsLike
+from bayeskit.arrays import Axes, FilePath, KindsLike, Label, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import html_table
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, MergeError, NetworkError
@@ -21,6 +21,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
+from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts
 
@@ -59,10 +60,10 @@ class Network(Questions):
 
     def __init__(
         self,
-        edges: Iterable[Any] = (),
-        tables: Mapping[Any, Any] | None = None,
-        states: Mapping[Any, Any] | None = None,
-        nodes: Iterable[Any] = (),
+        edges: Iterable[Iterable[Label]] = (),
+        tables: Mapping[Label, object] | None = None,
+        states: Mapping[Label, object] | None = None,
+        nodes: Iterable[Label] = (),
         unseen: str = "error",
         n_jobs: int | None = None,
     ) -> None:
@@ -127,7 +128,7 @@ class Network(Questions):
         """
         return self.graph.markov_blanket(node)
 
-    def d_separated(self, a: Any, b: Any, given: Any = ()) -> bool:
+    def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
         """Whether the graph makes a and b independent given others, whatever the tables.
 
         Parameters
@@ -195,7 +196,7 @@ class Network(Questions):
         random_state: Seed = 0,
         tolerance: float = 1e-8,
         iterations: int = 1000,
-        kinds: Any = None,
+        kinds: KindsLike = None,
     ) -> Self:
         """Learn the tables: "counts" from rows whose family is complete, "em" and "gradient" from all rows.
 
@@ -290,7 +291,7 @@ class Network(Questions):
         return replace(fitted, counted=table.counted(self._declared, True))
 
     def _learned(
-        self, X: TableLike, sample_weight: WeightsLike, kinds: Any, recipe: Recipe, begin: Value | None
+        self, X: TableLike, sample_weight: WeightsLike, kinds: KindsLike, recipe: Recipe, begin: Value | None
     ) -> Fitted:
         table = NodeTable.of(X, self.graph, sample_weight, self.n_jobs, kinds, self._declared)
         if recipe.method == COUNTS:
@@ -339,8 +340,8 @@ class Network(Questions):
         return Drawing(self.graph).svg
 
     def plot(
-        self, evidence: Mapping[str, Any] | None = None, tables: bool | None = None, ax: Axes | None = None
-    ) -> Any:
+        self, evidence: Mapping[str, object] | None = None, tables: bool | None = None, ax: Axes | None = None
+    ) -> Display:
         """The graph with P(state | evidence) of every node as bars, and its table below them.
 
         Tables are left out where there are many nodes unless ``tables=True``; one of many lines is drawn by

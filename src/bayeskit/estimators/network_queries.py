@@ -42,8 +42,8 @@ class Questions:
 
     def query(
         self,
-        target: Any,
-        evidence: Mapping[str, Any] | None = None,
+        target: str | Sequence[str],
+        evidence: Mapping[str, object] | None = None,
         approximate: str | None = None,
         samples: int = 10_000,
         random_state: Seed = 0,
@@ -70,7 +70,7 @@ class Questions:
             return answer(self.fitted.inference, target, evidence or {})
         return estimate(self.fitted.network, target, evidence or {}, approximate, samples, random_state)
 
-    def worked(self, target: str, evidence: Mapping[str, Any] | None = None) -> WorkedQuery:
+    def worked(self, target: str, evidence: Mapping[str, object] | None = None) -> WorkedQuery:
         """The calculation of P(target | evidence) by hand: products over nodes, summed over hidden ones.
 
         Parameters
@@ -82,7 +82,7 @@ class Questions:
         """
         return worked_query(self.fitted.network, target, evidence or {})
 
-    def marginals(self, evidence: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
+    def marginals(self, evidence: Mapping[str, object] | None = None) -> dict[str, dict[Label, float]]:
         """P(node | evidence) of every node at once.
 
         Parameters
@@ -172,7 +172,7 @@ class Questions:
         codes, likelihoods = evidence_of(self.fitted.network, state)
         return float(np.exp(self.fitted.inference.joint(codes, (), likelihoods)[1][0]))
 
-    def most_probable(self, evidence: Mapping[str, Any] | None = None) -> Json:
+    def most_probable(self, evidence: Mapping[str, object] | None = None) -> Json:
         """The most probable states of all nodes together, given the evidence.
 
         Parameters
@@ -186,7 +186,7 @@ class Questions:
             node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
         }
 
-    def sample(self, n: int, evidence: Mapping[str, Any] | None = None, random_state: Seed = None) -> Any:
+    def sample(self, n: int, evidence: Mapping[str, object] | None = None, random_state: Seed = None) -> Any:
         """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.
 
         Parameters
@@ -209,7 +209,7 @@ class Questions:
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
-    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], Any]) -> list[Any]:
+    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], Any]) -> list[Label]:
         table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
         return list(table.steps(self.fitted.network.levels, self.unseen, step))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Json, PriorLike
+from bayeskit.arrays import Json, KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
@@ -116,11 +116,11 @@ class NetworkBayes(Dependent):
         cuts: str = "frequency",
         strength: float | None = None,
         backoff: str = "both",
-        kinds: Any = None,
+        kinds: KindsLike = None,
         prior: PriorLike = "empirical",
         smoothing: float = 1.0,
         unseen: str = "missing",
-        missing: Any = "skip",
+        missing: MissingLike = "skip",
         exact: bool = False,
         n_jobs: int | None = None,
     ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Code, Float, TableLike
+from bayeskit.arrays import Batch, Code, Float, KindsLike, TableLike, WeightsLike
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import encode, error_on_unseen
 from bayeskit.data.levels import Levels
@@ -39,9 +39,9 @@ class NodeTable:
         cls,
         X: TableLike,
         graph: Graph,
-        weight: Any = None,
+        weight: WeightsLike = None,
         n_jobs: int | None = None,
-        kinds: Any = None,
+        kinds: KindsLike = None,
         known: Collection[str] = (),
     ) -> NodeTable:
         """The table opened; columns of numbers must be declared, unless the states of their nodes are ``known``."""
@@ -121,7 +121,7 @@ class NodeTable:
         domain = Domain(Levels(), {name: levels[name] for name in self.schema.coded})
         roles = self.intake.source.roles
 
-        def one(batch: Any, start: int) -> Result:
+        def one(batch: Batch, start: int) -> Result:
             block, _, _ = encode(batch, self.schema, domain, roles, grow=False)
             if unseen == "error":
                 error_on_unseen(block, batch, domain)

@@ -9,7 +9,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Bool,
+    Classifier,
+    ColumnNames,
+    Float,
+    Int,
+    Label,
+    LabelsLike,
+    NamesLike,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import Decision, decide
 from bayeskit.errors import InputError, KindError
@@ -56,13 +68,13 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         costs: Any = None,
         reject: float | None = None,
         *,
         threshold: float | None = None,
         outlier: float | None = None,
-        abstain: Any = "abstain",
+        abstain: Label = "abstain",
     ) -> None:
         self.estimator = estimator
         self.costs = costs
@@ -183,7 +195,7 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         inner = self.estimator_
         return inner.honest_log_proba(X) if isinstance(inner, Wrapper) else None
 
-    def explain(self, X: TableLike, top: int | None = None, names: Any = None) -> Explanation:
+    def explain(self, X: TableLike, top: int | None = None, names: NamesLike = None) -> Explanation:
         """What each column says for each class, adding up to the posterior that the costs are weighed with.
 
         ``names`` are those of the columns of a matrix.
@@ -203,7 +215,13 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return found
 
     def counterfactual(
-        self, X: TableLike, among: TableLike | None = None, *, hold: Any = (), columns: int = 1, names: Any = None
+        self,
+        X: TableLike,
+        among: TableLike | None = None,
+        *,
+        hold: ColumnNames = (),
+        columns: int = 1,
+        names: NamesLike = None,
     ) -> Flips:
         """What would change the action of each row: in each column the nearest value that does; abstaining counts.
 
@@ -243,7 +261,11 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return action, chance
 
     def nomogram(
-        self, target: Any = None, rival: Any = None, among: TableLike | None = None, names: Any = None
+        self,
+        target: Label | None = None,
+        rival: Label | None = None,
+        among: TableLike | None = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         """The nomogram of the estimator's posterior.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, KindsLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.binned import Binned
 from bayeskit.numerics.scale import Scale
@@ -40,7 +40,7 @@ class NormalScores(Binned):
     >>> model = make_pipeline(NormalScores(), bk.FullBayes())
     """
 
-    def __init__(self, *, kinds: Any = None, n_jobs: int | None = None) -> None:
+    def __init__(self, *, kinds: KindsLike = None, n_jobs: int | None = None) -> None:
         self.kinds = kinds
         self.n_jobs = n_jobs
 

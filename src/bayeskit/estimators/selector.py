@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Bool, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Bool, Classifier, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
@@ -75,7 +75,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         method: str = "information",
         criterion: str = "log_score",
         n_features: int | str = "auto",
-        estimator: Any = None,
+        estimator: Classifier | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.method = method
@@ -109,7 +109,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
-    def _ranked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _ranked(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Counts every column by class and reads its information from its table or bins; which columns to keep."""
         table = OpenTable.of(X, y, weight, self.n_jobs)
         schema = table.schema(model.kinds, model.missing, ())
@@ -134,7 +134,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         some = [n for n in self.ranking_ if self.n_features != "auto" or self.information_[n] > 0]
         return schema, set(some[:most] or self.ranking_[:1])  # a transformer keeps one column at least
 
-    def _walked(self, X: TableLike, y: LabelsLike, weight: Any, model: NaiveBayes) -> tuple[Schema, set[str]]:
+    def _walked(self, X: TableLike, y: LabelsLike, weight: WeightsLike, model: NaiveBayes) -> tuple[Schema, set[str]]:
         """Goes the path; which columns to keep."""
         if model.spec().fits_weights:
             raise InputError("weights fitted to all rows have seen each row's label; select columns with weights=None")
@@ -146,7 +146,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
         table = OpenTable.of(X, y, weight, model.n_jobs, counted.types).against(schema, type(model).__name__)
         roles = table.source.roles
 
-        def learned(batch: Any, _: int) -> Block:
+        def learned(batch: Batch, _: int) -> Block:
             return counted.learned(batch, roles)
 
         blocks = list(table.engine.map(table.rows(False), table.columns(schema), learned))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Bool, TableLike, WeightsLike
+from bayeskit.arrays import Bool, KindsLike, TableLike, WeightsLike
 from bayeskit.errors import NetworkError
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.node_table import NodeTable
@@ -48,7 +48,7 @@ def learn_network(
     random_state: int | None = 0,
     callback: Callable[[str, str, str, float], object] | None = None,
     n_jobs: int | None = None,
-    kinds: Any = None,
+    kinds: KindsLike = None,
 ) -> Network:
     """A network over the columns of a table: arcs by a search for a high score, tables by counting.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, ArrayLike, ColumnLike, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
 from bayeskit.data.rows import Rows
@@ -121,7 +121,7 @@ class Algebra:
                 (np.concatenate([model.posterior(asked_of(model, block), log=True) for block, _ in blocks]), None),
             )
 
-    def _table(self, fold: Any = None) -> OpenTable:
+    def _table(self, fold: ColumnLike | None = None) -> OpenTable:
         return self.sample.intake(self.spec.n_jobs, fold)
 
 
@@ -165,7 +165,10 @@ def asked_of(model: Model, block: Block) -> Block:
     return asked
 
 
-def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], Any]) -> list[Any]:
+T = TypeVar("T")
+
+
+def _each_block(table: OpenTable, model: Model, step: Callable[[Block, int], T]) -> list[T]:
     """A step over all rows in blocks, told the number of the first."""
     counted = replace(model.counted, roles=Roles(), folds=1)
     rows = table.rows(model.structure.sparse)
@@ -179,7 +182,7 @@ def _labelled(block: Block, start: int, rows: Rows) -> Block:
     return replace(block, groups=rows.codes[span].astype(np.int32), weights=np.ascontiguousarray(rows.weights[span]))
 
 
-def warn_lost(weights: Iterable[Any], classes: Array) -> None:
+def warn_lost(weights: Iterable[ArrayLike], classes: Array) -> None:
     """Say which class some training set lacks."""
     lost = np.flatnonzero(np.any([np.asarray(w) <= 0 for w in weights], axis=0))
     if len(lost):

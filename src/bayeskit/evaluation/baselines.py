@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from bayeskit.arrays import Float, Json, LabelsLike, TableLike
+from bayeskit.arrays import Batch, Float, Json, KindsLike, LabelsLike, TableLike
 from bayeskit.data.encode import Roles
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.counted import Counted
@@ -26,7 +26,7 @@ MANY = 10_000  # rows above which a kernel machine takes too long
 class Design(TransformerMixin, BaseEstimator):
     """Any table as a matrix for linear models: numbers scaled, holes filled and marked, levels as indicators."""
 
-    def __init__(self, kinds: Any = None) -> None:
+    def __init__(self, kinds: KindsLike = None) -> None:
         self.kinds = kinds
 
     def fit(self, X: TableLike, y: LabelsLike | None = None) -> Self:
@@ -51,7 +51,7 @@ class Design(TransformerMixin, BaseEstimator):
         counted = self.counted_
         table = OpenTable.of(X, None, None, None).against(counted.schema, type(self).__name__)
 
-        def step(batch: Any, _: int) -> Float:
+        def step(batch: Batch, _: int) -> Float:
             block = counted.block(batch)
             numbers = [block.numeric.column(j) for j in range(len(block.numeric))]
             codes = np.where(block.codes == -1, np.nan, block.codes)

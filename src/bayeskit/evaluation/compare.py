@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bayeskit.arrays import Json, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import ColumnLike, Json, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
@@ -24,7 +24,7 @@ def compare(
     correction: str | None = "holm",
     costs: Any = None,
     reject: float | None = None,
-    groups: Any = None,
+    groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,

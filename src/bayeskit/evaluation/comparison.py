@@ -20,6 +20,7 @@ from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import ByRow
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import LEVEL
+from bayeskit.plots.style import Display
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Comparison(TableRepr):
         columns["test"] = [d.how for d in apart]
         return frame(columns, kind or self.kind)
 
-    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Any:
+    def plot(self, of: str = "measure", by: str | None = None, ax: Axes | None = None) -> Display:
         """The models with the intervals of a measure, or its values in all "folds"; the best on top."""
         from bayeskit.plots.spread import ComparisonDisplay, FoldDisplay
 

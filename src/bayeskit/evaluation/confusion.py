@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Axes, Float, Frame, Label
+from bayeskit.arrays import Array, ArrayLike, Axes, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -17,6 +17,7 @@ from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.scores import TABLE_SCORES, with_scores
 from bayeskit.numerics.proportion import Interval, effective, ratio, wilson
+from bayeskit.plots.style import Display
 
 FEW = 20  # rows of a class below which an interval of its F1 misses the truth too often
 RATES = ("sensitivity", "specificity", "precision", "f1")
@@ -58,7 +59,7 @@ class Confusion(TableRepr):
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: ArrayLike,
         labels: Sequence[Label] | Array,
         kind: str = "pyarrow",
         others: Sequence[Label] = (),
@@ -208,7 +209,7 @@ class Confusion(TableRepr):
         columns |= {rate: list(getattr(self, rate).values()) for rate in RATES}
         return frame(columns, kind or self.kind)
 
-    def plot(self, ax: Axes | None = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Display:
         """A heat map, shaded by the share of the true class.
 
         Parameters

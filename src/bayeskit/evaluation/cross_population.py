@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bayeskit.arrays import Seed
+from bayeskit.arrays import Classifier, Label, Seed
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import fitted, planned
 from bayeskit.evaluation.fitted_run import examined
@@ -15,10 +15,10 @@ from bayeskit.model.labelled_table import LabelledTable
 
 
 def cross_population(
-    model: Any,
+    model: Classifier,
     populations: Mapping[Any, Any],
     *,
-    positive: Any = None,
+    positive: Label | None = None,
     method: Any = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
@@ -78,7 +78,7 @@ def cross_population(
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
 
 
-def _sample(name: Any, given: Any) -> LabelledTable:
+def _sample(name: Any, given: object) -> LabelledTable:
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
         raise InputError(f"population {name!r}: give (X, y) or (X, y, sample_weight)")
     try:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, Classifier
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
@@ -26,7 +26,7 @@ def price_decisions(costs: Any, reject: float | None, classes: Array) -> Decisio
     return DecisionCosts(table.matrix_for(classes), None if reject is None else float(reject), table.actions)
 
 
-def actions_of(model: Any, classes: Array) -> Actions:
+def actions_of(model: Classifier, classes: Array) -> Actions:
     """The actions a classifier is known to take; others may come up."""
     known, decider = tuple(classes.tolist()), _decider(model)
     if not isinstance(decider, Decider):
@@ -38,7 +38,7 @@ def actions_of(model: Any, classes: Array) -> Actions:
     return Actions(known, others, len(known) + others.index(decider.abstain))
 
 
-def costs_of_decisions(model: Any, given: DecisionCosts | None, classes: Array) -> DecisionCosts | None:
+def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: Array) -> DecisionCosts | None:
     """What is at stake: a classifier that decides has its own actions priced, by the costs given or else by its own."""
     decider = _decider(model)
     if decider is None or (given is None and not isinstance(decider, Decider)):
@@ -56,7 +56,7 @@ def costs_of_decisions(model: Any, given: DecisionCosts | None, classes: Array) 
     return DecisionCosts(table.matrix_for(classes), decider.reject, table.actions, actions, priced, given=False)
 
 
-def _decider(model: Any) -> Any:
+def _decider(model: Classifier) -> Any:
     """Who decides otherwise than for the most probable class, if anyone does."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     kinds = (Decider, FixedThresholdClassifier, TunedThresholdClassifierCV)

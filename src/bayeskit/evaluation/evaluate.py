@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -38,14 +38,14 @@ METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
 
 def evaluate(
-    model: Any,
+    model: Classifier,
     X: TableLike,
     y: LabelsLike,
     method: Any = None,
     *,
     costs: Any = None,
     reject: float | None = None,
-    groups: Any = None,
+    groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
@@ -110,8 +110,8 @@ def planned(
     method: Any,
     costs: Any,
     reject: float | None,
-    groups: Any,
-    weight: Any,
+    groups: ColumnLike | None,
+    weight: WeightsLike,
     random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
@@ -149,7 +149,7 @@ class StreamRun:
     def rows(self) -> int:
         raise InputError("baselines are refitted for every fold, which a stream does not allow; read it into memory")
 
-    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+    def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model evaluated."""
         stream = Stream.of(model, self.X, self.y, self.weight, self.method, self.key, self.seed, n_jobs)
         return stream.run(self.costs_for, self.method)
@@ -178,7 +178,7 @@ class MemoryRun:
     def rows(self) -> int:
         return len(self.sample.rows)
 
-    def run(self, model: Any, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
+    def run(self, model: Classifier, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
         """A model evaluated; ``keep`` the models of folds that are refitted."""
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
@@ -221,7 +221,7 @@ class MemoryRun:
 
 
 def _way(
-    model: Any, sample: LabelledTable, method: Any, n_jobs: int | None, kept: dict[int, Any] | None
+    model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None, kept: dict[int, Any] | None
 ) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
@@ -323,7 +323,7 @@ def _by_chance(rows: PredictedRows, share: Float) -> ScoreSums:
     return reduce(ScoreSums.merge, each)
 
 
-def fitted(model: Any, sample: LabelledTable) -> Any:
+def fitted(model: Classifier, sample: LabelledTable) -> Any:
     """A copy of the model, fitted to all rows."""
     if isinstance(model, SupportsSpec):
         return clone(model).fit(sample.X, sample.y, sample.weight)

@@ -25,6 +25,8 @@ from bayeskit.evaluation.scores import SCORES, with_scores
 from bayeskit.numerics.proportion import Interval, effective
 from bayeskit.numerics.reliability import BINS
 from bayeskit.numerics.roc import Curve, curve
+from bayeskit.plots.panels import Panels
+from bayeskit.plots.style import Display
 
 
 @with_scores(SCORES)
@@ -245,7 +247,7 @@ class Evaluation(TableRepr):
         found = curve(kept.odds[some, k], kept.rows.codes[some] == k, kept.rows.weights[some])
         return replace(found, threshold=np.append(np.inf, expit(found.threshold[1:])))
 
-    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Any:
+    def plot(self, of: str = "overview", ax: Axes | None = None, **options: Any) -> Display | Panels:
         """A picture: "overview", "confusion", "roc", "reliability", "folds" (measure=) or "cost" (costs=, label=).
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array
+from bayeskit.arrays import Array, Classifier
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import weights_of
 from bayeskit.data.levels import Levels
@@ -43,7 +43,7 @@ class FittedRun:
     def rows(self) -> int:
         raise InputError("baselines are not fitted, and these rows are not to learn from; divide them instead")
 
-    def run(self, model: Any, n_jobs: int | None = None) -> Evaluation:
+    def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
         """A model judged."""
         check_is_fitted(model)
         if not is_outside(self.X):
@@ -54,7 +54,7 @@ class FittedRun:
         table = OpenTable.of(self.X, self.y, self.weight, n_jobs, known.counted.types)
         return self._streamed(model, table.against(known.schema, type(model).__name__), known.schema.names)
 
-    def _streamed(self, model: Any, table: OpenTable, names: Any) -> Evaluation:
+    def _streamed(self, model: Classifier, table: OpenTable, names: Sequence[str]) -> Evaluation:
         """In two passes, the first for the classes there are; no row is kept."""
         roles, engine, rows = table.source.roles, table.engine, table.source.rows
         label = str(roles.label)
@@ -95,7 +95,7 @@ class FittedRun:
 
 
 def examined(
-    model: Any,
+    model: Classifier,
     sample: LabelledTable,
     method: Any,
     costs_for: Callable[[Array], DecisionCosts | None] = lambda classes: None,

@@ -259,7 +259,7 @@ def _distinct(values: Int) -> int:
     return len(np.unique(values))
 
 
-def _of_numbers(given: Any, rows: Rows) -> Split:
+def _of_numbers(given: object, rows: Rows) -> Split:
     """Folds as the user numbers them, by any numbers or texts."""
     numbers = np.asarray(given)
     if numbers.ndim != 1 or len(numbers) != len(rows):

@@ -14,6 +14,7 @@ from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
 from bayeskit.plots.heat import ConfusionDisplay
 from bayeskit.plots.panels import Panels
 from bayeskit.plots.spread import FoldDisplay
+from bayeskit.plots.style import Display
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.evaluation import Evaluation
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 OVERVIEW = "overview"
 
 
-def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: Any) -> Any:
+def picture(evaluation: Evaluation, of: str, ax: Axes | None, **options: Any) -> Display | Panels:
     """One display, drawn; "overview" puts those side by side that the evaluation has numbers for."""
-    kinds: Mapping[str, Callable[..., Any]] = {
+    kinds: Mapping[str, Callable[..., Display]] = {
         "confusion": _confusion,
         "roc": _roc,
         "reliability": _reliability,

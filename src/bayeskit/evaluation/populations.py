@@ -13,6 +13,7 @@ from bayeskit.data.frame import TableRepr, frame
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import known_mean
 from bayeskit.numerics.proportion import Interval
+from bayeskit.plots.style import Display
 
 RATES = ("sensitivity", "specificity")
 
@@ -56,7 +57,7 @@ class Populations(TableRepr):
         columns["weight"] = [self.evaluations[pair].confusion.weight for pair in pairs]
         return frame(columns, kind or self.kind)
 
-    def plot(self, ax: Axes | None = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Display:
         """The table as a heat map."""
         from bayeskit.plots.heat import PopulationDisplay
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayeskit.arrays import Array, Float, Int, TableLike
+from bayeskit.arrays import Array, ArrayLike, Classifier, Float, Int, TableLike
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
@@ -89,13 +89,13 @@ class Refit:
 
 
 def _fitted_and_asked(
-    estimator: Any, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array, keep: bool
+    estimator: Classifier, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array, keep: bool
 ) -> tuple[Float, Array, Any]:
     estimator.fit(X, y, **weighted(estimator, weight))
     return logs_of(estimator, asked, classes), done_by(estimator, asked), estimator if keep else None
 
 
-def logs_of(estimator: Any, X: TableLike, classes: Array) -> Float:
+def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:
     """log P(class | row) by the classes of the whole table, -inf for one the model never saw: (n, K).
 
     Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
@@ -109,7 +109,7 @@ def logs_of(estimator: Any, X: TableLike, classes: Array) -> Float:
         return np.log(checked(estimator.predict_proba(X), estimator.classes_, classes))
 
 
-def done_by(estimator: Any, X: TableLike) -> Array:
+def done_by(estimator: Classifier, X: TableLike) -> Array:
     """What a fitted classifier does with each row, as it says it: (n,)."""
     done = np.asarray(estimator.predict(X))
     if done.ndim != 1:
@@ -117,7 +117,7 @@ def done_by(estimator: Any, X: TableLike) -> Array:
     return done
 
 
-def weighted(estimator: Any, weight: Float | None) -> dict[str, Float]:
+def weighted(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
     """The argument that gives an estimator its weights; the last step of a pipeline takes them."""
     if weight is None:
         return {}
@@ -128,7 +128,7 @@ def weighted(estimator: Any, weight: Float | None) -> dict[str, Float]:
     return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weight}
 
 
-def checked(proba: Any, given: Array, classes: Array) -> Float:
+def checked(proba: ArrayLike, given: Array, classes: Array) -> Float:
     """Probabilities by the classes of the whole table; a class the model never saw has none."""
     p = np.asarray(proba, dtype=np.float64)
     if p.ndim != 2 or p.shape[1] != len(given):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float, Int, LabelsLike, TableLike
+from bayeskit.arrays import Batch, Classifier, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.coding import codes_of
 from bayeskit.data.encode import FOLD, weights_of
@@ -67,7 +67,7 @@ class Divided:
         parts = self.map(source, columns, lambda batch, _: empty.emptied().update(batch))
         return reduce(lambda one, other: one.merge(other), parts, empty.emptied())
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Any]:
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Batch]:
         key = [self.division.key] if self.division.key is not None else []
         wanted = [*(name for name in columns if name != FOLD), *key]
 
@@ -88,11 +88,19 @@ class Stream:
 
     @classmethod
     def of(
-        cls, model: Any, X: TableLike, y: LabelsLike, weight: Any, method: Any, key: Any, seed: int, n_jobs: int | None
+        cls,
+        model: Classifier,
+        X: TableLike,
+        y: LabelsLike,
+        weight: WeightsLike,
+        method: Any,
+        key: ColumnLike,
+        seed: int,
+        n_jobs: int | None,
     ) -> Stream:
         division = _division(method, key, seed)
         spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
-        if spec is None:
+        if spec is None or not isinstance(model, SupportsSpec):
             raise InputError(
                 f"{model!r} must be refitted for every fold, which a stream does not allow; read the rows "
                 f"into memory first"
@@ -217,7 +225,7 @@ def measured(
     return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
 
 
-def _division(method: Any, key: Any, seed: int) -> HashSplit | None:
+def _division(method: Any, key: ColumnLike, seed: int) -> HashSplit | None:
     if key is not None and not isinstance(key, str):
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:

@@ -28,7 +28,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive, NaiveDensity
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import FactorWeights
 
 
 @dataclass(frozen=True)

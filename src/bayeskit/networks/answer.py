@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,7 @@ class Answer(dict[Any, float]):
     standard_error: dict[Any, float] | None = None
 
 
-def answer(inference: Inference, target: Any, evidence: Mapping[str, Any]) -> Answer:
+def answer(inference: Inference, target: str | Sequence[str], evidence: Mapping[str, Any]) -> Answer:
     """P(target | evidence), exactly; a list of targets gives their joint distribution by tuples of states."""
     network = inference.network
     targets = [target] if isinstance(target, str) else list(target)
@@ -34,7 +34,12 @@ def answer(inference: Inference, target: Any, evidence: Mapping[str, Any]) -> An
 
 
 def estimate(
-    network: Network, target: Any, evidence: Mapping[str, Any], method: str, samples: int, random_state: Seed
+    network: Network,
+    target: str | Sequence[str],
+    evidence: Mapping[str, Any],
+    method: str,
+    samples: int,
+    random_state: Seed,
 ) -> Answer:
     """P(target | evidence) by chance, with standard errors."""
     codes = hard_evidence(network, evidence, "an approximate answer")

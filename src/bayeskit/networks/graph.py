@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from bayeskit.arrays import Label
 from bayeskit.errors import NetworkError
 
 
@@ -34,7 +34,7 @@ class Graph:
         self.order  # noqa: B018  a cycle is found here, not at first use
 
     @classmethod
-    def of(cls, edges: Iterable[Any], nodes: Iterable[Any] = ()) -> Graph:
+    def of(cls, edges: Iterable[Iterable[Label]], nodes: Iterable[Label] = ()) -> Graph:
         """From (parent, child) pairs; ``nodes`` adds those without an arc, and says which come first."""
         parents: dict[str, list[str]] = {str(node): [] for node in nodes}
         for edge in edges:
@@ -119,7 +119,7 @@ class Graph:
                 near[member].update(family)
         return {node: some - {node} for node, some in near.items()}
 
-    def d_separated(self, a: Any, b: Any, given: Any = ()) -> bool:
+    def d_separated(self, a: str | Iterable[str], b: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
         """Whether the graph makes a and b (nodes or lists of nodes) independent given others, whatever the tables.
 
         They are when the moral graph of the ancestors of all of them has no path from a to b around ``given``.

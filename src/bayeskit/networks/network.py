@@ -48,10 +48,10 @@ class Network:
     @classmethod
     def of(
         cls,
-        edges: Iterable[Any],
+        edges: Iterable[Iterable[Label]],
         tables: Mapping[Any, Any],
         states: Mapping[Any, Iterable[Any]] | None = None,
-        nodes: Iterable[Any] = (),
+        nodes: Iterable[Label] = (),
     ) -> Network:
         """From arcs and tables as users write them (see ``table_of``); a table without arcs makes a lone node."""
         graph = Graph.of(edges, nodes)
@@ -103,7 +103,7 @@ class Network:
             found[node] = table.probabilities / total
         return found
 
-    def code(self, node: str, state: Any) -> int:
+    def code(self, node: str, state: Label) -> int:
         """The position of a state among those of its node."""
         return code_of(self.levels[self.graph.check(node)], state, node)
 

@@ -195,7 +195,7 @@ def table_of(spec: Any, child: str, parents: tuple[str, ...], states: Mapping[st
     return Table(child, parents, out)
 
 
-def _alike(labels: Sequence[Label]) -> list[Any]:
+def _alike(labels: Sequence[Label]) -> list[Label]:
     """States as a column; of several types, as texts."""
     return list(labels) if len({type(label) for label in labels}) == 1 else [str(label) for label in labels]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Label
 from bayeskit.data.frame import shortened
 from bayeskit.data.written import NEXT, Line, Written
 from bayeskit.errors import InputError
@@ -64,7 +65,7 @@ class WorkedQuery(Written):
         parents = self.network.graph.parents[node]
         return f"P({node} | {', '.join(parents)})" if parents else f"P({node})"
 
-    def _products(self, state: Any) -> list[list[float]]:
+    def _products(self, state: Label) -> list[list[float]]:
         """The entries of the tables whose product is one summand, for each configuration of the hidden nodes."""
         known = {**self.evidence, self.target: state}
         code = {node: self.network.code(node, value) for node, value in known.items()}
@@ -80,7 +81,7 @@ class WorkedQuery(Written):
         return float(self.network.potentials[node][where])
 
 
-def worked_query(network: Network, target: Any, evidence: Mapping[str, Any]) -> WorkedQuery:
+def worked_query(network: Network, target: Label, evidence: Mapping[str, Any]) -> WorkedQuery:
     """The calculation of one target from states that are known."""
     if not isinstance(target, str):
         raise InputError(f"target={target!r}: the calculation by hand is that of one node; give its name")
@@ -106,5 +107,5 @@ def _total(products: list[list[float]]) -> float:
     return float(sum(np.prod(some) for some in products))
 
 
-def _named(node: str, state: Any) -> str:
+def _named(node: str, state: Label) -> str:
     return f"{node} = {shortened(state)}"

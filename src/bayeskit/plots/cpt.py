@@ -58,7 +58,7 @@ class CptDisplay(Display):
         return cls(str(node), known, list(states), found.reshape(-1, len(states)))
 
     @property
-    def given(self) -> list[tuple[Any, ...]]:
+    def given(self) -> list[tuple[Label, ...]]:
         """The states of the parents in each line."""
         return list(product(*self.parents.values()))
 

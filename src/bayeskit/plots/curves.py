@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Axes, Float, Int, Json, Label, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    ArrayLike,
+    Axes,
+    Classifier,
+    Float,
+    Int,
+    Json,
+    Label,
+    LabelsLike,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.errors import InputError
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
@@ -40,7 +52,7 @@ class Predictions:
 
     @classmethod
     def of(
-        cls, y: LabelsLike, proba: Any, classes: Sequence[Label] | None = None, sample_weight: WeightsLike = None
+        cls, y: LabelsLike, proba: ArrayLike, classes: Sequence[Label] | None = None, sample_weight: WeightsLike = None
     ) -> Predictions:
         """A single column of probabilities is that of the second of two classes."""
         known = np.unique(np.asarray(y)).tolist() if classes is None else list(classes)
@@ -57,7 +69,7 @@ class Predictions:
         return cls(known, p[some], codes_of(np.asarray(y).ravel()[some], known), weights[some])
 
     @classmethod
-    def by(cls, estimator: Any, X: TableLike, y: LabelsLike) -> Predictions:
+    def by(cls, estimator: Classifier, X: TableLike, y: LabelsLike) -> Predictions:
         return cls.of(y, estimator.predict_proba(X), np.asarray(estimator.classes_).tolist())
 
     def place(self, label: Label) -> int:
@@ -76,7 +88,7 @@ class RocDisplay(Display):
     def from_predictions(
         cls,
         y: LabelsLike,
-        proba: Any,
+        proba: ArrayLike,
         classes: Sequence[Label] | None = None,
         label: Label | None = None,
         sample_weight: WeightsLike = None,
@@ -99,7 +111,9 @@ class RocDisplay(Display):
         return cls._of(Predictions.of(y, proba, classes, sample_weight), label)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None) -> RocDisplay:
+    def from_estimator(
+        cls, estimator: Classifier, X: TableLike, y: LabelsLike, label: Label | None = None
+    ) -> RocDisplay:
         """Of a fitted classifier, on rows it should not have learned.
 
         Parameters
@@ -160,7 +174,7 @@ class ReliabilityDisplay(Display):
     def from_predictions(
         cls,
         y: LabelsLike,
-        proba: Any,
+        proba: ArrayLike,
         classes: Sequence[Label] | None = None,
         label: Label | None = None,
         bins: int = 15,
@@ -187,7 +201,7 @@ class ReliabilityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
+        cls, estimator: Classifier, X: TableLike, y: LabelsLike, label: Label | None = None, bins: int = 15
     ) -> ReliabilityDisplay:
         """Of a fitted classifier, on rows it should not have learned.
 
@@ -274,7 +288,7 @@ class CostDisplay(Display):
     def from_predictions(
         cls,
         y: LabelsLike,
-        proba: Any,
+        proba: ArrayLike,
         costs: Any,
         classes: Sequence[Label] | None = None,
         label: Label | None = None,
@@ -301,7 +315,7 @@ class CostDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: TableLike, y: LabelsLike, costs: Any, label: Label | None = None
+        cls, estimator: Classifier, X: TableLike, y: LabelsLike, costs: Any, label: Label | None = None
     ) -> CostDisplay:
         """Of a fitted classifier of two classes, on rows it should not have learned.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Axes, Float, Json, LabelsLike, TableLike
+from bayeskit.arrays import Array, Axes, Classifier, Float, Json, LabelsLike, TableLike
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
@@ -49,7 +49,7 @@ class DensityDisplay(Display):
         return cls(marginal.name, labels, values, density, marginal.numeric, marginal.continuous, usual)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, column: Any) -> DensityDisplay:
+    def from_estimator(cls, estimator: Classifier, X: TableLike, y: LabelsLike, column: Any) -> DensityDisplay:
         """Of a fitted bayeskit classifier, with the rows it is to be seen against.
 
         Parameters

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from bayeskit.arrays import Axes, Float, Int, Json, Label, LabelsLike, TableLike
+from bayeskit.arrays import Array, ArrayLike, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
+
+
+@runtime_checkable
+class HasNeighbors(Protocol):
+    """A classifier that knows which rows it asks."""
+
+    classes_: Array
+    n_features_in_: int
+
+    def neighbors(self, X: TableLike) -> Any: ...
 
 
 @dataclass(eq=False)
@@ -35,7 +45,7 @@ class EllipseDisplay(Display):
 
     @classmethod
     def from_moments(
-        cls, means: Any, covariances: Any, classes: Sequence[Label], distances: Sequence[float] = (1, 2, 3)
+        cls, means: ArrayLike, covariances: ArrayLike, classes: Sequence[Label], distances: Sequence[float] = (1, 2, 3)
     ) -> EllipseDisplay:
         """From means (K, 2) and covariances (K, 2, 2).
 
@@ -136,7 +146,9 @@ class NeighbourDisplay(Display):
     size = (5.6, 4.6)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike, point: Sequence[float]) -> NeighbourDisplay:
+    def from_estimator(
+        cls, estimator: Classifier, X: TableLike, y: LabelsLike, point: Sequence[float]
+    ) -> NeighbourDisplay:
         """Of a fitted ``KNNBayes`` of two number columns.
 
         Parameters
@@ -150,10 +162,10 @@ class NeighbourDisplay(Display):
         point : pair
             The row asked about.
         """
-        if not hasattr(estimator, "neighbors"):
+        if not isinstance(estimator, HasNeighbors):
             raise InputError(f"{type(estimator).__name__} has no neighbours to show; fit a KNNBayes")
         grid, classes = Grid.of(X, None, 2, 0.1), list(np.asarray(estimator.classes_).tolist())
-        if getattr(estimator, "n_features_in_", 2) != 2:
+        if estimator.n_features_in_ != 2:
             raise InputError(f"a circle of neighbours is drawn in two columns, not {estimator.n_features_in_}")
         asked = np.asarray(point, dtype=np.float64)
         row = (

@@ -37,7 +37,7 @@ class Grid:
         columns: Sequence[Label] | None = None,
         resolution: int = 160,
         margin: float = 0.12,
-        at: Mapping[Any, Any] | None = None,
+        at: Mapping[Label, object] | None = None,
     ) -> Grid:
         """Over the range of two columns (the first two unless named) and a ``margin`` of it on every side.
 
@@ -85,7 +85,7 @@ class Grid:
         ax.set_ylim(self.y[0], self.y[-1])
 
 
-def names_of(X: TableLike) -> list[Any]:
+def names_of(X: TableLike) -> list[Label]:
     """The columns of a table; the places of a matrix."""
     if hasattr(X, "column_names"):
         return list(X.column_names)
@@ -122,7 +122,7 @@ def _along(values: Float, name: Any, resolution: int, margin: float) -> Float:
     return np.linspace(float(known.min()) - margin * wide, float(known.max()) + margin * wide, resolution)
 
 
-def _rows(X: TableLike, names: list[Any], given: dict[Any, Float], at: dict[Any, Any]) -> Any:
+def _rows(X: TableLike, names: list[Label], given: dict[Any, Float], at: dict[Any, Any]) -> Any:
     """Rows of the kind the table is, with two columns given."""
     count = len(next(iter(given.values())))
     if not (hasattr(X, "columns") or isinstance(X, Mapping)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Axes, Float, Json, Label, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Axes, Classifier, Float, Json, Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.errors import InputError
 from bayeskit.plots.style import INK, Display, codes_of, labels_of, tidy
 
@@ -30,7 +30,11 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, labels: Sequence[Label] | None = None, sample_weight: WeightsLike = None
+        cls,
+        y_true: LabelsLike,
+        y_pred: LabelsLike,
+        labels: Sequence[Label] | None = None,
+        sample_weight: WeightsLike = None,
     ) -> ConfusionDisplay:
         """From true and predicted labels; ``labels`` gives their order.
 
@@ -55,7 +59,7 @@ class ConfusionDisplay(Display):
         return cls(matrix, known)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: TableLike, y: LabelsLike) -> ConfusionDisplay:
+    def from_estimator(cls, estimator: Classifier, X: TableLike, y: LabelsLike) -> ConfusionDisplay:
         """From the decisions of a fitted classifier on rows it should not have learned.
 
         Parameters

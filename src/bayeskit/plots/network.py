@@ -39,7 +39,7 @@ class NetworkDisplay(Display):
         layers: Sequence[Sequence[str]],
         edges: Sequence[tuple[str, str]],
         bars: Mapping[str, Mapping[Any, float]] | None = None,
-        observed: Mapping[str, Any] | None = None,
+        observed: Mapping[str, object] | None = None,
         tables: Mapping[str, CptDisplay] | None = None,
     ) -> NetworkDisplay:
         """From the nodes of every layer, left to right, P(state) of each node, and tables to show.

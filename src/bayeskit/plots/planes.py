@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Axes, Float, Int, Json, Label, LabelsLike, TableLike
+from bayeskit.arrays import Array, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
@@ -31,13 +31,13 @@ class RegionDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: TableLike,
         y: LabelsLike | None = None,
         columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
-        at: Mapping[Any, Any] | None = None,
+        at: Mapping[Label, object] | None = None,
     ) -> RegionDisplay:
         """Of any fitted classifier; columns that are not drawn have the values of ``at``, else are missing.
 
@@ -106,14 +106,14 @@ class SurfaceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: TableLike,
         y: LabelsLike | None = None,
         label: Label | None = None,
         columns: Sequence[Label] | None = None,
         resolution: int = 240,
         margin: float = 0.12,
-        at: Mapping[Any, Any] | None = None,
+        at: Mapping[Label, object] | None = None,
     ) -> SurfaceDisplay:
         """Of one class of any classifier with probabilities; the first class unless named.
 
@@ -178,7 +178,7 @@ class ContourDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: TableLike,
         y: LabelsLike,
         columns: Sequence[Label] | None = None,
@@ -186,7 +186,7 @@ class ContourDisplay(Display):
         points: Any = None,
         resolution: int = 160,
         margin: float = 0.35,
-        at: Mapping[Any, Any] | None = None,
+        at: Mapping[Label, object] | None = None,
     ) -> ContourDisplay:
         """Of a bayeskit classifier, whose classes have densities; ``points`` are rows (x, y) to mark.
 

@@ -78,7 +78,7 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_values(
-        cls, names: Sequence[str], value: Any, low: Any, high: Any, measure: str, note: Sequence[str] = ()
+        cls, names: Sequence[str], value: object, low: Any, high: Any, measure: str, note: Sequence[str] = ()
     ) -> ComparisonDisplay:
         """In the order to be shown.
 

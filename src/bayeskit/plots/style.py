@@ -139,7 +139,7 @@ def entry(label: str) -> str:
     return f"{HIDDEN}{label}" if label.startswith("_") else label
 
 
-def labels_of(classes: Any) -> list[str]:
+def labels_of(classes: LabelsLike | Sequence[Label]) -> list[str]:
     """Labels as short texts, told apart by number where shortening made them equal."""
     texts = [shortened(c) for c in np.asarray(classes, dtype=object).tolist()]
     return [t if texts.count(t) == 1 else f"{t} ({i})" for i, t in enumerate(texts)]

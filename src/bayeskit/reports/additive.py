@@ -17,7 +17,7 @@ from bayeskit.model.model import Model
 from bayeskit.reports.cubics import Cubics, refined
 from bayeskit.reports.curve import Curve, Formula, Pieces, Whole
 from bayeskit.reports.factors import Coding, Factors, Shape, Table
-from bayeskit.reports.input_field import InputField
+from bayeskit.reports.inputs import InputField
 
 POINTS = 48  # values at which a formula must fit
 WHOLE = 2000  # whole numbers in a table

@@ -14,7 +14,7 @@ from bayeskit.data.levels import MISSING, PRESENT, key
 from bayeskit.densities.tabular import FRONT
 from bayeskit.model.model import Model
 from bayeskit.reports.factors import Coding, Factors, Mixture, Table
-from bayeskit.reports.input_field import InputField
+from bayeskit.reports.inputs import InputField
 from bayeskit.reports.packed import Store
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.averaged import AveragedDensity

@@ -11,7 +11,7 @@ from bayeskit.densities.tabular import FRONT
 from bayeskit.numerics.special import LOG_2
 from bayeskit.reports import drawing
 from bayeskit.reports.factors import Coding, Factors, Shape, Table
-from bayeskit.reports.input_field import InputField
+from bayeskit.reports.inputs import InputField
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.program import Program
 

@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.numerics.neighbor_search import TIE
 from bayeskit.reports.factors import Coding
-from bayeskit.reports.input_map import InputMap
+from bayeskit.reports.inputs import InputMap
 from bayeskit.reports.packed import Store
 from bayeskit.structures.neighbours import NeighbourDensity
 

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from bayeskit.arrays import Float, Int
 from bayeskit.densities.tabular import FRONT
 from bayeskit.reports.factors import Coding
-from bayeskit.reports.input_map import InputMap
+from bayeskit.reports.inputs import InputMap
 from bayeskit.reports.packed import Store
 from bayeskit.structures.full import FullDensity
 from bayeskit.structures.joint import Joint

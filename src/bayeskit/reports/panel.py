@@ -11,7 +11,7 @@ from bayeskit.arrays import Float
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.cases import Case
-from bayeskit.reports.input_field import ABSENT
+from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.program import Program

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from bayeskit.arrays import Float
 from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
-from bayeskit.reports.input_field import ABSENT, InputField
+from bayeskit.reports.inputs import ABSENT, InputField
 from bayeskit.reports.near import NeighborTerms
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store

@@ -17,8 +17,7 @@ from bayeskit.estimators.risk import RiskClassifier
 from bayeskit.model.model import Model
 from bayeskit.reports.additive import Additive
 from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.input_field import InputField, questions
-from bayeskit.reports.input_map import InputMap, Plain
+from bayeskit.reports.inputs import InputField, InputMap, Plain, questions
 from bayeskit.reports.near import NeighborTerms
 from bayeskit.reports.normal import Cells, Normal
 from bayeskit.reports.packed import Store

@@ -268,10 +268,6 @@ class BinnedColumn(Weighed):
         sums = ExactSum(np.ascontiguousarray(self.cells.limbs[:, which]), self.cells.low)
         return BinnedColumn(self.name, self.exponent, np.ascontiguousarray(self.edges[which]), sums)
 
-    def at_centres(self) -> BinnedColumn:
-        """As if the values were the centres of their cells."""
-        return self if self.distinct else BinnedColumn(self.name, FINEST, self.centres, self.cells)
-
     @cached_property
     def width(self) -> Float:
         """Of the cells, 0 where a cell is one value: (m,)."""

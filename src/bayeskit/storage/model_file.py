@@ -27,13 +27,12 @@ from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container, format1
-from bayeskit.structures.backoff import Backoff, title
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.full import Full, without_products
 from bayeskit.structures.naive import Naive
-from bayeskit.structures.weighted import FactorWeights
+from bayeskit.structures.wrapped import Backoff, FactorWeights, title
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}

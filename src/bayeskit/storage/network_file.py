@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bayeskit.arrays import Array, FilePath
 from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
-from bayeskit.data.levels import EVERYTHING, Levels
+from bayeskit.data.levels import EVERYTHING, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model.codec import keys_of, parsed, written
@@ -204,7 +204,10 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     return counted
 
 
-def _split(items: Any, sizes: Array, nodes: list[str]) -> list[Any]:
+S = TypeVar("S", list[str], list[Key], Array)
+
+
+def _split(items: S, sizes: Array, nodes: list[str]) -> list[S]:
     """A part of the items for each node."""
     if len(sizes) != len(nodes) or (sizes < 0).any() or sizes.sum() != len(items):
         raise ModelFileError("its parts do not fit its nodes")

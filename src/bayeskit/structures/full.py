@@ -27,8 +27,7 @@ from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
 from bayeskit.structures.downdate import left_out
 from bayeskit.structures.factor import factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
-from bayeskit.structures.mixed import mixed
-from bayeskit.structures.normals import Normals
+from bayeskit.structures.normals import Normals, mixed
 from bayeskit.structures.numbers import Numbers, Points, moments_of
 
 TINY = 2.0**-900

@@ -18,9 +18,9 @@ from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import MergeError
 from bayeskit.statistics.product import Product
 from bayeskit.structures.choice import ChoiceDensity, Sum, weighed_together
-from bayeskit.structures.family_trial import Chosen, FamilyTrial
+from bayeskit.structures.family_choice.trial import Chosen, FamilyTrial
 from bayeskit.structures.from_rows import FromRows
-from bayeskit.structures.weighted import weighted
+from bayeskit.structures.wrapped import weighted
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,88 @@
+from bayeskit import errors as errors
+from bayeskit import families as families
+from bayeskit import plots as plots
+from bayeskit import smoothing as smoothing
+from bayeskit.data.kinds import Nominal as Nominal
+from bayeskit.data.kinds import Ordinal as Ordinal
+from bayeskit.decision.bayes_rule import bayes_rule as bayes_rule
+from bayeskit.decision.costs import Costs as Costs
+from bayeskit.decision.decision import decide as decide
+from bayeskit.decision.error import bayes_error as bayes_error
+from bayeskit.decision.independence import independence as independence
+from bayeskit.estimators.augmented import AODE as AODE
+from bayeskit.estimators.augmented import KDB as KDB
+from bayeskit.estimators.augmented import TAN as TAN
+from bayeskit.estimators.auto import AutoBayes as AutoBayes
+from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.discretizer import Discretizer as Discretizer
+from bayeskit.estimators.files import load as load
+from bayeskit.estimators.files import merge as merge
+from bayeskit.estimators.full import FullBayes as FullBayes
+from bayeskit.estimators.joined import AJE as AJE
+from bayeskit.estimators.knn import KNNBayes as KNNBayes
+from bayeskit.estimators.naive import NaiveBayes as NaiveBayes
+from bayeskit.estimators.network import Network as Network
+from bayeskit.estimators.network import read_bif as read_bif
+from bayeskit.estimators.network import write_bif as write_bif
+from bayeskit.estimators.networked import NetworkBayes as NetworkBayes
+from bayeskit.estimators.pipeline import explain_pipeline as explain_pipeline
+from bayeskit.estimators.risk import RiskClassifier as RiskClassifier
+from bayeskit.estimators.scores import NormalScores as NormalScores
+from bayeskit.estimators.selector import FeatureSelector as FeatureSelector
+from bayeskit.estimators.structure import learn_network as learn_network
+from bayeskit.evaluation.compare import compare as compare
+from bayeskit.evaluation.confusion import Confusion as Confusion
+from bayeskit.evaluation.cross_population import cross_population as cross_population
+from bayeskit.evaluation.evaluate import evaluate as evaluate
+from bayeskit.evaluation.methods import AsFitted as AsFitted
+from bayeskit.evaluation.methods import Bootstrap632 as Bootstrap632
+from bayeskit.evaluation.methods import CrossValidation as CrossValidation
+from bayeskit.evaluation.methods import Holdout as Holdout
+from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
+from bayeskit.reports.page import report as report
+
+__all__ = [  # noqa: RUF022
+    "AJE",
+    "AODE",
+    "AsFitted",
+    "AutoBayes",
+    "Bootstrap632",
+    "Calibrated",
+    "Confusion",
+    "Costs",
+    "CrossValidation",
+    "Discretizer",
+    "FeatureSelector",
+    "FullBayes",
+    "Holdout",
+    "KDB",
+    "KNNBayes",
+    "LeaveOneOut",
+    "NaiveBayes",
+    "Network",
+    "NetworkBayes",
+    "Nominal",
+    "NormalScores",
+    "Ordinal",
+    "RiskClassifier",
+    "TAN",
+    "bayes_error",
+    "bayes_rule",
+    "compare",
+    "cross_population",
+    "decide",
+    "errors",
+    "evaluate",
+    "explain_pipeline",
+    "families",
+    "independence",
+    "learn_network",
+    "load",
+    "merge",
+    "plots",
+    "read_bif",
+    "report",
+    "smoothing",
+    "write_bif",
+]
+__version__: str

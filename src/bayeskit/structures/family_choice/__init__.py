@@ -1,0 +1,1 @@
+"""The choice of a family for a column: what the core tells of its cells, densities fitted where it does not, trials."""
