@@ -147,3 +147,15 @@ def _calls(variables: int) -> int:
 def test_networks_are_read_in_linear_time():
     few, many = _calls(100), _calls(400)
     assert many < 4.4 * few
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_variances_alone_need_no_room_for_pairs(covariance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
+    x, y = np.random.default_rng(0).normal(size=(6, 9000)), [0, 1] * 3
+    plain = bk.NaiveBayes().fit(x, y).predict_proba(x)
+    found = bk.FullBayes(covariance=covariance).fit(x, y).predict_proba(x)
+    if covariance == "diagonal":
+        np.testing.assert_allclose(found, plain, atol=1e-9)
+    with pytest.raises(MemoryRefusal, match=r"every two of 9,001 columns"):
+        bk.FullBayes().fit(x, y)

@@ -94,3 +94,10 @@ def test_the_demonstration_runs(run: Any) -> None:
     assert code == 0
     assert "through DuckDB" in out
     assert "the same model" in out
+
+
+def test_costs_without_a_class_are_refused_before_anything_is_written(run: Any, model: str) -> None:
+    Path("costs.csv").write_text("class,treat,wait\ncold,1,0\nflu,1,0\n")
+    code, out, err = run("predict", model, "all.parquet", "--ignore", "id", "--costs", "costs.csv")
+    assert (code, out) == (3, "")
+    assert "no row for class 'pneumonia'" in err

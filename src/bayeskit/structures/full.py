@@ -75,10 +75,12 @@ class Full(Likelihood[Product]):
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
         means = Product({"rows": Tables.empty([()], 0), "means": Moments.empty(numeric, 0)}, 0)
-        numbers: Keyed | Scatter | Moments = Scatter.empty(numeric, n_groups, available=True)
+        numbers: Keyed | Scatter | Moments
         if self.covariance in FLAT:
             numbers = Moments.empty(numeric, n_groups)
-        elif not self.available:
+        elif self.available:
+            numbers = Scatter.empty(numeric, n_groups, available=True)
+        else:
             numbers = Keyed.empty(numeric, Scatter.empty(numeric, 0), n_groups, patterns=True)
         return Product({"cells": Keyed.empty(coded, means, n_groups), "numbers": numbers}, n_groups)
 
