@@ -22,6 +22,7 @@ from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_d
 from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
+from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
@@ -49,6 +50,7 @@ def evaluate(
     sample_weight: WeightsLike = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    keep_models: bool = False,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
 
@@ -81,6 +83,8 @@ def evaluate(
         Seed of what is drawn.
     n_jobs : int, optional
         Number of threads, and of processes where models are refitted; -1 is all cores, None one.
+    keep_models : bool, default False
+        Keep the models of folds that are refitted, which ``model_for`` and a report else fit again.
 
     Returns
     -------
@@ -96,7 +100,8 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
-    found = planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
     return replace(found, random_state=random_state)
 
 
@@ -174,12 +179,14 @@ class MemoryRun:
     def rows(self) -> int:
         return len(self.sample.rows)
 
-    def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
-        """A model evaluated."""
+    def run(self, model: Classifier, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
+        """A model evaluated; ``keep`` the models of folds that are refitted."""
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
         self._check_room()
-        way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        models, rows = self._fold_models(model), self.sample.rows
+        kept = models.fitted if keep and models is not None and models.split is not None else None
+        way = _way(model, self.sample, self.method, n_jobs, kept)
         decision_costs = costs_of_decisions(model, self.decision_costs, rows.classes)
         actions = actions_of(model, rows.classes)
         measures: Measures | Bootstrapped
@@ -205,6 +212,7 @@ class MemoryRun:
             self.sample.y,
             others=actions.others,
             held=held,
+            fold_models=models,
         )
 
     def _check_room(self) -> None:
@@ -217,15 +225,23 @@ class MemoryRun:
             "join classes, or take fewer rows or folds",
         )
 
+    def _fold_models(self, model: Any) -> FoldModels | None:
+        """What predicted each row, if it was one model."""
+        if isinstance(self.method, LeaveOneOut):
+            return FoldModels(model, self.sample, None)
+        return FoldModels(model, self.sample, self.splits[0]) if len(self.splits) == 1 else None
 
-def _way(model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None) -> Algebra | Refit:
+
+def _way(
+    model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None, kept: dict[int, Any] | None
+) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
     if spec is not None:
         algebra = Algebra(spec, sample)
         if not (isinstance(method, LeaveOneOut) and (method.exact or not algebra.leave_one_out)):
             return algebra
-    return Refit(model, sample, n_jobs)
+    return Refit(model, sample, n_jobs, kept)
 
 
 def _coded(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | None, Actions]:
