@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+NATIVE := $(wildcard native/* native/*/*)
 
 .PHONY: demo test test-all lint docs sanitize bench clean
 
@@ -42,6 +43,7 @@ sanitized:
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(wildcard native/*/*.cpp native/*/*.h native/*/*.inl)
 	cp $(VENV)/lib/python3*/site-packages/bayeskit/_core.pyi src/bayeskit/_core.pyi
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -49,14 +51,14 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
-$(READY): pyproject.toml $(wildcard native/*)
+$(READY): pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $(READY) $(VENV)/demo
 
 # What the demonstration needs, and no more.
-$(VENV)/demo: pyproject.toml $(wildcard native/*)
+$(VENV)/demo: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable .

@@ -39,7 +39,7 @@ def columns(x: np.ndarray, i: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scan(x: np.ndarray) -> Callable[[], object]:
-    out = np.empty((5, x.shape[1]))
+    out = np.empty((len(core.RangeRow), x.shape[1]))
     return lambda: [core.column_ranges(*columns(x, i), m, out) for i, m in blocks(len(x))]
 
 

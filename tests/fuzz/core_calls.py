@@ -14,10 +14,12 @@ from scipy import sparse
 import bayeskit as bk
 from bayeskit import _core
 from bayeskit import families as f
+from bayeskit._core import TextField
 from golden.cases import CASES, table
 
 CHOSEN_BY_NAME = ("clone", "clones", "use_clone")  # which instruction set is in use; not for numbers
-NAMES = sorted(name for name, value in vars(_core).items() if callable(value) and name not in CHOSEN_BY_NAME)
+FUNCTIONS = {name for name, value in vars(_core).items() if callable(value) and not isinstance(value, type)}
+NAMES = sorted(FUNCTIONS - {*CHOSEN_BY_NAME})
 KEPT = 6  # calls of each function
 
 
@@ -44,10 +46,10 @@ class Texts:
         rows = []
         for offsets, data, words in self.columns:
             row = words.copy()
-            row[0], row[1], row[2] = offsets.ctypes.data, _pointer(data), 0
-            row[3], row[4] = offsets.itemsize, len(data)
+            row[[TextField.OFFSETS, TextField.DATA, TextField.VALID]] = offsets.ctypes.data, _pointer(data), 0
+            row[[TextField.OFFSET_WIDTH, TextField.DATA_LENGTH]] = offsets.itemsize, len(data)
             rows.append(row)
-        return np.array(rows, np.int64).reshape(len(rows), 9)
+        return np.array(rows, np.int64).reshape(len(rows), len(TextField))
 
 
 def _pointer(data: bytes) -> int:
@@ -100,9 +102,10 @@ def _matrix(address: np.ndarray, stride: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _text(row: np.ndarray, rows: int) -> tuple[np.ndarray, bytes, np.ndarray]:
-    kind = np.int32 if row[3] == 4 else np.int64
-    offsets = np.frombuffer(ctypes.string_at(int(row[0]), (rows + 1) * int(row[3])), kind).copy()
-    return offsets, ctypes.string_at(int(row[1]), int(row[4])), row.copy()
+    width = int(row[TextField.OFFSET_WIDTH])
+    offsets = ctypes.string_at(int(row[TextField.OFFSETS]), (rows + 1) * width)
+    data = ctypes.string_at(int(row[TextField.DATA]), int(row[TextField.DATA_LENGTH]))
+    return np.frombuffer(offsets, np.int32 if width == 4 else np.int64).copy(), data, row.copy()
 
 
 def recorded() -> dict[str, list[Call]]:

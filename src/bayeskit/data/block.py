@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayeskit import _core
+from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import Schema
@@ -59,12 +60,12 @@ class Columns:
     @cached_property
     def span(self) -> Float:
         """Smallest nonzero magnitude, largest, number of missing values: (3, d)."""
-        return self._scanned[:3]
+        return self._scanned[: RangeRow.LEAST]
 
     @cached_property
     def ends(self) -> Float:
         """Least and greatest value, inf and -inf where there is none: (2, d)."""
-        return self.sparse.ends if isinstance(self.arrays, Sparse) else self._scanned[3:]
+        return self.sparse.ends if isinstance(self.arrays, Sparse) else self._scanned[RangeRow.LEAST :]
 
     @cached_property
     def _scanned(self) -> Float:
@@ -125,7 +126,7 @@ class Columns:
             odd = np.isinf(self.arrays.values) if below or np.isinf(highest) else np.zeros(0, dtype=bool)
             bad = self.arrays.indices[: len(odd)][odd]
         else:
-            bad = np.flatnonzero(np.isinf(self.span[1]))
+            bad = np.flatnonzero(np.isinf(self.span[RangeRow.LARGEST]))
         if len(bad):
             j = int(bad[0])
             values = self.take(np.array([j])).column(0)
@@ -240,7 +241,7 @@ class Block:
 
 
 def scan(columns: Columns) -> Float:
-    """Magnitudes, holes and ends of every column: (5, d)."""
-    out = np.empty((5, len(columns)))
+    """Magnitudes, holes and ends of every column: rows of RangeRow, (5, d)."""
+    out = np.empty((len(RangeRow), len(columns)))
     _core.column_ranges(columns.address, columns.stride, columns.rows, out)
     return out

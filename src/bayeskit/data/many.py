@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit import _core
+from bayeskit._core import TextField
 from bayeskit.arrays import Code
 from bayeskit.data.coding import SAMPLE, codes_of, integer_codes, joined
 from bayeskit.data.levels import TEXT, Levels
@@ -57,7 +58,7 @@ def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
 
 def _look_up(
     which: Sequence[int],
-    places: Sequence[tuple[int, ...]],
+    places: Sequence[dict[TextField, int]],
     values: Sequence[pa.Array],
     columns: Sequence[Column],
     known: list[Levels],
@@ -67,7 +68,10 @@ def _look_up(
     """Fill in the codes of the first rows of some columns, and put their new levels with the known ones."""
     texts = [known[j].texts for j in which]
     new = [len(known[j]) if grow else -2 for j in which]
-    about = np.array([(*place, -1, n, j) for j, place, n in zip(which, places, new, strict=True)], dtype=np.int64)
+    about = np.empty((len(which), len(TextField)), dtype=np.int64)
+    for row, j, place, n in zip(about, which, places, new, strict=True):
+        fields = {**place, TextField.MISSING_CODE: -1, TextField.NEXT_CODE: n, TextField.OUT_ROW: j}
+        row[:] = [fields[field] for field in TextField]
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
     start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
@@ -82,15 +86,15 @@ def _look_up(
                 out[j] = moved[out[j]]
 
 
-def _layout(values: pa.Array) -> tuple[int, ...]:
-    """Where a column lies in memory: offsets, data, valid, width, bytes, from."""
+def _layout(values: pa.Array) -> dict[TextField, int]:
+    """Where a column lies in memory."""
     valid, offsets, data = values.buffers()
     width, start = 4 if values.type.id == STRING else 8, values.offset
-    return (
-        0 if offsets is None else offsets.address + width * start,
-        0 if data is None else data.address,
-        0 if valid is None else valid.address,
-        width,
-        0 if data is None else data.size,
-        start,
-    )
+    return {
+        TextField.OFFSETS: 0 if offsets is None else offsets.address + width * start,
+        TextField.DATA: 0 if data is None else data.address,
+        TextField.VALID: 0 if valid is None else valid.address,
+        TextField.OFFSET_WIDTH: width,
+        TextField.DATA_LENGTH: 0 if data is None else data.size,
+        TextField.FIRST_ROW: start,
+    }

@@ -83,9 +83,23 @@ class Costs:
         classes : sequence
             The classes, in the order wanted.
         """
-        if isinstance(costs, Costs):
-            return costs
-        return cls.zero_one(classes) if costs is None else cls(costs, *(_labels(costs, classes)))
+        if costs is None:
+            return cls.zero_one(classes)
+        table = costs if isinstance(costs, Costs) else cls(costs, *(_labels(costs, classes)))
+        return table._named(classes)
+
+    def _named(self, classes: Sequence[Label]) -> Costs:
+        """Rows and actions that are texts of classes, as files have them, under the labels of these classes."""
+        known = {key(label) for label in classes}
+        named = {text: label for label in classes for text in (show(key(label) or MISSING), str(label))}
+        rows, actions = (
+            tuple(
+                named.get(label, label) if isinstance(label, str) and key(label) not in known else label
+                for label in some
+            )
+            for some in (self.classes, self.actions)
+        )
+        return self if (rows, actions) == (self.classes, self.actions) else Costs(self.matrix, rows, actions)
 
     def matrix_for(self, classes: Sequence[Label] | Array) -> Float:
         """The costs with the rows in the order of these classes, (K, actions); each of them must be there.
@@ -98,16 +112,15 @@ class Costs:
             The classes, in the order wanted.
         """
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-        place = {key(label): i for i, label in enumerate(self.classes)}
-        if not all(key(label) in place for label in wanted) and all(isinstance(c, str) for c in self.classes):
-            wanted = [str(label) if key(str(label)) in place else show(key(label) or MISSING) for label in wanted]
+        rows = self._named(wanted).classes
+        place = {key(label): i for i, label in enumerate(rows)}
         lacking = [label for label in wanted if key(label) not in place]
         if lacking:
             raise InputError(
                 f"the cost table has no row for class {lacking[0]!r} (rows: {', '.join(map(str, self.classes))}); "
                 f"give the cost of every action for it"
             )
-        if extra := [label for label in self.classes if key(label) not in {key(c) for c in wanted}]:
+        if extra := [label for label in rows if key(label) not in {key(c) for c in wanted}]:
             raise InputError(
                 f"the cost table has a row for {extra[0]!r}, which is not a class ({', '.join(map(str, wanted))}); "
                 f"remove or rename it"

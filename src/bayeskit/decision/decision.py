@@ -84,7 +84,8 @@ def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Any] | Array | 
     (array(['wait', 'treat'], dtype=object), array([[ 4.8,  2.5],
            [ 3. , 25. ]]))
     """
-    table = costs if isinstance(costs, Costs) else Costs.of(costs, list(() if classes is None else classes))
+    known = [] if classes is None else list(classes)
+    table = Costs.of(costs, known) if known or not isinstance(costs, Costs) else costs
     if classes is None:
         classes = list(proba.columns) if hasattr(proba, "columns") else table.classes
     order = list(classes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayeskit import _core
+from bayeskit._core import LooClassRow, LooColumnRow
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.densities.moment_summary import MomentSummary, remainders
@@ -25,9 +26,9 @@ class NormalDowndate:
     and those move with every row.
     """
 
-    by_class: Float  # (7, K, d) weight, mean, what its rounding lost; mean, precision, constant of the density; share
+    by_class: Float  # (rows of LooClassRow, K, d)
     delicate: Bool  # (K, d)
-    by_column: Float  # (7, d) scale; weight, mean, what its rounding lost, deviation; pooled share; constant
+    by_column: Float  # (rows of LooColumnRow, d)
     most: float  # a row that weighs more is not left to plain doubles
     plain: bool  # whether all these are ordinary numbers
 
@@ -39,18 +40,34 @@ class NormalDowndate:
         low = remainders(moments, sums.shift, sums.mean)[:, sums.varying]
         low_grand_mean = remainders(moments.total(), sums.shift, sums.grand_mean[None])[0, sums.varying]
         live = sums.at(sums.varying)
-        by_class = np.array([live.weight, live.mean, low, mean, precision, constant, live.variance_ratio])
+        by_class = {
+            LooClassRow.WEIGHT: live.weight,
+            LooClassRow.MEAN: live.mean,
+            LooClassRow.MEAN_ERROR: low,
+            LooClassRow.DENSITY_MEAN: mean,
+            LooClassRow.DENSITY_PRECISION: precision,
+            LooClassRow.DENSITY_CONSTANT: constant,
+            LooClassRow.VARIANCE_RATIO: live.variance_ratio,
+        }
         base = -np.log(live.total_deviation) - LOG_2PI / 2 + live.shift * LOG_2
-        by_column = np.array(
-            [scale, live.total_weight, live.grand_mean, low_grand_mean, live.total_deviation, live.within, base]
-        )
+        by_column = {
+            LooColumnRow.SCALE: scale,
+            LooColumnRow.WEIGHT: live.total_weight,
+            LooColumnRow.MEAN: live.grand_mean,
+            LooColumnRow.MEAN_ERROR: low_grand_mean,
+            LooColumnRow.DEVIATION: live.total_deviation,
+            LooColumnRow.WITHIN: live.within,
+            LooColumnRow.CONSTANT: base,
+        }
         sizes = np.concatenate(
             [np.abs(a).ravel() for a in (live.weight, precision, live.total_deviation, live.total_weight)]
         )
         plain = bool(((sizes == 0) | ((sizes > PLAIN[0]) & (sizes < PLAIN[1]))).all())
         most = float(live.total_weight.min(initial=np.inf)) / 2
         delicate = np.ascontiguousarray((live.variance_ratio < SAFE) | (live.weight <= 0))
-        return cls(by_class, delicate, by_column, most, plain)
+        of_class = np.array([by_class[row] for row in LooClassRow])
+        of_column = np.array([by_column[row] for row in LooColumnRow])
+        return cls(of_class, delicate, of_column, most, plain)
 
     def at(self, column: int) -> NormalDowndate:
         """Those of one column."""

@@ -51,6 +51,7 @@ class Answers:
                 )
         if wanted.get("costs") is not None:
             wanted["costs"] = Costs.of(wanted["costs"], model.classes.tolist())
+            wanted["costs"].matrix_for(model.classes)  # a class without costs is refused before any answer
         made = cls(model, model.log_base(prior), tuple(_plain(fields.field(n)) for n in dict.fromkeys(names)), **wanted)
         if doubled := set(names) & {f.name for f in made._added}:
             raise SchemaError(

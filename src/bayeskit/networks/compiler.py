@@ -9,12 +9,11 @@ from math import prod
 import numpy as np
 
 from bayeskit import _core
+from bayeskit._core import MOST_INPUTS, OpKind
 from bayeskit.errors import NetworkError
 from bayeskit.networks.elimination import Elimination, eliminate
 from bayeskit.networks.plan import Numbered, Pattern, Plan
 
-INDICATE, GATHER, STEP = range(3)  # as in native/kernels.h
-MOST_INPUTS = 16
 MOST_MESSAGE_CELLS = 1 << 27
 MOST_WORK = 1 << 32
 TABLE, FOLDED, ROWS = range(3)
@@ -109,7 +108,7 @@ class _Compiler:
             place[v], begin = begin, begin + sizes[v]
         for v, offset in self.indicators.items():
             column = v if v in self.pattern.mixed else -1
-            self.words += [6, INDICATE, offset, column, sizes[v], place.get(v, -1)]
+            self.words += [6, OpKind.INDICATE, offset, column, sizes[v], place.get(v, -1)]
             found.append(Factor(ROWS, offset, {v: 1}, SCALED / 2 if v in place else 0.0))
         return found
 
@@ -131,7 +130,7 @@ class _Compiler:
             out = self._room(prod(size[u] for u in free))
             op = [out, begin, len(free), len(known), *known, *(strides[u] for u in known), *(size[u] for u in known)]
             op += [*(size[u] for u in free), *(strides[u] for u in free)]
-            self.words += [len(op) + 2, GATHER, *op]
+            self.words += [len(op) + 2, OpKind.GATHER, *op]
             layout = dict(zip(free, _strides([size[u] for u in free]), strict=True))
             found.append(Factor(ROWS, out, layout, floor))
         return found
@@ -186,7 +185,7 @@ class _Compiler:
             message = part.place == place
             shift = self.numbered.begin[-1] if part.place == FOLDED and not message else 0
             op += [int(message), part.offset + shift, part.strides.get(v, 0), *(part.strides.get(u, 0) for u in scope)]
-        words += [len(op) + 2, STEP, *op]
+        words += [len(op) + 2, OpKind.STEP, *op]
         layout = dict(zip(scope, _strides(sizes), strict=True))
         return Factor(place, out, layout, max(floor, SCALED) if scaled else floor)
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
@@ -67,7 +68,7 @@ class Keyed:
         if not self.patterns:
             return np.arange(len(self.span)), np.maximum(block.codes[block.coded(self.columns)], -1).astype(np.int64)
         columns, span = block.numbers(self.columns)
-        varying = np.flatnonzero(span[2])
+        varying = np.flatnonzero(span[RangeRow.MISSING])
         codes = np.empty((len(varying), block.rows), dtype=np.int64)
         for at, j in enumerate(varying.tolist()):
             codes[at] = -np.isnan(columns.column(j)).astype(np.int64)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from bayeskit import _core
+from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns, scan
 from bayeskit.errors import ForgetError
@@ -49,7 +50,7 @@ class Moments:
             return self
         columns, span = self.view.read(block, self.columns)
         light, heavy = (1.0, 1.0) if weights is None else weight_range(weights)
-        lowest, highest = float(span[0].min()), float(span[1].max())
+        lowest, highest = float(span[RangeRow.SMALLEST].min()), float(span[RangeRow.LARGEST].max())
         s0, s1, s2 = (
             old.room(*_core.limb_window(lowest, highest, power, light, heavy)) for power, old in enumerate(self._sums)
         )
@@ -95,12 +96,10 @@ class Moments:
     def without(self, column: int, values: Float, groups: Int, weights: Float) -> Self:
         """One column as often as there are values, each time without one of them: (G, n)."""
         n, shape = len(values), (self.groups, len(values))
-        span = scan(Columns((values,), n))
+        span = scan(Columns((values,), n))[:, 0].tolist()
+        ends = span[RangeRow.SMALLEST], span[RangeRow.LARGEST]
         light, heavy = weight_range(weights)
-        taken = [
-            ExactSum.zeros((n, 1)).room(*_core.limb_window(float(span[0, 0]), float(span[1, 0]), power, light, heavy))
-            for power in range(3)
-        ]
+        taken = [ExactSum.zeros((n, 1)).room(*_core.limb_window(*ends, power, light, heavy)) for power in range(3)]
         each = Columns((np.ascontiguousarray(values),), n)
         s0, s1, s2 = taken
         codes = np.arange(n, dtype=np.int32)

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from bayeskit import _core
+from bayeskit._core import RangeRow
 from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.errors import ForgetError
@@ -103,7 +104,10 @@ class Scatter:
         one = np.broadcast_to(_ONE, block.rows)
         numbers = [columns.column(j) for j in range(len(self.columns))]
         there = [(~np.isnan(x)).astype(np.float64) for x in numbers] if self.available else []
-        lowest, highest = (np.concatenate([[1.0], end, np.ones(len(there))]) for end in (span[0], span[1]))
+        lowest, highest = (
+            np.concatenate([[1.0], end, np.ones(len(there))])
+            for end in (span[RangeRow.SMALLEST], span[RangeRow.LARGEST])
+        )
         return Columns((one, *numbers, *there), block.rows), lowest, highest
 
     def _fast(

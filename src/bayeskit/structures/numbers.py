@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bayeskit._core import RangeRow, UnitRow
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.densities.moment_summary import MomentSummary
@@ -116,8 +117,12 @@ class Numbers:
         """The columns of a block, in these units from the origin."""
         columns, span = block.numbers(self.columns)
         half = self.shift // 2  # 2^shift may be no double, but is the product of two
-        units = np.array([np.ldexp(1.0, half), np.ldexp(1.0, self.shift - half), np.ldexp(self.origin, self.shift)])
-        return Points(columns, units, bool(span[2].any()))
+        units = {
+            UnitRow.SCALE: np.ldexp(1.0, half),
+            UnitRow.SCALE_AGAIN: np.ldexp(1.0, self.shift - half),
+            UnitRow.ORIGIN: np.ldexp(self.origin, self.shift),
+        }
+        return Points(columns, np.array([units[row] for row in UnitRow]), bool(span[RangeRow.MISSING].any()))
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""
@@ -179,16 +184,17 @@ def _possible(covariance: Float) -> Float:
 
 @dataclass(frozen=True)
 class Points:
-    """Rows as numbers from an origin: z = x * units[0] * units[1] - units[2], NaN in the holes."""
+    """Rows as numbers from an origin: z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow), NaN in the holes."""
 
     columns: Columns  # (n, d) x
-    units: Float  # (3, d)
+    units: Float  # (rows of UnitRow, d)
     missing: bool
 
     @classmethod
     def of(cls, z: Float) -> Points:
-        d = z.shape[1]
-        return cls(Columns(z, len(z)), np.repeat([[1.0], [1.0], [0.0]], d, axis=1), bool(np.isnan(z).any()))
+        units = np.ones((len(UnitRow), z.shape[1]))
+        units[UnitRow.ORIGIN] = 0.0
+        return cls(Columns(z, len(z)), units, bool(np.isnan(z).any()))
 
     def __len__(self) -> int:
         return self.columns.rows
@@ -196,9 +202,9 @@ class Points:
     @cached_property
     def z(self) -> Float:  # (n, d)
         with np.errstate(over="ignore", invalid="ignore"):
-            out: Float = self.columns.matrix() * self.units[0]
-            out *= self.units[1]
-            out -= self.units[2]
+            out: Float = self.columns.matrix() * self.units[UnitRow.SCALE]
+            out *= self.units[UnitRow.SCALE_AGAIN]
+            out -= self.units[UnitRow.ORIGIN]
             np.clip(out, -FARTHEST, FARTHEST, out=out)
         return out
 
