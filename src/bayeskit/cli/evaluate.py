@@ -168,7 +168,7 @@ def evaluated(
         _ready(rows, say, judging, [classifier], pooled, hashed=then is not None) as taken,
         _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
-        found = bk.evaluate(classifier, taken.table, target, way, **others)
+        found = bk.evaluate(classifier, taken.table, target, way, keep_models=then is not None, **others)
         if then is not None:
             then(found, taken)
     return found

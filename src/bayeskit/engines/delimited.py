@@ -39,6 +39,15 @@ WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
 MOSTLY = 0.9  # share of numbers from which a column of text is told
 
 
+def check_room(reading: Reading, what: str, need: int) -> None:
+    """Refuse what takes more memory than a reading may use."""
+    if need > reading.size:
+        raise InputError(
+            f"{reading.place}: {what} need about {need / 1e9:.1f} GB, and {reading.memory} of memory may be used; "
+            f"allow more (--memory {-(-need // 10**9)}GB), or use Parquet"
+        )
+
+
 @dataclass(frozen=True)
 class _Seen:
     """What a pass over a column has found."""
@@ -94,12 +103,7 @@ class Delimited:
     def _check_room(self, full: int, rows: float) -> None:
         """Refuse more columns than the memory has room for; ``full`` is what many rows of them take."""
         need = int(full * min(max(rows / VECTOR, FEW), 1))
-        if need > self.reading.size:
-            raise InputError(
-                f"{self.reading.place}: {len(self.names):,} columns of CSV need about {need / 1e9:.1f} GB, and "
-                f"{self.reading.memory} of memory may be used; allow more "
-                f"(--memory {-(-need // 10**9)}GB), or use Parquet"
-            )
+        check_room(self.reading, f"{len(self.names):,} columns of CSV", need)
 
     @property
     def names(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bayeskit.engines.delimited import WIDE, Delimited
+from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
 from bayeskit.engines.header import Header
 from bayeskit.engines.parquet import parquet_fields
 from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
@@ -23,6 +23,7 @@ from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
+FIRST_LINE = 1 << 26  # bytes of the first line of a JSON file that are looked at
 WIDE_SHARE = 0.75  # the same where there are many columns
 
 
@@ -99,6 +100,8 @@ class Files:
             if self.reading.bad_lines != "error":
                 raise InputError(f"{self.reading.place}: bad lines can be left out of CSV files only; mend the file")
             form = "auto" if self.ending == ".json" else "newline_delimited"
+            columns = _fields_of_json(self.all[0])
+            check_room(self.reading, f"{columns:,} columns of JSON", int(FEW * 2 * ROOM * columns))
             return Table(
                 f"read_json({self._list}, format='{form}', union_by_name=true, sample_size=-1, "
                 f"maximum_sample_files={len(self.all)}, map_inference_threshold=-1)"  # columns alike are no mapping
@@ -111,6 +114,16 @@ class Files:
     def _list(self) -> str:
         """The files by their names for DuckDB, which would take some signs in them for a pattern."""
         return f"[{', '.join(literal(glob.escape(path)) for path in self.all)}]"
+
+
+def _fields_of_json(path: str) -> int:
+    """How many fields the first line of a file has, if it is one of JSON; 0 where that is not seen."""
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            first = json.loads(file.readline(FIRST_LINE))
+    except (OSError, EOFError, ValueError, RecursionError):  # what is wrong with it is told when it is read
+        return 0
+    return len(first) if isinstance(first, dict) else 0
 
 
 def rows_of(source: Any) -> int | None:

@@ -159,7 +159,7 @@ WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], 
 
 
 def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
-    """A few rows of a source, from one on, with the columns of the fit."""
+    """A few rows of a source, from one (its number from 0) on, with the columns of the fit."""
     table = asked.table
     found: list[pa.RecordBatch] = []
     seen = 0
@@ -170,7 +170,7 @@ def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
         if seen >= first + count:
             break
     if not found:
-        raise InputError(f"there is no row {first}: the source has {seen} rows, the first is 0")
+        raise InputError(f"there is no row {first + 1}: the source has {seen} rows")
     return pa.Table.from_batches(found)
 
 

@@ -220,7 +220,7 @@ def measured(
     ranks = ScoreHistogram.empty(folds if apart else 1, classes)
     for codes, logs, weights, fold, action in judged:
         rows = PredictedRows(codes, np.exp(logs), weights, action, decision_costs)
-        sums = sums.merge(ScoreSums.of(rows, fold, folds))
+        sums = sums.add(rows, fold)
         ranks = ranks.update(codes, logs, weights, fold if apart else np.zeros_like(fold))
     return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
 

@@ -18,8 +18,9 @@ from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
+from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.ranges import decimals_of
-from bayeskit.structures.from_rows import FromRows
+from bayeskit.statistics.sliced import Sliced
 
 CELLS = 4_000_000  # of the tables that are asked at once
 POINTS = 600  # of an axis that panels are laid between
@@ -189,8 +190,9 @@ def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]
 
 def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
-    ((family, whole),) = model.counted.statistic["features"].parts.items()  # type: ignore[attr-defined]
-    counted = family.chosen(whole, model.context)[1] if isinstance(family, FromRows) else whole
+    ((family, whole),) = model.features.parts.items()
+    counted = family.chosen(whole, model.context)[1] if isinstance(whole, Distinct) else whole
+    assert isinstance(counted, Sliced)
     levels = counted["levels"]
     (counts,) = levels.counts([levels.tables.index((name,))])
     mass = counts.sum(axis=0)

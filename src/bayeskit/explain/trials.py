@@ -237,10 +237,10 @@ def _levels(model: Model, name: str, alone: Marginal | None) -> Levels:
 
 
 def _cuts(model: Model) -> dict[str, tuple[float, ...]]:
-    parts = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
+    parts = model.features.parts.values()
     return {name: cuts for part in parts if isinstance(part, Sliced) for name, cuts in part.slices.cuts.items()}
 
 
 def _kept(model: Model) -> list[Block]:
-    parts = model.counted.statistic["features"].parts.values()  # type: ignore[attr-defined]
+    parts = model.features.parts.values()
     return [part.block() for part in parts if isinstance(part, Rows)]

@@ -130,7 +130,8 @@ def without(X: Any, names: Sequence[str]) -> Any:
 def names_in(X: Any) -> Collection[Any]:
     """The names of the columns of a table, if it has any."""
     if isinstance(X, pa.Table):
-        return X.column_names  # type: ignore[no-any-return]
+        names: list[str] = X.column_names
+        return names
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         return X[0].keys()
     if isinstance(X, Mapping):

@@ -67,7 +67,12 @@ class Model:
 
     @property
     def _exact_weights(self) -> ExactSum:
-        return self.counted.statistic["classes"].table(0)  # type: ignore[attr-defined, no-any-return]
+        return self.counted.statistic.part("classes", Tables).table(0)
+
+    @property
+    def features(self) -> Product:
+        """What was counted of the columns, by likelihood."""
+        return self.counted.statistic.part("features", Product)
 
     @property
     def context(self) -> Context:
@@ -76,7 +81,7 @@ class Model:
     @cached_property
     def class_density(self) -> NaiveDensity:
         """log p(x | c) of each factor, before any weight."""
-        return self.structure.fit(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
+        return self.structure.fit(self.features, self.context)
 
     @cached_property
     def density(self) -> NaiveDensity:
@@ -92,12 +97,12 @@ class Model:
 
     def next_stage(self) -> Naive | None:
         """The structure to count the same rows for next, if what was counted is only what it chooses from."""
-        return self.structure.next_stage(self.counted.statistic["features"], self.context)  # type: ignore[arg-type]
+        return self.structure.next_stage(self.features, self.context)
 
     def reuse_counts(self, structure: Naive, schema: Schema) -> Counted:
         """What was counted, as what another structure of the same columns would have counted."""
         whole = self.counted.statistic
-        features = structure.renamed(whole["features"], self.structure)  # type: ignore[arg-type]
+        features = structure.renamed(self.features, self.structure)
         both = Product({"classes": whole["classes"], "features": features}, whole.groups)
         return replace(self.counted, schema=schema, statistic=both)
 

@@ -70,6 +70,14 @@ class Program:
         members = tuple(replace(member, weight=times * member.weight) for member in self.members)
         return replace(self, members=members, base=times * self.base + more, prior=prior)
 
+    def without_rows(self) -> Program | None:
+        """Without members that look up learned rows, the others counting as much as all did; None if none is left."""
+        kept = [member for member in self.members if not isinstance(member.says, NeighborTerms)]
+        if not kept:
+            return None
+        times = sum(member.weight for member in self.members) / sum(member.weight for member in kept)
+        return replace(self, members=tuple(replace(member, weight=times * member.weight) for member in kept))
+
     def proba(self, values: Sequence[Sequence[Any]]) -> Float:
         """P(c | row) of rows with a value for each question, NaN where a row has a level that was left out: (n, K)."""
         read = [q.read([row[j] for row in values]) for j, q in enumerate(self.questions)]
@@ -99,11 +107,10 @@ class Program:
         """How many learned rows it holds."""
         return max((len(v.says.heavy) for v in self.members if isinstance(v.says, NeighborTerms)), default=0)
 
-    def gap(self, values: Sequence[Sequence[Any]], proba: Float) -> tuple[float, int]:
-        """The largest difference from posteriors found otherwise, and in how many rows it was looked for."""
-        apart = np.abs(self.proba(values) - proba).max(axis=1)
-        known = apart[np.isfinite(apart)]
-        return float(known.max(initial=0.0)), len(known)
+    def apart(self, values: Sequence[Sequence[Any]], proba: Float) -> Float:
+        """How far posteriors are from those found otherwise, in rows whose levels the program holds: (rows,)."""
+        apart: Float = np.abs(self.proba(values) - proba).max(axis=1)
+        return apart[np.isfinite(apart)]
 
     def json(self) -> dict[str, Any]:
         return self._json

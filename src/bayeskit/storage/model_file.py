@@ -26,6 +26,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import sizes_of
+from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container, format1
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
@@ -249,7 +250,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
 def _finished(structure: Naive, statistic: Product) -> None:
     """Refuse a structure whose cuts or arcs are yet to be chosen from what it counted."""
     for family, _ in structure.components:
-        if isinstance(family, Discrete) and not isinstance(statistic["features"][family], Sliced):  # type: ignore[index]
+        if isinstance(family, Discrete) and not isinstance(statistic.part("features", Product)[family], Sliced):
             raise ModelFileError("it was saved before all it is to choose was chosen")
 
 
@@ -369,10 +370,10 @@ def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorW
 
 def _agree(counted: Counted) -> None:
     """Totals that must agree in any table: sizes with levels, no column heavier than its class, canonical order."""
-    classes = counted.statistic["classes"].table(0)  # type: ignore[attr-defined]
+    classes = counted.statistic.part("classes", Tables).table(0)
     if not len(counted.domain.classes) or not classes.nonzero().any():
         raise ModelFileError("it has no class")
-    for part in counted.statistic["features"].parts.values():  # type: ignore[attr-defined]
+    for part in counted.statistic.part("features", Product).parts.values():
         for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")

@@ -25,6 +25,7 @@ from bayeskit.networks.table import Table
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container
 from bayeskit.storage.model_file import key_of, settings_of
 
@@ -197,7 +198,7 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     ranges = Ranges.unknown(len(schema.numeric))
     counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
     for part in counted.statistic.parts.values():
-        if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
+        if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
     if counted.outweighed():
         raise ModelFileError("a node has more values than there are rows")
