@@ -16,7 +16,7 @@ from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
-from bayeskit.explain.written import listed, rounded, usual_decimals
+from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
 from bayeskit.statistics.distinct import Distinct
@@ -75,9 +75,7 @@ class Marginal(TableRepr):
     @property
     def deviation(self) -> Float:
         """Of a number column in each class: (K,)."""
-        away = self._numbers[:, None] - self.mean
-        spread: Float = np.sqrt((away**2 * self.shares).sum(axis=0))
-        return spread
+        return deviation(self._numbers[:, None] - self.mean, self.shares)
 
     @cached_property
     def information(self) -> float:
@@ -104,7 +102,8 @@ class Marginal(TableRepr):
         """The same with the range and the decimals of these values as those seen, if there are any."""
         if not len(known):
             return self
-        return replace(self, seen=(float(known.min()), float(known.max())), decimals=decimals_of(known))
+        ends = float(known.min()), float(known.max())
+        return replace(self, seen=ends, decimals=telling_decimals(decimals_of(known), *ends))
 
     def recorded(self, tail: float = 1e-3) -> tuple[Float, bool]:
         """The usual values as rows hold them, with the decimals of the column, and whether there are others between.
@@ -150,6 +149,13 @@ class Marginal(TableRepr):
         return [["class", ""], *([str(c), self.described(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
 
 
+def deviation(away: Float, shares: Float) -> Float:
+    """sqrt(sum of share * away²) over axis 0, whose squares may be no doubles."""
+    unit = float(np.abs(away).max(initial=0.0)) or 1.0
+    spread: Float = np.sqrt(((away / unit) ** 2 * shares).sum(axis=0)) * unit
+    return spread
+
+
 def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike = None) -> dict[str, Marginal]:
     """Those of all columns, or of some, that say something and whose density can be followed."""
     wanted = model.schema.names if names is None else names
@@ -167,7 +173,7 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike
                 log = log + np.log(_shares(model, column.name, values))[:, None]
             weight = counts.get(column.name, 1.0)
             seen = model.counted.seen(column.name) if numeric else (np.nan, np.nan)
-            places = model.counted.decimals(column.name) if numeric else np.nan
+            places = telling_decimals(model.counted.decimals(column.name), *seen) if numeric else np.nan
             found[column.name] = Marginal(
                 column.name, model.classes, prior_of, values, weights, log, numeric, weight, seen, places
             )
