@@ -136,12 +136,13 @@ def _raised(x: Float, known: Float, largest: Float) -> Float:
 
 def _enough(x: Float, tried: Int, largest: Float) -> bool:
     """Whether so many decimals do for all values, without a missing one: quickly, as is done for every row."""
+    if not tried.any():
+        return bool((np.rint(x) == x).all())
     tens = TENS[tried] if (tried != tried[0]).any() else TENS[tried[0]]
-    back = np.rint(x) if not tried.any() else x * tens
-    if tried.any():
-        if not (largest * tens < DIGITS).all():
-            return False
-        np.divide(np.rint(back, out=back), tens, out=back)
+    if not (largest < DIGITS / tens).all():
+        return False
+    back = x * tens
+    np.divide(np.rint(back, out=back), tens, out=back)
     return bool((back == x).all())
 
 
