@@ -198,8 +198,8 @@ def left_out(density: Density) -> Density:
     if isinstance(density, SupportsLeftOut):
         return density.left_out
     raise InputError(
-        f"{type(density).__name__} cannot take a row out, as what is counted may have been chosen with the labels of all "
-        f"rows; fit anew without the row"
+        f"{type(density).__name__} cannot take a row out, as what is counted may have been chosen with the labels of "
+        f"all rows; fit anew without the row"
     )
 
 
