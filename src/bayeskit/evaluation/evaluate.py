@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Classifier,
+    ColumnLike,
+    CostsLike,
+    Float,
+    Int,
+    LabelsLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -24,14 +35,15 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import Refit, weighted
-from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
+from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
@@ -41,9 +53,9 @@ def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Any = None,
+    method: Method | None = None,
     *,
-    costs: Any = None,
+    costs: CostsLike = None,
     reject: float | None = None,
     groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
@@ -107,8 +119,8 @@ def evaluate(
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Any,
-    costs: Any,
+    method: Method | None,
+    costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
     weight: WeightsLike,
@@ -167,7 +179,7 @@ class MemoryRun:
 
     @classmethod
     def of(
-        cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
+        cls, sample: LabelledTable, method: Method, decision_costs: DecisionCosts | None, rng: np.random.Generator
     ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
@@ -182,6 +194,7 @@ class MemoryRun:
         """A model evaluated; ``keep`` the models of folds that are refitted."""
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
+        self._check_room()
         models, rows = self._fold_models(model), self.sample.rows
         kept = models.fitted if keep and models is not None and models.split is not None else None
         way = _way(model, self.sample, self.method, n_jobs, kept)
@@ -213,7 +226,17 @@ class MemoryRun:
             fold_models=models,
         )
 
-    def _fold_models(self, model: Any) -> FoldModels | None:
+    def _check_room(self) -> None:
+        """Refuse probabilities of all rows, twice, and confusions of all folds that do not fit into memory together."""
+        classes, repeats = len(self.sample.rows.classes), max(len(self.splits), 1)
+        folds = max(sum(len(split.tested) for split in self.splits), 1)
+        check_memory(
+            16 * repeats * self.rows * classes + confusion_bytes(folds, classes),
+            f"{classes:,} probabilities of {self.rows:,} rows, {repeats} times, and confusions in {folds} folds",
+            "join classes, or take fewer rows or folds",
+        )
+
+    def _fold_models(self, model: Classifier) -> FoldModels | None:
         """What predicted each row, if it was one model."""
         if isinstance(self.method, LeaveOneOut):
             return FoldModels(model, self.sample, None)
@@ -221,7 +244,7 @@ class MemoryRun:
 
 
 def _way(
-    model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None, kept: dict[int, Any] | None
+    model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None, kept: dict[int, Any] | None
 ) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None

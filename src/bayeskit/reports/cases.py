@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Classifier, Float, Int, Label
 from bayeskit.estimators.auto import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
@@ -83,13 +83,13 @@ class Case:
         return cls(row, number, labels[truth], labels[best], found, float(final[truth]), why, own)
 
 
-def _placed(model: Any, asked: Any, labels: list[Any]) -> Float:
+def _placed(model: Classifier, asked: Any, labels: list[Any]) -> Float:
     """P(class | row) by the classes of the evaluation: (K,)."""
     found = dict(zip(model.classes_.tolist(), model.predict_proba(asked)[0].tolist(), strict=True))
     return np.array([found.get(label, 0.0) for label in labels])
 
 
-def _explained(model: Any, asked: Any) -> Explanation | None:
+def _explained(model: Classifier, asked: Any) -> Explanation | None:
     found: Explanation | None = model.explain(asked) if hasattr(model, "explain") else None
     return found
 
@@ -125,7 +125,7 @@ def _case(case: Case, rows: bool, panel: bool) -> str:
     return f'<article class="case" data-row="{case.number}">{head}<p class="fine">{final}</p>{why}</article>'
 
 
-def _words(why: Explanation, label: Any) -> str:
+def _words(why: Explanation, label: Label) -> str:
     """Which columns spoke most against and for a class, without values or sizes: those would tell the row."""
     if label not in why.classes.tolist():
         return ""
@@ -139,7 +139,7 @@ def _words(why: Explanation, label: Any) -> str:
     return f"<p>{'; '.join(said)}.</p>".replace("<p>for", "<p>For") if said else ""
 
 
-def _steps(explained: Explanation, i: int, label: Any) -> str:
+def _steps(explained: Explanation, i: int, label: Label) -> str:
     if label not in explained.classes.tolist():
         return '<p class="fine">That model had learned no row of this class.</p>'
     bits = explained.evidence(i, label, unit="bits")

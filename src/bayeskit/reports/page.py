@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.arrays import Label
+from bayeskit.arrays import Classifier, Label
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
@@ -202,5 +202,5 @@ def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str
     return told if shown or (program is not None and program.rows) else [*told, "no learned row"]
 
 
-def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
+def _explained(model: Classifier, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None
