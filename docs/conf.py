@@ -52,6 +52,7 @@ nb_execution_cache_path = str(HERE / "_build" / "executed" / library_digest())
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+nb_code_prompt_show = nb_code_prompt_hide = "Code"
 
 autosummary_generate = True
 autosummary_context = {  # methods of scikit-learn, and what parts of the library ask of each other
@@ -112,3 +113,8 @@ html_context = {"default_mode": "auto"}
 
 live.write(HERE / "_build" / "live" / "live", library_digest())
 pictures.write(HERE.parent / "examples", HERE / "gallery" / "examples", library_digest())
+
+
+def setup(app: object) -> None:
+    """The theme copies its logo also after a build that failed; without the folder, a file would take its name."""
+    app.connect("builder-inited", lambda app: Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True))

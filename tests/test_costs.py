@@ -124,3 +124,53 @@ def test_labels_must_match_the_classes():
 def test_what_is_no_distribution_is_refused(row):
     with pytest.raises(BayeskitError, match="proba"):
         bk.decide([row], bk.Costs(TABLE))
+
+
+NUMBERS = pd.DataFrame({"x": [0.0, 0.4, 0.9, 1.1, 1.6, 2.0] * 4})
+PRICES = [[0.0, 1.0], [5.0, 0.0]]
+
+
+def written(labels, path):
+    """A table of costs whose labels are texts, as files have them."""
+    lines = [f"{label},{','.join(map(str, row))}" for label, row in zip(labels, PRICES, strict=True)]
+    path.write_text("\n".join([f"class,{','.join(map(str, labels))}", *lines]) + "\n")
+    frame = pd.read_csv(path, index_col=0)
+    texts = {str(c): dict(zip(map(str, labels), row, strict=True)) for c, row in zip(labels, PRICES, strict=True)}
+    return {"path": path, "Costs": bk.Costs(path), "pandas": frame, "polars": pl.read_csv(path), "texts": texts}
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-3, 12), (False, True), ("a", "b")], ids=str)
+@pytest.mark.parametrize("way", ["path", "Costs", "pandas", "polars", "texts"])
+def test_actions_that_are_classes_have_the_labels_of_the_classes(labels, way, tmp_path):
+    """What a file calls "1" is the class 1: in decisions, frames, confusions and costs."""
+    y = np.array([labels[k] for k in (0, 0, 1, 0, 1, 1)] * 4)
+    costs = written(labels, tmp_path / "costs.csv")[way]
+    plain = {c: dict(zip(labels, row, strict=True)) for c, row in zip(labels, PRICES, strict=True)}
+    expected, found = (bk.RiskClassifier(bk.NaiveBayes(), some).fit(NUMBERS, y) for some in (plain, costs))
+    assert found.costs_.actions == labels
+    assert [type(a) for a in found.costs_.actions] == [type(label) for label in labels]
+    np.testing.assert_array_equal(found.predict(NUMBERS), expected.predict(NUMBERS))
+    assert found.predict(NUMBERS).dtype == expected.predict(NUMBERS).dtype
+    judged = [bk.evaluate(bk.RiskClassifier(bk.NaiveBayes(), some), NUMBERS, y) for some in (plain, costs)]
+    np.testing.assert_array_equal(judged[0].confusion.matrix, judged[1].confusion.matrix)
+    assert judged[0].confusion.others == judged[1].confusion.others == ()
+    assert judged[1].confusion.cost(costs) == judged[0].confusion.cost(plain)
+    model = bk.NaiveBayes().fit(NUMBERS, y)
+    told = [model.predict_frame(NUMBERS[:6], costs=c) for c in (plain, costs)]
+    assert told[0]["action"].equals(told[1]["action"])
+    decided = bk.decide(model.predict_proba(NUMBERS), costs, model.classes_).action
+    assert decided.tolist() == found.predict(NUMBERS).tolist()
+
+
+def test_an_action_beside_the_classes_keeps_its_name(tmp_path):
+    path = tmp_path / "costs.csv"
+    path.write_text("class,0,1,ask\n0,0,1,0.1\n1,5,0,0.1\n")
+    assert bk.Costs.of(path, [0, 1]).actions == (0, 1, "ask")
+
+
+def test_a_class_without_costs_is_refused_before_any_answer(tmp_path):
+    path = tmp_path / "costs.csv"
+    path.write_text("class,0,1\n0,0,1\n")
+    model = bk.NaiveBayes().fit(NUMBERS, [0, 0, 1, 0, 1, 1] * 4)
+    with pytest.raises(BayeskitError, match="no row for class 1"):
+        model.predict_frame(NUMBERS, costs=path)

@@ -106,13 +106,90 @@ def test_what_cannot_be_written_down_is_said(tmp_path, model, why):
     assert 'id="program"' not in page
 
 
-def test_learned_rows_stay_out_when_asked(tmp_path):
+def test_learned_rows_stay_out_unless_asked_for(tmp_path):
     evaluation = bk.evaluate(bk.KNNBayes(), *load_iris(return_X_y=True), bk.CrossValidation(2))
-    held = bk.report(evaluation, tmp_path / "with.html").read_text(encoding="utf-8")
+    held = bk.report(evaluation, tmp_path / "with.html", rows=True).read_text(encoding="utf-8")
     assert "holds the values of 149 learned rows" in held  # two rows of virginica are equal
-    page = bk.report(evaluation, tmp_path / "without.html", rows=False).read_text(encoding="utf-8")
-    assert "stay out of the page" in page
+    page = bk.report(evaluation, tmp_path / "without.html").read_text(encoding="utf-8")
+    assert "only if they are asked for (--rows" in page
     assert 'id="program"' not in page
+    assert "<li>no learned row</li>" in page
+
+
+def cases_of(page):
+    """Row, probability of the true class and the sum of the steps, if there are any, of every case."""
+    section = page[page.index('<section id="cases">') : page.index('<section id="what-if">')]
+    found = []
+    for case in re.findall("<article.*?</article>", section, re.DOTALL):
+        said = re.search(r"data-row=\"(\d+)\".*?which had probability (\d\.\d+);", case, re.DOTALL)
+        total = re.search('class="total">.*class="n">(.*?)</span>', case, re.DOTALL)
+        found.append((int(said[1]), float(said[2]), total and float(total[1].replace("−", "-"))))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (bk.NaiveBayes(), bk.CrossValidation(3)),
+        (bk.NaiveBayes(), bk.LeaveOneOut()),
+        (bk.TAN(), bk.CrossValidation(3)),
+        (bk.KNNBayes(k=9, metric="gower"), bk.Holdout(0.5)),
+        (bk.AutoBayes(max_candidates=3), bk.CrossValidation(2)),
+    ],
+    ids=["naive", "left out", "tree", "neighbours", "pool"],
+)
+def test_steps_of_a_case_add_up_to_the_probability_it_is_headed_by(tmp_path, model, method):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = pd.DataFrame(
+        {"a": rng.normal(y, 1.5), "b": rng.normal(size=200), "c": np.where(rng.random(200) < 0.5, "x", "y")}
+    )
+    evaluation = bk.evaluate(model, X, y, method, keep_models=True)
+    page = bk.report(evaluation, tmp_path / "p.html", rows=True).read_text(encoding="utf-8")
+    right = evaluation.proba[np.arange(200), y]
+    order = np.argsort(np.nan_to_num(right, nan=2.0), kind="stable")[:6]
+    found = cases_of(page)
+    assert [row for row, _, _ in found] == (order + 1).tolist()  # as in the file, from 1
+    for (_, told, total), i in zip(found, order, strict=True):
+        assert told == pytest.approx(right[i], abs=6e-5)
+        assert total == pytest.approx(np.log2(right[i] / (1 - right[i])), abs=0.006)
+    assert "the steps are its" not in page
+
+
+def test_a_row_that_several_models_predicted_has_both_figures(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    evaluation = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(3, repeats=2))
+    page = bk.report(evaluation, tmp_path / "p.html", rows=True).read_text(encoding="utf-8")
+    row, told, total = cases_of(page)[0]
+    final = evaluation.model.predict_proba(X[[row - 1]])[0][y[row - 1]]
+    assert told == pytest.approx(evaluation.proba[row - 1, y[row - 1]], abs=6e-5)
+    assert total == pytest.approx(np.log2(final / (1 - final)), abs=0.006)
+    assert f"gives {y[row - 1]} {final:.4f}; the steps are its." in page
+
+
+def test_cases_have_no_values_unless_rows_are_asked_for(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = pd.DataFrame({"secret": rng.normal(y, 1.0).round(6), "tag": [f"tag{i % 7}" for i in range(60)]})
+    evaluation = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(3))
+    page = bk.report(evaluation, tmp_path / "p.html").read_text(encoding="utf-8")
+    shown = bk.report(evaluation, tmp_path / "r.html", rows=True).read_text(encoding="utf-8")
+    worst = X.iloc[cases_of(page)[0][0] - 1]
+    section = page[page.index('<section id="cases">') : page.index('<section id="what-if">')]
+    assert 'class="fall"' not in section
+    assert "Against it spoke secret" in section
+    assert '"examples":[]' in page
+    assert f"{worst.secret:.6g}"[:6] not in section
+    assert worst.tag not in section
+    assert f"{worst.secret:.6g}"[:5] in shown
+    assert "<li>no learned row</li>" in page
+    assert "the values of 6 learned rows, the hardest cases" in shown
+
+
+def test_levels_of_one_row_alone_are_told(tmp_path):
+    names = ["ann", "bob", *["carl"] * 20]
+    page, _ = written(tmp_path, bk.NaiveBayes(), pd.DataFrame({"name": names}), ["u", "v"] * 11)
+    assert "the names of 3 levels, 2 of which one row alone has" in page
 
 
 def test_a_pool_says_what_it_is_made_of(tmp_path):

@@ -1,5 +1,7 @@
 """The report in a real browser: what it shows is what Python says, and it does nothing else."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import bayeskit as bk
 from browser import Panel, chromium
 
 COSTS = {"ill": {"treat": 1.0, "wait": 50.0}, "well": {"treat": 5.0, "wait": 0.0}}
+NAMES = {"similar rows": "(neighbours)", "kept from being certain": "(back-off)"}
 NASTY = "</script><img src=x onerror=alert(1)>"
 
 
@@ -63,7 +66,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def naive(rows, folder):
-    return bk.report(bk.evaluate(bk.NaiveBayes(), *rows, costs=COSTS), folder / "naive.html")
+    return bk.report(bk.evaluate(bk.NaiveBayes(), *rows, costs=COSTS), folder / "naive.html", rows=True)
 
 
 @pytest.fixture
@@ -236,7 +239,7 @@ def test_every_control_has_a_name_and_headings_are_in_order(panel):
 def test_page_agrees_with_python(browser, folder, rows, model):
     table, labels = rows
     evaluation = bk.evaluate(model, table, labels, bk.Holdout(0.5))
-    panel = Panel(browser, bk.report(evaluation, folder / "other.html"))
+    panel = Panel(browser, bk.report(evaluation, folder / "other.html", rows=True))
     for number in (3, 17, 40):
         row = table.iloc[[number]]
         for name, value in row.iloc[0].items():
@@ -281,7 +284,7 @@ def test_page_sums_missing_values_out(browser, folder, rows, model):
 def pool(rows, folder):
     table, labels = rows
     evaluation = bk.evaluate(bk.AutoBayes(), table, labels, bk.Holdout(0.5), costs=COSTS)
-    return evaluation, bk.report(evaluation, folder / "pool.html")
+    return evaluation, bk.report(evaluation, folder / "pool.html", rows=True)
 
 
 def test_the_steps_of_a_pool_are_those_of_its_explanation(browser, pool, rows):
@@ -297,7 +300,7 @@ def test_the_steps_of_a_pool_are_those_of_its_explanation(browser, pool, rows):
         s.locator(".name > span, .name").first.inner_text().split()[0]: s.locator(".n").inner_text() for s in shown
     }
     for name, text in found.items():
-        wanted = bits.get(name, bits.get(f"({name})"))
+        wanted = bits.get(NAMES.get(name, name))
         if wanted is not None:  # but "2 other columns"
             assert float(text.replace("−", "-")) == pytest.approx(wanted, abs=0.006)
     assert {"age", "sugar", "visits", "smoker"} <= set(found)
@@ -313,16 +316,16 @@ def test_the_terms_of_a_pool_are_those_of_python(browser, pool, rows):
         const model = modelOf(program, await unpack(program.numbers));
         return program.examples.map((example) => {
             example.values.forEach((v, j) => { model.values[j] = v; });
-            return { row: example.name, parts: model.parts, ...model.terms() };
+            return { row: example.row, parts: model.parts, ...model.terms() };
         });
     }""")
     assert found
     for page in found:
-        told = evaluation.model.explain(rows[0].iloc[[int(page["row"].split()[1])]])
+        told = evaluation.model.explain(rows[0].iloc[[page["row"] - 1]])
         terms = dict(zip(told.parts, told.terms[0].tolist(), strict=True))
         np.testing.assert_allclose(page["first"], told.prior, atol=1e-9)
         for part, row in zip(page["parts"], page["told"], strict=True):
-            wanted = terms.get(part, terms.get(f"({part})", [0.0, 0.0]))
+            wanted = terms.get(NAMES.get(part, part), [0.0, 0.0])
             np.testing.assert_allclose(row, wanted, atol=1e-8)  # curves are packed
     panel.page.close()
 
@@ -344,6 +347,79 @@ def test_a_pool_by_keyboard_under_another_prior(browser, pool):
     wanted = evaluation.model.predict_proba(empty, prior={"ill": p, "well": 1 - p})[0]
     assert panel.posterior() == pytest.approx(wanted.tolist(), abs=1e-6)
     assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_a_hard_case_opens_with_both_figures(panel, rows):
+    example = panel.page.locator("#example")
+    example.select_option(index=1)
+    number = int(re.search(r"row (\d+)", example.locator("option").nth(1).inner_text())[1])
+    said = panel.page.inner_text("#about")
+    told = re.search(
+        r"Row (\d+) is truly (\w+), which had probability (\S+) by .* final model, which has: (\S+)\.$", said
+    )
+    evaluation = bk.evaluate(bk.NaiveBayes(), *rows)
+    table, labels = rows
+    k = ["ill", "well"].index(labels[number - 1])
+    assert (int(told[1]), told[2]) == (number, labels[number - 1])
+    assert float(told[3]) == pytest.approx(evaluation.proba[number - 1, k], abs=6e-5)
+    final = evaluation.model.predict_proba(table.iloc[[number - 1]])[0, k]
+    assert float(told[4]) == pytest.approx(final, abs=6e-5)
+    assert panel.posterior()[k] == pytest.approx(final, abs=1e-6)
+    panel.number("sugar", 100)
+    assert panel.page.inner_text("#about") == ""
+
+
+def test_a_case_can_be_linked(browser, naive, panel):
+    settle(panel, {"age": 61.25, "smoker": "yes"})
+    panel.missing("sugar")
+    panel.question("region").select_option(label="(missing)")
+    panel.page.locator("#p0").fill("0.25")
+    panel.page.get_by_label("Cost of treat if truly well", exact=True).fill("7")
+    panel.page.select_option("#explained", label="well")
+    address = panel.page.evaluate("location.hash")
+    assert address.startswith("#case:")
+    other = Panel(browser, naive)
+    other.page.goto(naive.resolve().as_uri() + address)
+    other.page.reload()
+    other.page.wait_for_selector(".posterior output")
+    assert other.posterior() == panel.posterior()
+    assert other.page.inner_text("#verdict") == panel.page.inner_text("#verdict")
+    assert other.page.inner_text(".why") == panel.page.inner_text(".why")
+    other.page.get_by_role("link", name="Open it in the panel").first.click()
+    other.page.wait_for_function("document.getElementById('about').textContent.startsWith('Row')")
+    assert other.complaints == []
+    other.page.close()
+
+
+@pytest.mark.parametrize("hash", ["#case:v.age=x&v.smoker=nobody&p.ill=9&c.ill.treat=&why=no", "#case:%%%"])
+def test_an_address_that_makes_no_sense_is_passed_over(browser, naive, panel, hash):
+    usual = panel.posterior()
+    other = Panel(browser, naive)
+    other.page.goto(naive.resolve().as_uri() + hash)
+    other.page.reload()
+    other.page.wait_for_selector(".posterior output")
+    assert other.posterior() == usual
+    assert other.complaints == []
+    other.page.close()
+
+
+def test_a_pool_without_neighbours_says_how_far_it_moves(browser, folder, pool, rows):
+    evaluation, _ = pool
+    path = bk.report(evaluation, folder / "less.html")
+    panel = Panel(browser, path)
+    page = path.read_text(encoding="utf-8")
+    told = re.search(r"moves answers by (\d\.\d+) on average and (\d\.\d+) at most", page)
+    assert '"kind":"near"' not in page
+    assert "<li>no learned row</li>" in page
+    moved = []
+    for number in (3, 40, 55):
+        row = rows[0].iloc[[number]]
+        settle(panel, {name: value for name, value in row.iloc[0].items() if not pd.isna(value)})
+        moved.append(np.abs(np.array(panel.posterior()) - evaluation.model.predict_proba(row)[0]).max())
+    assert max(moved) <= float(told[2]) + 5e-4
+    assert 0 < float(told[1]) <= float(told[2])
     assert panel.complaints == []
     panel.page.close()
 

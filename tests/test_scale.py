@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import subprocess
 import sys
 from typing import Any
 
@@ -14,6 +16,8 @@ import bayeskit as bk
 from bayeskit import memory
 from bayeskit.engines import engine
 from bayeskit.errors import InputError, MemoryRefusal
+from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.model.model import Model
 from bayeskit.networks.bif import parse
 from bayeskit.reports import page
@@ -94,7 +98,7 @@ def test_other_squares_are_refused(monkeypatch):
     X = np.random.default_rng(0).normal(size=(12, 150))
     with pytest.raises(MemoryRefusal, match="covariances of every two of 150 columns"):
         bk.KNNBayes(metric="mahalanobis", k=2).fit(X, [0, 1] * 6).predict(X)
-    with pytest.raises(MemoryRefusal, match="confusions of 200 classes in 2 folds"):
+    with pytest.raises(MemoryRefusal, match="200 probabilities of 400 rows, 1 times, and confusions in 2 folds"):
         bk.evaluate(bk.NaiveBayes(), X[np.arange(400) % 12, :3], np.arange(400) % 200, bk.CrossValidation(2))
 
 
@@ -147,3 +151,53 @@ def _calls(variables: int) -> int:
 def test_networks_are_read_in_linear_time():
     few, many = _calls(100), _calls(400)
     assert many < 4.4 * few
+
+
+def test_a_limit_of_the_process_counts():
+    """What ``ulimit -v`` allows is what there is."""
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2)\n"
+        "from bayeskit.memory import free_memory; print(free_memory())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 4 << 30
+
+
+@pytest.mark.parametrize("method", [bk.CrossValidation(3), bk.LeaveOneOut(), bk.Holdout(0.5)])
+def test_evaluations_that_do_not_fit_are_refused_before_a_row_is_predicted(monkeypatch, method):
+    """They were refused when the probabilities had been taken: 15 GB."""
+    rows = table()
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 16 * ROWS * CLASSES)
+    monkeypatch.setattr(Model, "posterior", None)
+    with pytest.raises(MemoryRefusal, match=r"8 probabilities of 100 rows, 1 times, and confusions in [13] folds"):
+        bk.evaluate(bk.NaiveBayes(), rows, "y", method)
+
+
+def test_confusions_of_few_rows_and_many_classes_are_not_filled():
+    """By batches as at once, with weights; a batch fills few cells of the tables."""
+    rng = np.random.default_rng(2)
+    codes, fold, w = rng.integers(-1, 40, 200), rng.integers(-1, 3, 200), rng.random(200)
+    rows = PredictedRows(codes, rng.dirichlet(np.ones(40), 200), w, rng.integers(0, 42, 200))
+    whole, parts = ScoreSums.of(rows, fold, 3), ScoreSums.empty(3, 40)
+    for some in np.array_split(np.arange(200), 7):
+        parts = parts.add(rows.take(some), fold[some])
+    table = np.zeros((3, 40, 42))
+    used = (codes >= 0) & (fold >= 0)
+    np.add.at(table, (fold[used], codes[used], rows.done[used]), w[used])
+    for sums in (whole, parts):
+        np.testing.assert_allclose(sums.confusion, table, rtol=1e-14)
+    for field in dataclasses.fields(ScoreSums):
+        np.testing.assert_allclose(getattr(parts, field.name), getattr(whole, field.name), rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_variances_alone_need_no_room_for_pairs(covariance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
+    x, y = np.random.default_rng(0).normal(size=(6, 9000)), [0, 1] * 3
+    plain = bk.NaiveBayes().fit(x, y).predict_proba(x)
+    found = bk.FullBayes(covariance=covariance).fit(x, y).predict_proba(x)
+    if covariance == "diagonal":
+        np.testing.assert_allclose(found, plain, atol=1e-9)
+    with pytest.raises(MemoryRefusal, match=r"every two of 9,001 columns"):
+        bk.FullBayes().fit(x, y)

@@ -110,5 +110,8 @@ def test_many_columns_of_json(tmp_path: Path, values: list[Any]) -> None:
 def test_json_of_more_columns_than_memory_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(json.dumps({f"x{j}": "one" for j in range(3000)}) + "\n")
+    with pytest.raises(InputError, match=r"t\.jsonl: 3,000 columns of JSON need about 0\.2 GB.*--memory 1GB"):
+        bk.NaiveBayes().fit(Reading(str(path), memory="60MB"), "x0")
+    path.write_text("{}\n" + path.read_text())  # the first line does not tell
     with pytest.raises(InputError, match=r"t\.jsonl: 60MB of memory may be used, and it takes more.*--memory 1GB"):
         bk.NaiveBayes().fit(Reading(str(path), memory="60MB"), "x0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 from bayeskit.errors import MemoryRefusal
@@ -38,7 +39,7 @@ def check_pairs(columns: int, what: str) -> None:
 def free_memory() -> int:
     """Bytes that this process can still have, as far as the system says."""
     found = [_container(Path(most), Path(used)) for most, used in _LIMITS]
-    known = [free for free in (_machine(), *found) if free is not None]
+    known = [free for free in (_machine(), _process(), *found) if free is not None]
     return min(known, default=1 << 62)
 
 
@@ -50,6 +51,16 @@ def _machine() -> int | None:
         names = os.sysconf_names if hasattr(os, "sysconf") else {}
         there = "SC_PHYS_PAGES" in names and "SC_PAGE_SIZE" in names
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if there else None
+
+
+def _process() -> int | None:
+    """What the process may still address (``ulimit -v``)."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:  # no Linux
+        pages = 0
+    return None if most == resource.RLIM_INFINITY else most - pages * resource.getpagesize()
 
 
 def _container(most: Path, used: Path) -> int | None:

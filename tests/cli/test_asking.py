@@ -61,14 +61,14 @@ def test_predict_takes_costs_and_a_prior(run: Any, model: str) -> None:
 def test_explain_shows_one_row_that_adds_up(run: Any, model: str) -> None:
     _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--count", "2", "--json")
     seventh, eighth = json.loads(out)["rows"]
-    assert (seventh["row"], eighth["row"]) == (7, 8)
-    assert seventh["probability"]["flu"] == bk.load(model).predict_proba(FEATURES.slice(7, 1))[0, 1]
+    assert (seventh["row"], eighth["row"]) == (7, 8)  # as in the file, from 1
+    assert seventh["probability"]["flu"] == bk.load(model).predict_proba(FEATURES.slice(6, 1))[0, 1]
     assert [p["column"] for p in seventh["parts"]] == list(FEATURES.column_names[:-1])
     _, out, _ = run("explain", model, "all.parquet", "--ignore", "id", "--row", "7", "--top", "2")
     assert out.startswith("row 7\n")
     assert "(rest)" in out
-    code, _, err = run("explain", model, "all.parquet", "--ignore", "id", "--row", "600")
-    assert (code, "no row 600" in err) == (3, True)
+    code, _, err = run("explain", model, "all.parquet", "--ignore", "id", "--row", "601")
+    assert (code, "no row 601: the source has 600 rows" in err) == (3, True)
 
 
 def test_inspect_shows_the_journal(run: Any, model: str) -> None:
@@ -94,3 +94,10 @@ def test_the_demonstration_runs(run: Any) -> None:
     assert code == 0
     assert "through DuckDB" in out
     assert "the same model" in out
+
+
+def test_costs_without_a_class_are_refused_before_anything_is_written(run: Any, model: str) -> None:
+    Path("costs.csv").write_text("class,treat,wait\ncold,1,0\nflu,1,0\n")
+    code, out, err = run("predict", model, "all.parquet", "--ignore", "id", "--costs", "costs.csv")
+    assert (code, out) == (3, "")
+    assert "no row for class 'pneumonia'" in err

@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.engines.reading import without_password
-from bayeskit.model.read_rows import read_rows
+from bayeskit.model.read_rows import drawn, read_rows
 
 from .visits import FEATURES, VISITS
 
@@ -34,10 +34,10 @@ def test_report_writes_a_page(run: Any, here: Path) -> None:
     assert 'id="program"' in page
 
 
-def test_report_leaves_learned_rows_out_when_asked_to(run: Any, here: Path) -> None:
+def test_report_leaves_learned_rows_out_unless_asked_for_them(run: Any, here: Path) -> None:
     words = ("report", "first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "knn", "--set", "metric=gower", "-q")
-    assert run(*words, "-o", "with.html")[0] == run(*words, "--no-rows", "-o", "without.html")[0] == 0
-    assert "rows=False" in (here / "without.html").read_text(encoding="utf-8")
+    assert run(*words, "--rows", "-o", "with.html")[0] == run(*words, "-o", "without.html")[0] == 0
+    assert "(--rows, or rows=True in Python)" in (here / "without.html").read_text(encoding="utf-8")
     assert (here / "without.html").stat().st_size < (here / "with.html").stat().st_size
 
 
@@ -127,6 +127,23 @@ def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: 
     assert (rows, len(set(ids)), ids) == (600, 50, sorted(ids))
     assert read_rows(here / "all.parquet", most=50, seed=1)[0]["id"].to_pylist() != ids
     assert read_rows(here / "all.parquet")[0].num_rows == 600
+
+
+def test_rows_of_a_sample_keep_their_numbers(here: Path) -> None:
+    found, rows = read_rows(here / "all.parquet", most=50, seed=3)
+    assert list(map(int, found["id"].to_pylist())) == drawn(rows, 50, 3).tolist()
+
+
+def test_cases_of_a_sample_are_numbered_as_in_the_file(run: Any, here: Path) -> None:
+    words = ("report", "all.parquet", "-t", "diagnosis", "--ignore", "id", "-m", "tan", "--method", "holdout", "--rows")
+    assert run(*words, "--sample", "150", "-q")[0] == 0
+    page = (here / "report.html").read_text(encoding="utf-8")
+    for article in re.findall("<article.*?</article>", page, re.DOTALL):
+        case = re.search(r'data-row="(\d+)".*?Truly <b>(\w+)</b>', article, re.DOTALL)
+        assert case is not None
+        assert VISITS["diagnosis"][int(case[1]) - 1].as_py() == case[2]
+        for name, value in re.findall(r'class="name">(age|temperature|pulse) <small>([\d.]+)</small>', article):
+            assert float(value) == VISITS[name][int(case[1]) - 1].as_py()
 
 
 def test_a_sample_is_drawn_from_everywhere(here: Path) -> None:

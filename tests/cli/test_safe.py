@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,46 @@ def test_a_folder_of_unrelated_files_is_no_table(run: Any) -> None:
     Path("lake/.hidden").mkdir()
     Path("lake/prices.csv").rename("lake/.hidden/prices.csv")
     assert run("fit", "lake", "-t", "group")[0] == 0
+
+
+PIPES = [  # each names a pipe into which nobody writes, or from which nobody reads
+    *(["fit", f"pipe.{kind}", "-t", "diagnosis", "-o", "new.bayes"] for kind in ("csv", "parquet", "arrow", "feather")),
+    *(
+        ["fit", f"pipe.{kind}", "-t", "diagnosis", "-o", "new.bayes"]
+        for kind in ("jsonl", "sqlite", "duckdb", "csv.gz")
+    ),
+    ["fit", "first.csv", "-t", "diagnosis", "-o", "pipe.bayes"],
+    *([command, "pipe.bayes", "first.csv"] for command in ("update", "forget", "renew", "predict", "explain")),
+    *([command, "m.bayes", "pipe.csv"] for command in ("update", "forget", "renew", "predict", "explain")),
+    ["renew", "m.bayes", "first.csv", "-o", "pipe.bayes"],
+    ["merge", "m.bayes", "pipe.bayes", "-o", "new.bayes"],
+    ["merge", "m.bayes", "m.bayes", "-o", "pipe.bayes"],
+    ["predict", "m.bayes", "first.csv", "-o", "pipe.csv"],
+    ["predict", "m.bayes", "first.csv", "--costs", "pipe.csv"],
+    *([command, "pipe.csv", "-t", "diagnosis", "-m", "naive"] for command in ("evaluate", "report", "compare")),
+    ["report", "first.csv", "-t", "diagnosis", "-m", "naive", "-o", "pipe.html"],
+    ["inspect", "pipe.bayes"],
+    ["network", "learn", "pipe.csv", "-o", "new.bif"],
+    ["network", "learn", "first.csv", "-o", "pipe.bif"],
+    ["network", "query", "pipe.bif", "-t", "a"],
+    ["network", "query", "pipe.bayes", "-t", "a"],
+    ["network", "draw", "pipe.bif", "-o", "new.svg"],
+]
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("words", PIPES, ids=" ".join)
+def test_pipes_are_refused_before_they_are_opened(run: Any, words: list[str]) -> None:
+    for word in words:
+        if word.startswith("pipe."):
+            os.mkfifo(word)
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.alarm(60)  # whoever opens one waits for ever
+    try:
+        code, _, err = run(*words)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    assert code in (2, 3, 4), err
+    assert "not a regular file" in err or "no cost table" in err
+    assert not Path("new.bayes").exists()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from bayeskit.arrays import ColumnNames
+from bayeskit.arrays import ColumnNames, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
@@ -55,7 +55,7 @@ class Asker:
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
-    def about(self, source: Any, keep: ColumnNames = (), jobs: int | None = None) -> Any:
+    def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
         return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
@@ -123,7 +123,7 @@ def explain(
     file: ModelFile,
     rows: Rows,
     say: Saying,
-    row: Annotated[int, typer.Option(help="Which row, from 0.", min=0)] = 0,
+    row: Annotated[int, typer.Option(help="Which row, from 1.", min=1)] = 1,
     count: Annotated[int, typer.Option(help="How many rows from there on.", min=1)] = 1,
     top: Annotated[int | None, typer.Option(help="Only so many columns, those that matter most.", min=1)] = None,
     prior: Prior = None,
@@ -135,7 +135,7 @@ def explain(
     asker = Asker.of(file)
     labels = asker.model.classes.tolist()
     with notes(say) as told, opened(rows, say, "reading") as source:
-        some = some_rows(asker.about(source), row, count)
+        some = some_rows(asker.about(source), row - 1, count)
         found = cast("bk.NaiveBayes | bk.AutoBayes", bk.load(file)).explain(some, top, prior_of(prior, labels))
     data = [
         {

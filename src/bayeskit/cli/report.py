@@ -35,9 +35,10 @@ def report(
     embed: Annotated[
         bool,
         typer.Option(
-            "--rows/--no-rows", help="Whether learned rows may be part of the page, as neighbours need to be tried out."
+            "--rows/--no-rows",
+            help="Whether learned rows may be part of the page: values of the hardest cases, and neighbours.",
         ),
-    ] = True,
+    ] = False,
     force: Force = False,
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.

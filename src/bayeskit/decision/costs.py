@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Label
+from bayeskit.arrays import Array, CostsLike, Float, Label
 from bayeskit.data.levels import MISSING, key, show
 from bayeskit.errors import FileError, InputError
 
@@ -73,7 +73,7 @@ class Costs:
         return cls(1.0 - np.eye(len(classes)), list(classes))
 
     @classmethod
-    def of(cls, costs: Any, classes: Sequence[Label]) -> Costs:
+    def of(cls, costs: CostsLike, classes: Sequence[Label]) -> Costs:
         """Costs as they are, from whatever describes them, or 0/1 if there are none.
 
         Parameters
@@ -83,9 +83,23 @@ class Costs:
         classes : sequence
             The classes, in the order wanted.
         """
-        if isinstance(costs, Costs):
-            return costs
-        return cls.zero_one(classes) if costs is None else cls(costs, *(_labels(costs, classes)))
+        if costs is None:
+            return cls.zero_one(classes)
+        table = costs if isinstance(costs, Costs) else cls(costs, *(_labels(costs, classes)))
+        return table._named(classes)
+
+    def _named(self, classes: Sequence[Label]) -> Costs:
+        """Rows and actions that are texts of classes, as files have them, under the labels of these classes."""
+        known = {key(label) for label in classes}
+        named = {text: label for label in classes for text in (show(key(label) or MISSING), str(label))}
+        rows, actions = (
+            tuple(
+                named.get(label, label) if isinstance(label, str) and key(label) not in known else label
+                for label in some
+            )
+            for some in (self.classes, self.actions)
+        )
+        return self if (rows, actions) == (self.classes, self.actions) else Costs(self.matrix, rows, actions)
 
     def matrix_for(self, classes: Sequence[Label] | Array) -> Float:
         """The costs with the rows in the order of these classes, (K, actions); each of them must be there.
@@ -98,16 +112,15 @@ class Costs:
             The classes, in the order wanted.
         """
         wanted = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-        place = {key(label): i for i, label in enumerate(self.classes)}
-        if not all(key(label) in place for label in wanted) and all(isinstance(c, str) for c in self.classes):
-            wanted = [str(label) if key(str(label)) in place else show(key(label) or MISSING) for label in wanted]
+        rows = self._named(wanted).classes
+        place = {key(label): i for i, label in enumerate(rows)}
         lacking = [label for label in wanted if key(label) not in place]
         if lacking:
             raise InputError(
                 f"the cost table has no row for class {lacking[0]!r} (rows: {', '.join(map(str, self.classes))}); "
                 f"give the cost of every action for it"
             )
-        if extra := [label for label in self.classes if key(label) not in {key(c) for c in wanted}]:
+        if extra := [label for label in rows if key(label) not in {key(c) for c in wanted}]:
             raise InputError(
                 f"the cost table has a row for {extra[0]!r}, which is not a class ({', '.join(map(str, wanted))}); "
                 f"remove or rename it"
@@ -132,7 +145,7 @@ class Costs:
         return f"Costs({rows!r})"
 
 
-def _labels(costs: Any, classes: Sequence[Label]) -> tuple[Sequence[Any], ...]:
+def _labels(costs: CostsLike, classes: Sequence[Label]) -> tuple[Sequence[Label], ...]:
     """The classes, for a square matrix without labels of its own."""
     return (list(classes),) if isinstance(costs, np.ndarray | list | tuple) else ()
 
@@ -142,7 +155,7 @@ Cells = list[tuple[Any, Sequence[Any]]]
 
 def _read(
     table: Any, classes: Sequence[Label] | None, actions: Sequence[Label] | None
-) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """Row labels, column labels and the cells of each row."""
     if isinstance(table, Mapping) and not hasattr(table, "columns"):
         return _mapping(table)
@@ -163,7 +176,7 @@ def _read(
     return rows, columns, list(zip(rows, matrix.tolist(), strict=True))
 
 
-def _mapping(table: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _mapping(table: Mapping[Label, Any]) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     for label, row in table.items():
         if not isinstance(row, Mapping):
             raise InputError(f"the costs of class {label!r} must be a mapping from action to cost, not {row!r}")
@@ -174,7 +187,7 @@ def _mapping(table: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]
     return tuple(table), actions, [(label, [row[a] for a in actions]) for label, row in table.items()]
 
 
-def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _frame(table: Any) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """pandas keeps the classes in its index, or like any other frame in the first column."""
     if hasattr(table, "index") and hasattr(table, "iloc"):
         first = table.iloc[:, 0] if table.shape[1] else None
@@ -190,7 +203,7 @@ def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     return tuple(labels), tuple(arrow.column_names[1:]), list(zip(labels, zip(*cells, strict=True), strict=True))
 
 
-def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _file(path: Path) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     if not path.is_file():
         raise FileError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -204,7 +217,7 @@ def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
 
 
-def _number(cell: Any, label: Label, action: Any) -> float:
+def _number(cell: Any, label: Label, action: Label) -> float:
     try:
         cost = float(cell)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, ArrayLike, Float, Frame, Int, Label
+from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, Int, Label
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -58,7 +58,7 @@ class Decision:
         return frame({"action": self.action, "margin": self.margin, **costs}, kind)
 
 
-def decide(proba: ArrayLike, costs: Any, classes: Sequence[Any] | Array | None = None) -> Decision:
+def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Any] | Array | None = None) -> Decision:
     """The action with the least expected cost, sum over c of P(c | x) cost(c, action), for each row.
 
     Parameters
@@ -84,7 +84,8 @@ def decide(proba: ArrayLike, costs: Any, classes: Sequence[Any] | Array | None =
     (array(['wait', 'treat'], dtype=object), array([[ 4.8,  2.5],
            [ 3. , 25. ]]))
     """
-    table = costs if isinstance(costs, Costs) else Costs.of(costs, list(() if classes is None else classes))
+    known = [] if classes is None else list(classes)
+    table = Costs.of(costs, known) if known or not isinstance(costs, Costs) else costs
     if classes is None:
         classes = list(proba.columns) if hasattr(proba, "columns") else table.classes
     order = list(classes)

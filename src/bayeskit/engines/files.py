@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bayeskit.engines.delimited import WIDE, Delimited
+from bayeskit.arrays import Connection
+from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
 from bayeskit.engines.header import Header
 from bayeskit.engines.parquet import parquet_fields
 from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
@@ -23,6 +24,7 @@ from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
+FIRST_LINE = 1 << 26  # bytes of the first line of a JSON file that are looked at
 WIDE_SHARE = 0.75  # the same where there are many columns
 
 
@@ -89,7 +91,7 @@ class Files:
                     f"{first} and {path}; name those that belong together by a pattern, or move the others away"
                 )
 
-    def table(self, connection: Any, known: Mapping[str, str]) -> Table:
+    def table(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
             unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
@@ -99,6 +101,8 @@ class Files:
             if self.reading.bad_lines != "error":
                 raise InputError(f"{self.reading.place}: bad lines can be left out of CSV files only; mend the file")
             form = "auto" if self.ending == ".json" else "newline_delimited"
+            columns = _fields_of_json(self.all[0])
+            check_room(self.reading, f"{columns:,} columns of JSON", int(FEW * 2 * ROOM * columns))
             return Table(
                 f"read_json({self._list}, format='{form}', union_by_name=true, sample_size=-1, "
                 f"maximum_sample_files={len(self.all)}, map_inference_threshold=-1)"  # columns alike are no mapping
@@ -113,7 +117,17 @@ class Files:
         return f"[{', '.join(literal(glob.escape(path)) for path in self.all)}]"
 
 
-def rows_of(source: Any) -> int | None:
+def _fields_of_json(path: str) -> int:
+    """How many fields the first line of a file has, if it is one of JSON; 0 where that is not seen."""
+    try:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+            first = json.loads(file.readline(FIRST_LINE))
+    except (OSError, EOFError, ValueError, RecursionError):  # what is wrong with it is told when it is read
+        return 0
+    return len(first) if isinstance(first, dict) else 0
+
+
+def rows_of(source: object) -> int | None:
     """How many rows a place has, where its files say so."""
     if not is_place(source, "files") or Reading.of(source).query:
         return None
@@ -121,7 +135,7 @@ def rows_of(source: Any) -> int | None:
     return sum(_parquet(path, pq.read_metadata).num_rows for path in files.all) if files.ending in PARQUET else None
 
 
-def bytes_of(source: Any) -> int:
+def bytes_of(source: object) -> int:
     """How many bytes the files of a place have; 0 where it has none."""
     if not is_place(source, "files", "arrow") or Reading.of(source).query:
         return 0
@@ -134,7 +148,7 @@ def _parquet(path: str, read: Callable[[str], Any]) -> Any:
         return read(path)
 
 
-def contents_of(source: Any) -> tuple[str, int, str]:
+def contents_of(source: object) -> tuple[str, int, str]:
     """What the files of a place are called, how many bytes they have, and a SHA-256 of all that they hold.
 
     Nothing where the rows do not come from files: a database may change while it is read.
@@ -146,7 +160,7 @@ def contents_of(source: Any) -> tuple[str, int, str]:
     return Path(place).name or place, sum(size for _, size, _ in found), whole
 
 
-def files_of(source: Any) -> list[tuple[str, int, str]]:
+def files_of(source: object) -> list[tuple[str, int, str]]:
     """The same of each file of a place."""
     if not is_place(source, "files", "arrow") or Reading.of(source).query:
         return []

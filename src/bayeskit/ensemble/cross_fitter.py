@@ -17,6 +17,7 @@ from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.numerics.log_linear import WIDE, Evidence
 from bayeskit.structures.naive import Naive
+from bayeskit.structures.neighbours import NeighbourDensity
 from bayeskit.structures.wrapped import FactorWeights
 
 
@@ -49,8 +50,8 @@ class CrossFitter:
 
         def asked(model: Model, block: Block, *_: object) -> Float:
             (density,) = model.density.densities
-            logs: Float = density.several(block, candidate.sizes)  # type: ignore[attr-defined]
-            out: Float = log_softmax(logs + model.log_prior(), axis=2)
+            assert isinstance(density, NeighbourDensity)
+            out: Float = log_softmax(density.several(block, candidate.sizes) + model.log_prior(), axis=2)
             return out
 
         models = self.plan.models(candidate.make().spec(), known)

@@ -71,7 +71,7 @@ def _kept(model: Model) -> tuple[FromRows, tuple[str, ...], Distinct]:
     """What keeps the rows, its columns, and the rows."""
     ((family, names),) = model.structure.components
     assert isinstance(family, FromRows)
-    rows: Any = model.counted.statistic["features"][family]  # type: ignore[index]
+    rows: Any = model.features[family]
     return family, names, rows
 
 

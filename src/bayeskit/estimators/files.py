@@ -12,7 +12,7 @@ from typing import Any
 
 from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
-from bayeskit.errors import InputError, MergeError, ModelFileError, ModelFileUnreadable
+from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.bundling import revived
 from bayeskit.estimators.classifier import BayesClassifier
@@ -173,10 +173,7 @@ def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight
 
 
 def _alone(path: FilePath) -> AbstractContextManager[None]:
-    try:
-        os.stat(path)
-    except OSError as error:
-        raise ModelFileUnreadable(f"{os.fspath(path)}: {error.strerror}; check the path and its permissions") from error
+    container.peek(path)  # what is no model file is not opened to be locked: a pipe would block
     return alone(os.fspath(path))
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.arrays import ColumnNames, FilePath, Float, PriorLike, TableLike
+from bayeskit.arrays import ColumnNames, FilePath, Float, Frame, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
@@ -32,7 +32,7 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
-def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Any:
+def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
@@ -159,7 +159,7 @@ WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], 
 
 
 def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
-    """A few rows of a source, from one on, with the columns of the fit."""
+    """A few rows of a source, from one (its number from 0) on, with the columns of the fit."""
     table = asked.table
     found: list[pa.RecordBatch] = []
     seen = 0
@@ -170,7 +170,7 @@ def some_rows(asked: BatchPredictor, first: int, count: int) -> pa.Table:
         if seen >= first + count:
             break
     if not found:
-        raise InputError(f"there is no row {first}: the source has {seen} rows, the first is 0")
+        raise InputError(f"there is no row {first + 1}: the source has {seen} rows")
     return pa.Table.from_batches(found)
 
 

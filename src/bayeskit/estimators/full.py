@@ -123,7 +123,9 @@ class FullBayes(BayesClassifier):
     def _density(self) -> FullDensity:
         if not self._fitted:
             raise AttributeError("means_, covariances_ and regularised_ are there after fit")
-        return self.model_.density.densities[0]  # type: ignore[return-value]
+        (density,) = self.model_.density.densities
+        assert isinstance(density, FullDensity)
+        return density
 
     @property
     def means_(self) -> Float:

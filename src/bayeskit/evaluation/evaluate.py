@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Classifier,
+    ColumnLike,
+    CostsLike,
+    Float,
+    Int,
+    LabelsLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -22,15 +33,17 @@ from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_d
 from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
+from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.refit import Refit, weighted
-from bayeskit.evaluation.score_sums import ScoreSums
+from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
+from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
@@ -40,14 +53,15 @@ def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Any = None,
+    method: Method | None = None,
     *,
-    costs: Any = None,
+    costs: CostsLike = None,
     reject: float | None = None,
     groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
+    keep_models: bool = False,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
 
@@ -80,6 +94,8 @@ def evaluate(
         Seed of what is drawn.
     n_jobs : int, optional
         Number of threads, and of processes where models are refitted; -1 is all cores, None one.
+    keep_models : bool, default False
+        Keep the models of folds that are refitted, which ``model_for`` and a report else fit again.
 
     Returns
     -------
@@ -95,15 +111,16 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
-    found = planned(X, y, method, costs, reject, groups, sample_weight, random_state).run(model, n_jobs)
+    plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
     return replace(found, random_state=random_state)
 
 
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Any,
-    costs: Any,
+    method: Method | None,
+    costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
     weight: WeightsLike,
@@ -162,7 +179,7 @@ class MemoryRun:
 
     @classmethod
     def of(
-        cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
+        cls, sample: LabelledTable, method: Method, decision_costs: DecisionCosts | None, rng: np.random.Generator
     ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
@@ -173,11 +190,14 @@ class MemoryRun:
     def rows(self) -> int:
         return len(self.sample.rows)
 
-    def run(self, model: Classifier, n_jobs: int | None = None) -> Evaluation:
-        """A model evaluated."""
+    def run(self, model: Classifier, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
+        """A model evaluated; ``keep`` the models of folds that are refitted."""
         if not hasattr(model, "fit") or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
-        way, rows = _way(model, self.sample, self.method, n_jobs), self.sample.rows
+        self._check_room()
+        models, rows = self._fold_models(model), self.sample.rows
+        kept = models.fitted if keep and models is not None and models.split is not None else None
+        way = _way(model, self.sample, self.method, n_jobs, kept)
         decision_costs = costs_of_decisions(model, self.decision_costs, rows.classes)
         actions = actions_of(model, rows.classes)
         measures: Measures | Bootstrapped
@@ -203,17 +223,36 @@ class MemoryRun:
             self.sample.y,
             others=actions.others,
             held=held,
+            fold_models=models,
         )
 
+    def _check_room(self) -> None:
+        """Refuse probabilities of all rows, twice, and confusions of all folds that do not fit into memory together."""
+        classes, repeats = len(self.sample.rows.classes), max(len(self.splits), 1)
+        folds = max(sum(len(split.tested) for split in self.splits), 1)
+        check_memory(
+            16 * repeats * self.rows * classes + confusion_bytes(folds, classes),
+            f"{classes:,} probabilities of {self.rows:,} rows, {repeats} times, and confusions in {folds} folds",
+            "join classes, or take fewer rows or folds",
+        )
 
-def _way(model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None) -> Algebra | Refit:
+    def _fold_models(self, model: Classifier) -> FoldModels | None:
+        """What predicted each row, if it was one model."""
+        if isinstance(self.method, LeaveOneOut):
+            return FoldModels(model, self.sample, None)
+        return FoldModels(model, self.sample, self.splits[0]) if len(self.splits) == 1 else None
+
+
+def _way(
+    model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None, kept: dict[int, Any] | None
+) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None
     if spec is not None:
         algebra = Algebra(spec, sample)
         if not (isinstance(method, LeaveOneOut) and (method.exact or not algebra.leave_one_out)):
             return algebra
-    return Refit(model, sample, n_jobs)
+    return Refit(model, sample, n_jobs, kept)
 
 
 def _coded(actions: Actions, logs: Float, done: Array | None) -> tuple[Int | None, Actions]:

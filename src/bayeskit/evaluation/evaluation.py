@@ -17,6 +17,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.score import SumScore
@@ -52,6 +53,7 @@ class Evaluation(TableRepr):
     random_state: Any = None  # that divided the rows
     held: tuple[str, ...] = ()  # what the models of the rows left out have of all rows
     others: tuple[Any, ...] = ()  # what the model did beside naming a class
+    fold_models: FoldModels | None = None  # what predicted each row, where it was one model
 
     @cached_property
     def model(self) -> Any:
@@ -59,6 +61,20 @@ class Evaluation(TableRepr):
         if self.fit is None:
             raise InputError("these are predictions without a model; evaluate a model to have it fitted")
         return self.fit()
+
+    def model_for(self, row: int) -> Any:
+        """The model that predicted a row without having learned it; None where several did, or none was kept.
+
+        It is fitted again unless ``keep_models`` kept it; of models by algebra that finds anew what is ``held``.
+
+        Parameters
+        ----------
+        row : int
+            The number of the row, from 0.
+        """
+        if self.fold_models is not None:
+            return self.fold_models.of(row)
+        return self.model if self.computed == "fit" else None
 
     @property
     def proba(self) -> Float | None:

@@ -30,6 +30,7 @@ class Refit:
     estimator: Any
     sample: LabelledTable
     n_jobs: int | None = None
+    kept: dict[int, Any] | None = None  # where the models of the folds go, if they are to be kept
 
     computed: ClassVar[str] = "refit"
     grids: ClassVar[tuple[str, ...]] = ()  # nothing is that of all rows
@@ -51,8 +52,10 @@ class Refit:
         jobs = [(np.flatnonzero(split.training(f) & counted), np.flatnonzero(split.fold == f)) for f in split.tested]
         logs = np.full((len(counted), len(self.sample.rows.classes)), np.nan)
         label = np.full(len(counted), None, dtype=object)
-        for (_, test), (some, done) in zip(jobs, self._asked(jobs), strict=True):
+        for fold, (_, test), (some, done, estimator) in zip(split.tested, jobs, self._asked(jobs), strict=True):
             logs[test], label[test] = some, done
+            if self.kept is not None:
+                self.kept[fold] = estimator
         return logs, label
 
     def left_out(self) -> tuple[Float, Array, tuple[str, ...]]:
@@ -65,27 +68,31 @@ class Refit:
         every = np.arange(len(self.sample.rows))
         times = list(draws)
         jobs = [(np.repeat(every, drawn.astype(np.int64)), every) for drawn in times]
-        return zip(times, self._asked(jobs), strict=True)
+        return zip(times, ((logs, done) for logs, done, _ in self._asked(jobs)), strict=True)
 
-    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[Predicted]:
-        """The test rows of each job by a model of its training rows."""
+    def _asked(self, jobs: list[tuple[Int, Int]]) -> Iterator[tuple[Float, Array, Any]]:
+        """The test rows of each job by a model of its training rows, and that model if models are kept."""
         codes, classes = self.sample.rows.codes, self.sample.rows.classes
         warn_lost([np.bincount(codes[train], minlength=len(classes)) for train, _ in jobs], classes)
         work = (
             delayed(_fitted_and_asked)(
-                clone(self.estimator), *self.sample.take(train), take_rows(self.sample.features, test), classes
+                clone(self.estimator),
+                *self.sample.take(train),
+                take_rows(self.sample.features, test),
+                classes,
+                self.kept is not None,
             )
             for train, test in jobs
         )
-        answers: Iterator[Predicted] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
+        answers: Iterator[tuple[Float, Array, Any]] = Parallel(n_jobs=self.n_jobs, return_as="generator")(work)
         return answers
 
 
 def _fitted_and_asked(
-    estimator: Classifier, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array
-) -> Predicted:
+    estimator: Classifier, X: TableLike, y: Array, weight: Float | None, asked: Any, classes: Array, keep: bool
+) -> tuple[Float, Array, Any]:
     estimator.fit(X, y, **weighted(estimator, weight))
-    return logs_of(estimator, asked, classes), done_by(estimator, asked)
+    return logs_of(estimator, asked, classes), done_by(estimator, asked), estimator if keep else None
 
 
 def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:

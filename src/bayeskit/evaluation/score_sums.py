@@ -17,10 +17,25 @@ PLACE = {score.name: i for i, score in enumerate(ROW_SCORES)}
 POWERS = 3  # of what a row adds to a mean: the mean, its error, and how skew that is
 
 
+def confusion_bytes(groups: int, classes: int) -> int:
+    """What confusions and their squared weights take, with as much for what is made of them."""
+    return 4 * 8 * groups * classes**2
+
+
 def _check_size(groups: int, classes: int) -> None:
     """Refuse confusions, and their sums, that do not fit into memory."""
     what = f"confusions of {classes:,} classes in {groups:,} folds"
-    check_memory(4 * 8 * groups * classes**2, what, "join classes, or take fewer folds (Holdout)")
+    check_memory(confusion_bytes(groups, classes), what, "join classes, or take fewer folds (Holdout)")
+
+
+def _add_at(table: Float, cell: Int, value: Float) -> None:
+    """Add values to their cells; where these are few the others are not touched, and take no memory."""
+    flat = table.reshape(-1)
+    if flat.size <= 8 * len(cell):
+        flat += np.bincount(cell, value, minlength=flat.size)
+    else:
+        some, place = np.unique(cell, return_inverse=True)
+        flat[some] += np.bincount(place, value, minlength=len(some))
 
 
 @dataclass(frozen=True)
@@ -49,15 +64,22 @@ class ScoreSums:
     @classmethod
     def of(cls, rows: PredictedRows, group: Int | None = None, groups: int = 1) -> ScoreSums:
         """The sums of rows; those of group or class -1 do not count."""
-        n, k = rows.proba.shape
-        _check_size(groups, k)
-        g = np.zeros(n, dtype=np.int64) if group is None else group
+        return cls.empty(groups, rows.proba.shape[1]).add(rows, group)
+
+    def add(self, rows: PredictedRows, group: Int | None = None) -> ScoreSums:
+        """With the sums of more rows; those of group or class -1 do not count.
+
+        Tables of confusion are written into: of many classes they are large, and few rows fill few of their cells.
+        """
+        groups, k, known = self.confusion.shape
+        g = np.zeros(len(rows.codes), dtype=np.int64) if group is None else group
         used = (rows.codes >= 0) & (g >= 0)
         if not used.all():
             rows, g = rows.take(used), g[used]
         codes, done = rows.codes.astype(np.int64, copy=False), rows.done
         w = np.ones(len(codes)) if rows.weights is None else rows.weights
-        wide = max(k, int(done.max(initial=0)) + 1)
+        wide = max(known, int(done.max(initial=0)) + 1)
+        mine = self._wide(wide)
 
         def summed(value: Float, cell: Int | int = 0, cells: int = 1) -> Float:
             sums = np.bincount(g * cells + cell, value, minlength=groups * cells)
@@ -68,19 +90,20 @@ class ScoreSums:
             cell = width_bins(p)
             return np.stack([summed(value, cell, BINS) for value in (w, w * p, w * true, w * w)], axis=1)
 
-        table = codes * wide + done
+        cell = (g * k + codes) * wide + done
+        _add_at(mine.confusion, cell, w)
+        _add_at(mine.squared, cell, w * w)
         each = np.empty((groups, k, FIELDS, BINS))
         for c in range(k):
             each[:, c] = reliability(rows.proba[:, c], codes == c)
         means = (score.of_rows(rows) for score in ROW_SCORES)
         powers = [[summed(w * (x if p == 1 else x**p))[:, 0] for p in (1, 2, 3)] for x in means]
-        return cls(
-            summed(w, table, k * wide).reshape(groups, k, wide),
-            summed(w * w, table, k * wide).reshape(groups, k, wide),
-            np.moveaxis(np.array(powers), 2, 0),
-            reliability(rows.proba[np.arange(len(codes)), rows.best], rows.best == codes),
-            each,
-            np.concatenate([summed(w * t) for t in rows.paid[2:]], axis=1),
+        return replace(
+            mine,
+            powers=self.powers + np.moveaxis(np.array(powers), 2, 0),
+            top=self.top + reliability(rows.proba[np.arange(len(codes)), rows.best], rows.best == codes),
+            each=self.each + each,
+            decided=self.decided + np.concatenate([summed(w * t) for t in rows.paid[2:]], axis=1),
         )
 
     def merge(self, other: ScoreSums) -> ScoreSums:
@@ -99,11 +122,12 @@ class ScoreSums:
 
     def aligned(self, other: ScoreSums) -> tuple[ScoreSums, ScoreSums]:
         """Both with a column for every action either knows."""
-        return self._as_wide(other), other._as_wide(self)
+        wide = max(sums.confusion.shape[2] for sums in (self, other))
+        return self._wide(wide), other._wide(wide)
 
-    def _as_wide(self, other: ScoreSums) -> ScoreSums:
-        """With a column for every action the other knows."""
-        more = other.confusion.shape[2] - self.confusion.shape[2]
+    def _wide(self, actions: int) -> ScoreSums:
+        """With a column for each of so many actions."""
+        more = actions - self.confusion.shape[2]
         if more <= 0:
             return self
         both = (np.pad(table, ((0, 0), (0, 0), (0, more))) for table in (self.confusion, self.squared))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Classifier, Float, Int, Label
 from bayeskit.estimators.auto import BACK_OFF
+from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, number, text
@@ -17,6 +20,8 @@ HARDEST = 6
 STEPS = 8  # columns in a waterfall
 SMALL = 0.005  # bits that are not worth a line
 FEW = 20  # columns shown at first
+MOST, WORTH = 4, 0.1  # columns named on each side of a case, if they moved the odds by so many bits
+SAME = 1e-6  # a model fitted again predicts what was predicted
 
 
 def importance(seen: Explanation) -> Float:
@@ -30,7 +35,7 @@ def importance(seen: Explanation) -> Float:
 def informative(seen: Explanation, told: Float) -> Section:
     """Columns in the order of what they tell; what backing off took back is no column, and said in words."""
     order = [j for j in np.argsort(-told, kind="stable").tolist() if seen.parts[j] != BACK_OFF]
-    names, sizes = [seen.parts[j] for j in order], told[order].tolist()
+    names, sizes = [part_name(seen.parts[j]) for j in order], told[order].tolist()
     body = (
         f"<p>Mean weight of evidence over {len(seen):,} rows: by how many bits a column moved the odds of the most "
         f"probable class, for or against it. One bit doubles or halves the odds.</p>"
@@ -53,33 +58,90 @@ def hardest(table: Table) -> Int:
     return order[np.nan_to_num(table.loss, nan=-1.0)[order] > 0]
 
 
-def cases(table: Table, rows: Int, classes: Array, explained: Explanation | None) -> Section:
-    """The hardest rows with what spoke for and against their true class."""
-    shown = [
-        _case(int(row), i, int(table.truth[row]), table.proba[row], classes, explained)
-        for i, row in enumerate(rows.tolist())
-    ]
+@dataclass(frozen=True)
+class Case:
+    """A row with what the model that had not learned it said, what the model of all rows says, and why."""
+
+    row: int  # among those evaluated
+    number: int  # in the source, from 1
+    truth: Any  # its class
+    likely: Any  # the class that was most probable
+    proba: tuple[float, float]  # of these two, by the model that had not learned the row
+    final: float  # P(true class) by the model of all rows
+    why: Explanation | None
+    own: bool  # whether ``why`` is of the model that had not learned the row, so that both have the same probability
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, table: Table, row: int, number: int) -> Case:
+        labels, proba = evaluation.classes.tolist(), table.proba[row]
+        truth, best, asked = int(table.truth[row]), int(np.argmax(proba)), table.take(np.array([row]))
+        final = evaluation.model.predict_proba(asked)[0]
+        mine = evaluation.model_for(row)
+        own = mine is not None and np.allclose(_placed(mine, asked, labels), proba, rtol=0, atol=SAME)
+        why = _explained(mine if own else evaluation.model, asked)
+        found = (float(proba[truth]), float(proba[best]))
+        return cls(row, number, labels[truth], labels[best], found, float(final[truth]), why, own)
+
+
+def _placed(model: Classifier, asked: Any, labels: list[Any]) -> Float:
+    """P(class | row) by the classes of the evaluation: (K,)."""
+    found = dict(zip(model.classes_.tolist(), model.predict_proba(asked)[0].tolist(), strict=True))
+    return np.array([found.get(label, 0.0) for label in labels])
+
+
+def _explained(model: Classifier, asked: Any) -> Explanation | None:
+    found: Explanation | None = model.explain(asked) if hasattr(model, "explain") else None
+    return found
+
+
+def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:
+    """The hardest rows with what spoke for and against their true class; their values only if rows may be shown."""
     lead = (
-        "<p>The rows whose true class was predicted with the least probability by a model that had not learned them. "
+        "<p>The rows whose true class was predicted with the least probability by a model that had not learned them; "
+        "rows are numbered as in the source, from 1. "
     )
-    if explained is not None:
+    if rows and any(case.why is not None for case in found):
         lead += (
-            "The steps are those of the model of all rows: what each column said for (right) or against (left) the "
-            "true class, in bits; they begin at the prior."
+            "Steps are what each column said for (right) or against (left) the true class, in bits; they begin at the "
+            "prior and add up to the log-odds of that probability."
         )
-    return Section("cases", "The hardest cases", f'{lead}</p><div class="cases">{"".join(shown)}</div>')
+    elif not rows:
+        lead += "Their values, and how far each moved the answer, are on pages made with --rows (rows=True in Python)."
+    shown = "".join(_case(case, rows, panel) for case in found)
+    return Section("cases", "The hardest cases", f'{lead}</p><div class="cases">{shown}</div>')
 
 
-def _case(row: int, i: int, truth: int, proba: Float, classes: Array, explained: Explanation | None) -> str:
-    label, likely = classes.tolist()[truth], classes.tolist()[int(np.argmax(proba))]
+def _case(case: Case, rows: bool, panel: bool) -> str:
+    missed, likely = case.proba
     head = (
-        f"<h3>Row {row}</h3><p>Truly <b>{text(label)}</b> ({number(float(proba[truth]), 4)}), most probable was "
-        f"<b>{text(likely)}</b> ({number(float(proba.max()), 4)}).</p>"
+        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {number(missed, 4)}; "
+        f"most probable was <b>{text(case.likely)}</b> ({number(likely, 4)}).</p>"
     )
-    return f'<article class="case">{head}{"" if explained is None else _steps(explained, i, label)}</article>'
+    final = f"The final model, which has learned the row, gives {text(case.truth)} {number(case.final, 4)}"
+    final += "." if case.own or case.why is None else "; the steps are its."
+    if rows and panel:
+        final += f' <a href="#case:row={case.number}">Open it in the panel</a>'
+    why = "" if case.why is None else _steps(case.why, 0, case.truth) if rows else _words(case.why, case.truth)
+    return f'<article class="case" data-row="{case.number}">{head}<p class="fine">{final}</p>{why}</article>'
 
 
-def _steps(explained: Explanation, i: int, label: Any) -> str:
+def _words(why: Explanation, label: Label) -> str:
+    """Which columns spoke most against and for a class, without values or sizes: those would tell the row."""
+    if label not in why.classes.tolist():
+        return ""
+    bits = why.evidence(0, label, unit="bits")[1:]
+    order = [j for j in np.argsort(-np.abs(bits), kind="stable").tolist() if why.parts[j] != BACK_OFF]
+    sides = (
+        ("Against it spoke", [j for j in order if bits[j] <= -WORTH]),
+        ("for it", [j for j in order if bits[j] >= WORTH]),
+    )
+    said = [f"{begin} {', '.join(text(part_name(why.parts[j])) for j in side[:MOST])}" for begin, side in sides if side]
+    return f"<p>{'; '.join(said)}.</p>".replace("<p>for", "<p>For") if said else ""
+
+
+def _steps(explained: Explanation, i: int, label: Label) -> str:
+    if label not in explained.classes.tolist():
+        return '<p class="fine">That model had learned no row of this class.</p>'
     bits = explained.evidence(i, label, unit="bits")
     if not np.isfinite(bits).all():
         return '<p class="fine">A value that never occurred with a class makes it impossible: no step has a size.</p>'
@@ -96,5 +158,12 @@ def _steps(explained: Explanation, i: int, label: Any) -> str:
 
 
 def _named(explained: Explanation, i: int, j: int) -> Safe:
-    part, value = explained.parts[j], explained.value(i, j)
+    part, value = part_name(explained.parts[j]), explained.value(i, j)
+    if part != explained.parts[j]:
+        return text(part)
     return Safe(f"{text(part, 28)} <small>{text(value, 18)}</small>") if value else text(part, 28)
+
+
+def part_name(part: str) -> str:
+    """A part of an explanation as a reader of the page knows it."""
+    return {BACK_OFF: "kept from being certain", "(neighbours)": "similar rows"}.get(part, part)

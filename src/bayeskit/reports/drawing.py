@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Label
 from bayeskit.reports.markup import Safe, percent, plain, text
 
 SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
@@ -59,7 +59,7 @@ def _y(share: float) -> float:
     return TOP + SIZE * (1 - share)
 
 
-def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
+def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
     """True classes against predicted ones: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
     head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in actions)
@@ -78,7 +78,7 @@ def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
     )
 
 
-def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
+def bars(names: Sequence[Label], sizes: Sequence[float], unit: str) -> str:
     """Lengths beside each other."""
     most = max(sizes, default=0.0) or 1.0
     rows = "".join(
@@ -129,7 +129,7 @@ def brief(size: float, places: int) -> str:
     return f"{size:.0f}" if size < 1e5 else f"{size:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
-def key(labels: Sequence[Any]) -> str:
+def key(labels: Sequence[Label]) -> str:
     """Which colour is which class."""
     shown = "".join(f'<li><i class="c{k}"></i>{text(label)}</li>' for k, label in enumerate(labels))
     return f'<ul class="key">{shown}</ul>'
@@ -180,7 +180,7 @@ def leaning(rows: Sequence[tuple[Any, float]]) -> str:
     return f'<ol class="fall">{"".join(row(name, size) for name, size in rows)}</ol>'
 
 
-def strips(names: Sequence[Any], sizes: Float) -> str:
+def strips(names: Sequence[Label], sizes: Float) -> str:
     """Points on a line for each name, one for each class: sizes is (names, classes)."""
     low, high = min(float(sizes.min()), 0.0), max(float(sizes.max()), 0.0)
     wide = (high - low) or 1.0

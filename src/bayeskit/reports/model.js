@@ -88,6 +88,6 @@ function modelOf(program, unpacked) {
     return steps;
   }
 
-  const parts = [...questions.map((q) => q.name), "neighbours", "back-off"];
+  const parts = [...questions.map((q) => q.name), "similar rows", "kept from being certain"];
   return { values, prior, parts, terms, posterior, evidence };
 }

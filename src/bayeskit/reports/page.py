@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.arrays import Int
+from bayeskit.arrays import Classifier
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
+from bayeskit.reports.cases import Case
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
@@ -37,7 +38,7 @@ def report(
     path: str | os.PathLike[str] = "report.html",
     title: str | None = None,
     *,
-    rows: bool = True,
+    rows: bool = False,
     note: str = "",
 ) -> Path:
     """Write an evaluation as one HTML file: a verdict, performance, explanations, the model to try out and its card.
@@ -54,9 +55,10 @@ def report(
         Where to write; written whole or not at all.
     title : str, optional
         The heading of the page.
-    rows : bool, default True
-        Whether learned rows may be part of the page, where neighbours (KNNBayes, members of AutoBayes) are looked up
-        in them. False leaves them, and that panel, out; the hardest cases show the values of six rows all the same.
+    rows : bool, default False
+        Whether learned rows may be part of the page: values and steps of the hardest cases, and the rows among which
+        neighbours are found (KNNBayes, members of AutoBayes). Without them a pool is tried out without its neighbours,
+        and the page says by how much answers move.
     note : str, default ""
         What the model is for; it stands on the page.
 
@@ -105,7 +107,7 @@ class Page:
         title = title or (f"Predicting {target}" if target else f"{evaluation.name}: evaluation")
         verdict = Verdict(evaluation, target)
         table = Table.of(evaluation)
-        sections, contents = _sections(evaluation, table, rows)
+        sections, contents = _sections(evaluation, table, rows, origin)
         head = lead(evaluation, origin, 0 if table is None else len(table.profiles)) + verdict.html()
         sections.append(card(evaluation, origin, contents))
         return cls(_page(sections, title, SCRIPTS, head), verdict, tuple(contents))
@@ -136,7 +138,9 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
     )
 
 
-def _sections(evaluation: Evaluation, rows: Table | None, learned: bool) -> tuple[list[Section], list[str]]:
+def _sections(
+    evaluation: Evaluation, rows: Table | None, learned: bool, origin: Provenance
+) -> tuple[list[Section], list[str]]:
     """The parts of the page, and in words what it holds of the rows."""
     model = evaluation.model
     profiles = {} if rows is None else rows.profiles
@@ -155,31 +159,37 @@ def _sections(evaluation: Evaluation, rows: Table | None, learned: bool) -> tupl
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
     if whatif.program is not None and told is not None and seen is not None:
         found.append(effect_plot.effect_plots(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
-    hard = np.empty(0, dtype=np.int64) if rows is None else cases.hardest(rows)
-    if rows is not None and len(hard):
-        found.append(cases.cases(rows, hard, evaluation.classes, _explained(model, rows, hard)))
-    found.append(panel.section(evaluation, whatif, seen, told, hard, rows))
-    return [section for section in found if section is not None], _contents(rows, whatif, hard)
+    hard = (
+        [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
+    )
+    if hard:
+        found.append(cases.cases(hard, learned, whatif.program is not None))
+    shown = hard if learned else []
+    found.append(panel.section(evaluation, whatif, seen, told, shown, rows))
+    return [section for section in found if section is not None], _contents(rows, whatif, shown)
 
 
-def _contents(rows: Table | None, whatif: WhatIf, hard: Int) -> list[str]:
+def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str]:
     """What a reader of the page can learn of the rows."""
     told = ["measures, shares of classes, and mistakes by class"]
     if rows is None:
         return [*told, "no row and no value of a row: the rows were streamed"]
     told.append(
-        f"of {len(rows.profiles):,} columns the kind, the share of missing values, the number of values and the range"
+        f"of {len(rows.profiles):,} columns the kind, the share of missing values, the number of values, the least and "
+        f"the greatest"
     )
     program = whatif.program
     if program is not None:
-        levels = sum(len(q.levels or ()) for q in program.questions)
-        told.append(f"the model, with the names of {levels:,} levels" if levels else "the model")
+        levels = [len(q.levels) for q in program.questions if q.levels is not None]
+        single = sum(rows.profiles[q.name].single for q in program.questions if q.levels is not None)
+        once = f", {single:,} of which one row alone has" if single else ""
+        told.append(f"the model, with the names of {sum(levels):,} levels{once}" if levels else "the model")
     if program is not None and program.rows:
         told.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
-    if len(hard):
-        told.append(f"the values of {len(hard)} rows, the hardest cases")
-    return told
+    if shown:
+        told.append(f"the values of {len(shown)} learned rows, the hardest cases")
+    return told if shown or (program is not None and program.rows) else [*told, "no learned row"]
 
 
-def _explained(model: Any, rows: Table, which: Any) -> Explanation | None:
+def _explained(model: Classifier, rows: Table, which: Any) -> Explanation | None:
     return model.explain(rows.take(which)) if hasattr(model, "explain") else None

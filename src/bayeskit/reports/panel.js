@@ -81,16 +81,78 @@
     return [...rows.slice(0, FEW), rest];
   }
 
+  const fill = (of) => { of.forEach((v, j) => { values[j] = v; }); update(); };
+
+  // A learned row: what was said of it by a model that had not learned it, beside what this one says.
+  function open(example) {
+    fill(example.values);
+    const k = classes.indexOf(example.truth);
+    about.textContent = `Row ${example.row} is truly ${cut(example.truth)}, which had probability ${shown(example.expected)} by a model ` +
+      `that had not learned it. This is the final model, which has: ${shown(Number(outputs[k].value.dataset.p))}.`;
+  }
+
+  // The case in the address of the page: values by name (v.age=61), priors (p.flu=0.3), costs (c.flu.treat=2), the class explained.
+  const CASE = "#case:";
+  let restoring = false;
+
+  function address() {
+    const said = new URLSearchParams();
+    questions.forEach((q, j) => {
+      if (values[j] !== q.start) said.set(`v.${q.name}`, values[j] === null ? "" : q.levels ? q.levels[values[j]] : exact(values[j]));
+    });
+    classes.forEach((name, c) => { if (prior[c] !== program.prior[c]) said.set(`p.${name}`, prior[c]); });
+    classes.forEach((name, c) => program.actions.forEach((action, a) => {
+      if (costs[c][a] !== program.costs[c][a]) said.set(`c.${name}.${action}`, costs[c][a]);
+    }));
+    if (chosen >= 0) said.set("why", classes[chosen]);
+    return String(said);
+  }
+
+  function remember() {
+    if (restoring) return;
+    const said = address();
+    if (said || location.hash.startsWith(CASE)) history.replaceState(null, "", said ? CASE + said : "#what-if");
+  }
+
+  function restore() {
+    if (!location.hash.startsWith(CASE)) return false;
+    const said = new URLSearchParams(location.hash.slice(CASE.length));
+    const example = program.examples.find((e) => String(e.row) === said.get("row"));
+    restoring = true;
+    if (example) open(example);
+    else {
+      questions.forEach((q, j) => {
+        const text = said.get(`v.${q.name}`);
+        const value = q.levels ? q.levels.indexOf(text) : Number(text);
+        if (text === null) values[j] = q.start;
+        else if (text === "") values[j] = null;
+        else if (q.levels ? value >= 0 : Number.isFinite(value)) values[j] = q.levels ? value : within(value, q.low, q.high);
+      });
+      const share = classes.map((name, c) => (said.has(`p.${name}`) ? Number(said.get(`p.${name}`)) : program.prior[c]));
+      const all = share.reduce((sum, p) => sum + p, 0);
+      if (share.every((p) => p >= 0) && Math.abs(all - 1) < 1e-6) Object.assign(prior, share);
+      classes.forEach((name, c) => program.actions.forEach((action, a) => {
+        const cost = Number(said.get(`c.${name}.${action}`) ?? NaN);
+        if (Number.isFinite(cost)) { costs[c][a] = cost; const box = document.getElementById(`c${c}-${a}`); if (box) box.value = cost; }
+      }));
+      chosen = classes.indexOf(said.get("why"));
+      pick.value = chosen;
+      update();
+    }
+    restoring = false;
+    document.getElementById("what-if").scrollIntoView();
+    return true;
+  }
+
   function asked() {
     const rows = program.rank.map((j) => (questions[j].levels ? level : number)(questions[j], j));
-    const fill = (of) => { of.forEach((v, j) => { values[j] = v; }); update(); };
     const tools = make("div", { class: "tools" },
       make("button", { type: "button", text: "Usual values", onclick: () => fill(questions.map((q) => q.start)) }),
       make("button", { type: "button", text: "All missing", onclick: () => fill(questions.map(() => null)) }));
     if (program.examples.length) {
-      const pick = make("select", {}, make("option", { value: "", text: "a hard case …" }),
-        ...program.examples.map((e, i) => make("option", { value: i, text: e.name })));
-      pick.addEventListener("change", () => { if (pick.value !== "") fill(program.examples[pick.value].values); });
+      const pick = make("select", { id: "example" }, make("option", { value: "", text: "a hard case …" }),
+        ...program.examples.map((e, i) => make("option", { value: i, text: `row ${e.row}` })));
+      pick.addEventListener("change", () => { if (pick.value !== "") open(program.examples[pick.value]); });
       tools.append(make("label", {}, "or", pick));
     }
     return make("div", { class: "asked" },
@@ -137,6 +199,7 @@
   }
 
   const verdict = make("p", { class: "verdict", role: "status", id: "verdict" });
+  const about = make("p", { class: "fine", id: "about" });
   const bars = make("ol", { class: K > MANY ? "posterior many" : "posterior", "aria-label": "Posterior probabilities", tabindex: K > MANY ? 0 : null });
   const fall = make("ol", { class: "fall", "aria-label": "Steps from the prior to the posterior" });
   const pick = make("select", { id: "explained" }, make("option", { value: -1, text: "the most probable class" }),
@@ -151,10 +214,10 @@
 
   function answer() {
     return make("div", { class: "answer" },
-      make("div", { class: "now" }, make("h3", { text: "Posterior" }), bars, verdict),
+      make("div", { class: "now" }, make("h3", { text: "Posterior" }), bars, verdict, about),
       make("div", { class: "why" },
         make("h3", {}, make("label", { for: "explained", text: "Why: evidence for " }), pick),
-        make("p", { class: "fine", text: "In bits: one bit doubles or halves the odds." }), fall));
+        make("p", { class: "fine", text: "In bits: one bit doubles or halves the odds. The address of the page holds the case: copy it to send it on." }), fall));
   }
 
   function said(j) {
@@ -208,6 +271,7 @@
   }
 
   function update(only) {
+    about.textContent = "";
     const { first, told } = terms(), p = posterior(first, told);
     const best = p.reduce((top, v, k) => (v > p[top] ? k : top), 0);
     outputs.forEach(({ bar, value, item }, k) => {
@@ -220,8 +284,10 @@
     drawFall(first, told, chosen < 0 ? best : chosen);
     if (only === undefined) setters.forEach((show) => show()); else setters[only]();
     priorSetters.forEach((show) => show());
+    remember();
   }
 
   panel.append(answer(), asked());
-  update();
+  if (!restore()) update();
+  addEventListener("hashchange", restore);
 })();

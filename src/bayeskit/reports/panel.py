@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Json
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.reports.cases import Case
 from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
@@ -24,7 +24,7 @@ def section(
     whatif: WhatIf,
     seen: Explanation | None,
     told: Float | None,
-    hard: Int,
+    cases: Sequence[Case],
     table: Table | None,
 ) -> Section:
     """The panel, filled by the script of the page; or why there is none."""
@@ -36,21 +36,19 @@ def section(
     data = {
         **program.json(),
         "rank": sorted(range(len(names)), key=lambda j: -worth.get(names[j], 0.0)),
-        "examples": [] if table is None else _examples(program, hard, table.values(hard, names)),
+        "examples": [] if table is None else _examples(program, cases, table),
         **_costs(evaluation),
     }
-    if whatif.gap <= AGREES:
+    if whatif.less:
+        agreed = str(text(whatif.less, 1000))
+    elif whatif.gap <= AGREES:
         exact = f"{max(whatif.gap, 1e-16):.0e}"
         agreed = f"The page computes from the model's own terms and agreed with Python to {exact}"
     else:
         agreed = f"Approximate: the page differed from Python by up to {whatif.gap:.0e}"
     agreed += f" on {whatif.checked:,} of the rows evaluated"
     note = f"; {text(whatif.note, 300)}" if whatif.note else ""
-    held = (
-        f" To find neighbours it holds the values of {program.rows:,} learned rows (rows=False leaves them out)."
-        if program.rows
-        else ""
-    )
+    held = f" To find neighbours it holds the values of {program.rows:,} learned rows." if program.rows else ""
     lead = (
         f"<p>Change a value, a prior or a cost, and see what follows. {agreed}{note}. "
         f"Numbers range over the values that were observed.{held}</p>"
@@ -62,21 +60,24 @@ def section(
     return Section("what-if", TITLE, body)
 
 
-def _examples(program: Program, hard: Int, values: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Rows to begin from: their values as the program reads them."""
+def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[Json]:
+    """Rows to begin from: their values as the program reads them, and what was said of them out of fold."""
+    values = table.values(np.array([case.row for case in cases], dtype=np.int64), [q.name for q in program.questions])
     read = [q.read([row[j] for row in values]) for j, q in enumerate(program.questions)]
     return [
         {
-            "name": f"row {row}",
+            "row": case.number,
             "values": [
                 None if values[i][j] is None or mine[i] == ABSENT else float(mine[i]) for j, mine in enumerate(read)
             ],
+            "truth": str(case.truth),
+            "expected": case.proba[0],
         }
-        for i, row in enumerate(hard.tolist())
+        for i, case in enumerate(cases)
     ]
 
 
-def _costs(evaluation: Evaluation) -> dict[str, Any]:
+def _costs(evaluation: Evaluation) -> Json:
     """Costs as given, else one for every mistake."""
     decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
     if decision_costs is None:

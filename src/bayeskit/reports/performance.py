@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from bayeskit.arrays import Json, Label
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import wilson
@@ -63,7 +62,7 @@ def measures(evaluation: Evaluation) -> Section:
     return Section("performance", "Performance", body)
 
 
-def _rate(row: dict[str, Any], rate: str) -> Safe:
+def _rate(row: Json, rate: str) -> Safe:
     low, high = row[f"{rate}_low"], row[f"{rate}_high"]
     return Safe(f"{number(row[rate])} <small>{number(low, 2)}–{number(high, 2)}</small>")
 
@@ -161,7 +160,7 @@ def _ends(evaluation: Evaluation, name: str) -> tuple[str, str]:
     return number(found.low, 4), number(found.high, 4)
 
 
-def _blind(evaluation: Evaluation, actions: tuple[Any, ...]) -> str:
+def _blind(evaluation: Evaluation, actions: tuple[Label, ...]) -> str:
     """What one action for all rows would have cost."""
     assert evaluation.decision_costs is not None
     weight = evaluation.confusion.matrix.sum(axis=1)

@@ -35,6 +35,7 @@ class Profile:
     middle: float = np.nan
     high: float = np.nan
     common: tuple[Any, ...] = ()  # of levels, the most frequent first
+    single: int = 0  # levels among these that one row alone has
 
     @classmethod
     def of(cls, name: str, values: pa.ChunkedArray) -> Profile:
@@ -59,19 +60,21 @@ class Profile:
             ends = pc.min_max(known).as_py()
             middle = pc.quantile(known, 0.5, interpolation="nearest")[0].as_py()
             low, high = float(ends["min"]), float(ends["max"])
-            return cls(name, kind, rows, missing, distinct, low, float(middle), high, _tops(known))
-        return cls(name, kind, rows, missing, distinct, common=_tops(known))
+            return cls(name, kind, rows, missing, distinct, low, float(middle), high, _tops(known)[0])
+        tops, often = _tops(known)
+        return cls(name, kind, rows, missing, distinct, common=tops, single=int((often == 1).sum()))
 
     @property
     def numeric(self) -> bool:
         return bool(np.isfinite(self.low))
 
 
-def _tops(known: pa.ChunkedArray) -> tuple[Any, ...]:
-    """The values that occur most, the first of equal ones first."""
+def _tops(known: pa.ChunkedArray) -> tuple[tuple[Any, ...], Int]:
+    """The values that occur most, the first of equal ones first, and how often."""
     counted = pc.value_counts(known)
-    order = np.argsort(-counted.field("counts").to_numpy(zero_copy_only=False), kind="stable")[:COMMON]
-    return tuple(counted.field("values").take(pa.array(order)).to_pylist())
+    often = counted.field("counts").to_numpy(zero_copy_only=False)
+    order = np.argsort(-often, kind="stable")[:COMMON]
+    return tuple(counted.field("values").take(pa.array(order)).to_pylist()), often[order]
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,9 @@ class Table:
         """None where rows were streamed, so that none was kept."""
         if evaluation.proba is None or evaluation.X is None:
             return None
-        return cls(LabelledTable.of(evaluation.X, evaluation.y), evaluation.proba)
+        models = evaluation.fold_models
+        sample = LabelledTable.of(evaluation.X, evaluation.y) if models is None else models.sample
+        return cls(sample, evaluation.proba)
 
     def __len__(self) -> int:
         return len(self.sample.rows)

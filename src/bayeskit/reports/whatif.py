@@ -48,25 +48,57 @@ class WhatIf:
     note: str
     gap: float = np.nan
     checked: int = 0  # rows
+    less: str = ""  # what the program is without, and how far that moves answers
 
     @classmethod
-    def of(cls, estimator: Any, table: Table | None, which: Int, proba: Float | None, rows: bool = True) -> WhatIf:
+    def of(cls, estimator: Any, table: Table | None, which: Int, proba: Float | None, rows: bool) -> WhatIf:
         """Written down, and checked on some rows whose posterior is known; too far off, it is left out.
 
-        ``rows`` says whether learned rows may be in the page; neighbours cannot be found without.
+        ``rows`` says whether learned rows may be in the page; a pool does without the members that look them up, and
+        how far its answers move is told.
         """
         if table is None:
             return cls(None, "the rows were streamed and none was kept, so the range of values is not known")
         try:
-            program = _program(estimator, table.profiles)
-            _check_room(program, rows)
+            whole = _program(estimator, table.profiles)
+            program = whole if rows else _without_rows(whole)
+            _check_room(program)
         except Unwritten as why:
             return cls(None, str(why))
         assert proba is not None  # what can be written down can be explained
-        gap, checked = program.gap(table.values(which, [q.name for q in program.questions]), proba)
+        values = table.values(which, [q.name for q in program.questions])
+        apart = whole.apart(values, proba)
+        gap = float(apart.max(initial=0.0))
         if gap > FAR:
             return cls(None, f"what could be written down differs from the model by {gap:.1g}")
-        return cls(program, "; ".join(dict.fromkeys(program.notes)), gap, checked)
+        notes = list(dict.fromkeys(program.notes))
+        if program is not whole:
+            gone = [m.name for m in whole.members if isinstance(m.says, NeighborTerms)]
+            apart = program.apart(values, proba)
+            gap = float(apart.max(initial=0.0))
+            return cls(program, "; ".join(notes), gap, len(apart), _moved(gone, apart))
+        return cls(program, "; ".join(notes), gap, len(apart))
+
+
+def _without_rows(program: Program) -> Program:
+    if not program.rows:
+        return program
+    less = program.without_rows()
+    if less is None:
+        raise Unwritten(
+            "neighbours are looked up in the learned rows, which are in a page only if they are asked for (--rows, or "
+            "rows=True in Python)"
+        )
+    return less
+
+
+def _moved(gone: Sequence[str], apart: Float) -> str:
+    names = " and ".join(filter(None, (", ".join(map(repr, gone[:-1])), repr(gone[-1]))))
+    look, are = ("look", "are") if len(gone) > 1 else ("looks", "is")
+    return (
+        f"{names}, which {look} up learned rows, {are} left out (--rows puts them in the page, rows=True in "
+        f"Python): that moves answers by {apart.mean():.3f} on average and {apart.max(initial=0.0):.3f} at most"
+    )
 
 
 def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
@@ -175,9 +207,7 @@ def _check_numbers(name: str, numbers: int) -> None:
         raise Unwritten(f"{name} has {numbers:,} numbers, too many for a page")
 
 
-def _check_room(program: Program, rows: bool) -> None:
-    if program.rows and not rows:
-        raise Unwritten("neighbours are looked up in the learned rows, which were to stay out of the page (rows=False)")
+def _check_room(program: Program) -> None:
     whole, sizes = len(program.json()["numbers"]["data"]), {}
     if whole > ROOM:
         for member in program.members:

@@ -248,9 +248,9 @@ class Counted:
         levels = [[name, some.keys] for name, some in self.domain.levels.items()]
         about = json.dumps([self.domain.classes.keys, levels, astuple(self.tally)]).encode()
         out = io.BytesIO()
-        beside = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}
-        beside[DECIMALS] = self.ranges.decimals
-        np.savez(out, **beside, **self.statistic.arrays())  # type: ignore[arg-type]
+        beside: dict[str, Any] = {ABOUT: np.frombuffer(about, np.uint8), LOW: self.ranges.low, HIGH: self.ranges.high}
+        beside |= {DECIMALS: self.ranges.decimals, **self.statistic.arrays()}
+        np.savez(out, **beside)
         return out.getvalue()
 
     def with_bytes(self, data: bytes) -> Counted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from bayeskit.arrays import Array, Bool, Int
 from bayeskit.data.block import Block
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.statistic import Statistic, sizes_of
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,13 @@ class Product:
 
     def __getitem__(self, name: Any) -> Statistic:
         return self.parts[name]
+
+    def part(self, name: Any, kind: type[S]) -> S:
+        """One of them, of the kind it has to be."""
+        found = self.parts[name]
+        if not isinstance(found, kind):
+            raise TypeError(f"{name!r} is {type(found).__name__}, not {kind.__name__}")
+        return found
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -84,6 +93,7 @@ class Product:
         def back(name: Any, part: Any) -> Statistic:
             front = f"{labels[name]}/"
             mine = {f.removeprefix(front): a for f, a in arrays.items() if f.startswith(front)}
-            return part.with_arrays(mine)  # type: ignore[no-any-return]
+            found: Statistic = part.with_arrays(mine)
+            return found
 
         return self._each(back)

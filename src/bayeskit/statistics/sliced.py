@@ -16,6 +16,7 @@ from bayeskit.errors import SchemaError
 from bayeskit.statistics.cuts import cell_of
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import sizes_of
 from bayeskit.statistics.tables import Tables
 
 LEVELS = "levels"  # the name of tables of every column by itself, where there are any
@@ -93,7 +94,7 @@ class Sliced:
         return cls(slices, parts.place(np.arange(n_groups), n_groups, sizes) if sizes else parts, holes)
 
     def __getitem__(self, name: str) -> Tables:
-        return self.parts[name]  # type: ignore[return-value]
+        return self.parts.part(name, Tables)
 
     @property
     def groups(self) -> int:
@@ -102,8 +103,7 @@ class Sliced:
     @property
     def sizes(self) -> dict[str, int]:
         """Levels of the columns that have some in the domain."""
-        every = {n: size for part in self.parts.parts.values() for n, size in part.sizes.items()}  # type: ignore[attr-defined]
-        return {n: size for n, size in every.items() if n not in self.slices.cuts} | dict(self.missing.sizes)
+        return {n: size for n, size in self.parts.sizes.items() if n not in self.slices.cuts} | dict(self.missing.sizes)
 
     def update(self, block: Block, /) -> Self:
         parts = self.parts.update(self.slices.block(block))
@@ -140,6 +140,6 @@ class Sliced:
         back = replace(self, parts=self.parts.with_arrays(arrays), missing=self.missing.with_arrays(holes))
         for part in back.parts.parts.values():
             for name, size in self.slices.sizes.items():
-                if part.sizes.get(name, size) != size:  # type: ignore[attr-defined]
+                if sizes_of(part).get(name, size) != size:
                     raise ValueError(f"column {name!r} has other intervals than its cuts make")
         return back

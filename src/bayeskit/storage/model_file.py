@@ -26,6 +26,7 @@ from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.statistic import sizes_of
+from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container, format1
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.covariance import FLAT
@@ -62,12 +63,12 @@ class Header:
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
 
-def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, object]) -> None:
     """Write a model with the name and the settings of its estimator."""
     container.write(path, *packed(model, kind, settings))
 
 
-def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+def packed(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
@@ -128,7 +129,7 @@ def estimator_of(identifier: str) -> str:
     raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
 
 
-def named_settings(settings: Mapping[str, Any]) -> Json:
+def named_settings(settings: Mapping[str, object]) -> Json:
     """Settings of an estimator by their names in files."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
@@ -151,7 +152,7 @@ def load(path: FilePath) -> Read:
         return unpacked(header, arrays)
 
 
-def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
+def unpacked(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
     told = parsed(Header, header)
     return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
@@ -168,7 +169,7 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def expected(header: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+def expected(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     told = parsed(Header, header)
     (d,) = shapes["names.ends"]
@@ -249,7 +250,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
 def _finished(structure: Naive, statistic: Product) -> None:
     """Refuse a structure whose cuts or arcs are yet to be chosen from what it counted."""
     for family, _ in structure.components:
-        if isinstance(family, Discrete) and not isinstance(statistic["features"][family], Sliced):  # type: ignore[index]
+        if isinstance(family, Discrete) and not isinstance(statistic.part("features", Product)[family], Sliced):
             raise ModelFileError("it was saved before all it is to choose was chosen")
 
 
@@ -369,10 +370,10 @@ def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorW
 
 def _agree(counted: Counted) -> None:
     """Totals that must agree in any table: sizes with levels, no column heavier than its class, canonical order."""
-    classes = counted.statistic["classes"].table(0)  # type: ignore[attr-defined]
+    classes = counted.statistic.part("classes", Tables).table(0)
     if not len(counted.domain.classes) or not classes.nonzero().any():
         raise ModelFileError("it has no class")
-    for part in counted.statistic["features"].parts.values():  # type: ignore[attr-defined]
+    for part in counted.statistic.part("features", Product).parts.values():
         for name, size in sizes_of(part).items():
             if size != len(counted.domain.levels[name]):
                 raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")

@@ -25,6 +25,7 @@ from bayeskit.networks.table import Table
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
+from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container
 from bayeskit.storage.model_file import key_of, settings_of
 
@@ -52,7 +53,7 @@ class Header:
     digest: str | None = None
 
 
-def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, object]) -> None:
     """Write a network with the statistic it was learned from, so that it can go on learning."""
     network = fitted.network
     arrays = _arrays(network)
@@ -118,7 +119,7 @@ def _arrays(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _expected(told: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+def _expected(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     header = parsed(Header, told)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
@@ -197,7 +198,7 @@ def _counted(header: Header, arrays: Mapping[str, Array], graph: Graph, levels: 
     ranges = Ranges.unknown(len(schema.numeric))
     counted = Counted(schema, domain, empty.with_arrays(counts), ranges, tally=header.tally or IngestReport())
     for part in counted.statistic.parts.values():
-        if any(size != len(levels[name]) for name, size in part.sizes.items()):  # type: ignore[attr-defined]
+        if any(size != len(levels[name]) for name, size in sizes_of(part).items()):
             raise ModelFileError("its counts do not fit its states")
     if counted.outweighed():
         raise ModelFileError("a node has more values than there are rows")

@@ -70,7 +70,10 @@ class Averaged(Smoothed):
         several = [j for j in order if levels.sizes[names[j]] > 1]
         return tuple(sorted((several or order)[: self.parents]))
 
-    def fit(self, statistic: Sliced, context: Context) -> AveragedDensity:
+    def fit(self, statistic: Sliced, context: Context) -> Density:
+        return self._single(statistic, context)
+
+    def _single(self, statistic: Sliced, context: Context) -> AveragedDensity:
         levels = statistic["levels"]
         every = Margin.each(levels, self.smoothing, context)
         chosen = self.best(levels)

@@ -16,6 +16,7 @@ from bayeskit.memory import check_pairs
 from bayeskit.numerics.cut_points import CutPoints, ascending, few
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.statistics.statistic import Statistic
 from bayeskit.validation import positive
 
 MDLP, FREQUENCY = "mdlp", "frequency"
@@ -57,7 +58,7 @@ class Discrete(Staged[Any]):
     def tables(self, columns: Sequence[str]) -> Mapping[str, Sequence[tuple[str, ...]]]:
         """Which tables to count over the columns, by name."""
 
-    def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Sliced:
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Statistic:
         if self.pairwise:
             check_pairs(len(columns), "counts")
         if self.grid is None:

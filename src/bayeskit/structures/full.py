@@ -75,24 +75,26 @@ class Full(Likelihood[Product]):
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Product:
         coded, numeric = ([c.name for c in columns if c.coded], [c.name for c in columns if c.numeric])
         means = Product({"rows": Tables.empty([()], 0), "means": Moments.empty(numeric, 0)}, 0)
-        numbers: Keyed | Scatter | Moments = Scatter.empty(numeric, n_groups, available=True)
+        numbers: Keyed | Scatter | Moments
         if self.covariance in FLAT:
             numbers = Moments.empty(numeric, n_groups)
-        elif not self.available:
+        elif self.available:
+            numbers = Scatter.empty(numeric, n_groups, available=True)
+        else:
             numbers = Keyed.empty(numeric, Scatter.empty(numeric, 0), n_groups, patterns=True)
         return Product({"cells": Keyed.empty(coded, means, n_groups), "numbers": numbers}, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> FullDensity:
-        cells: Keyed = statistic["cells"]  # type: ignore[assignment]
+        cells = statistic.part("cells", Keyed)
         joint = Joint.of(cells, self.smoothing, context.unseen)
-        numbers = Numbers.of(statistic["numbers"], self.covariance == "spherical")  # type: ignore[arg-type]
+        numbers = Numbers.of(_numeric(statistic), self.covariance == "spherical")
         normals = Normals.of(numbers, _cells(cells, joint, numbers), self.covariance, self.shrinkage)
         singular = normals.covariance.singular(numbers.total) if len(numbers.columns) else []
         if not self.shrinkage:
             refuse_singular(singular, numbers.weight, numbers.columns, context.labels)
         regularised = tuple(tuple(numbers.columns[j] for j in some) for some in singular)
         empty = tuple(name for name, size in cells.sizes.items() if size == 1)
-        parts = tuple(dict.fromkeys((*statistic["numbers"].columns, *cells.columns)))  # type: ignore[attr-defined]
+        parts = tuple(dict.fromkeys((*_numeric(statistic).columns, *cells.columns)))
         return FullDensity(parts, joint, normals, empty, regularised, len(context.weights), self.leave_one_out)
 
 
@@ -100,9 +102,16 @@ def _list(numbers: Float) -> str:
     return " ".join(f"{x:.4g}" for x in numbers)
 
 
+def _numeric(counts: Product) -> Keyed | Scatter | Moments:
+    """What is counted of numbers."""
+    found = counts["numbers"]
+    assert isinstance(found, Keyed | Scatter | Moments)
+    return found
+
+
 def without_products(counts: Product) -> Product:
     """What a full covariance counts, as what variances alone do."""
-    return replace(counts, parts={**counts.parts, "numbers": moments_of(counts["numbers"])})  # type: ignore[arg-type]
+    return replace(counts, parts={**counts.parts, "numbers": moments_of(_numeric(counts))})
 
 
 def _cells(statistic: Keyed, joint: Joint, numbers: Numbers) -> tuple[Cells, ...]:

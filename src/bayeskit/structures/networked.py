@@ -22,6 +22,7 @@ from bayeskit.networks.search import Limits
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.conditional import BOTH, CLASS, SHARES, Conditional, Margin
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
@@ -98,7 +99,7 @@ class Networked(Smoothed):
         families = [(*self._members(name, columns), name) for name in columns]
         return {"levels": levels, "families": families, "class": [self._members(None, columns)]}
 
-    def statistic(self, columns: Sequence[Column], n_groups: int) -> Bins | Rows | Sliced:  # type: ignore[override]
+    def statistic(self, columns: Sequence[Column], n_groups: int) -> Statistic:
         if self.given is None and self.found is None:
             check_pairs(len(columns), "scores")
         if self.grid is not None and self.given is None and self.found is None:

@@ -80,10 +80,10 @@ class Paired(Averaged):
             )
         return replace(self, chosen=tuple(name for name in names if name in chosen))
 
-    def fit(self, statistic: Sliced, context: Context) -> PairedDensity:  # type: ignore[override]
+    def fit(self, statistic: Sliced, context: Context) -> Density:
         place = {name: j for j, name in enumerate(statistic.slices.columns)}
         pairs = tuple(combinations([place[name] for name in self.chosen or () if name in place], 2))
-        single = super().fit(statistic, context)
+        single = self._single(statistic, context)
         return PairedDensity(single, pairs, statistic["pairs"], statistic["triples"], self.limit, self.given)
 
 
