@@ -174,3 +174,18 @@ def test_ranges_come_from_the_rows_that_are_kept(model: Any) -> None:
     for name in X:
         assert mine.seen(name) == other.seen(name) == (X[name].min(), X[name].max())
         assert mine.decimals(name) == other.decimals(name)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-3, 1e3, 1e20, 1e300])
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.TAN()], ids=repr)
+def test_computed_numbers_of_any_size_are_told_in_few_digits(model: Any, scale: float) -> None:
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 60)
+    X = pd.DataFrame({"x": rng.normal(y, 1.0) * scale, "z": rng.normal(y, 1.0) * scale})
+    model.fit(X, y)
+    flips = [f for row in model.counterfactual(X[:10]).rows for f in row if f.becomes is not None]
+    assert flips
+    assert all(len(Decimal(repr(f.becomes)).normalize().as_tuple().digits) <= 7 for f in flips)
+    if isinstance(model, bk.NaiveBayes):
+        values = [v for s in model.nomogram(1, 0).scales for v in s.values]
+        assert all(len(Decimal(repr(v)).normalize().as_tuple().digits) <= 5 for v in values)

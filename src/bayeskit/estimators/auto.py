@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import (
     Array,
     ColumnNames,
+    CostsLike,
     FilePath,
     Float,
     Frame,
@@ -455,7 +456,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         keep: ColumnNames = (),
         prior: PriorLike = None,
         *,
-        costs: Any = None,
+        costs: CostsLike = None,
         reasons: int = 0,
     ) -> Frame:
         """Prediction and P(class | row) as columns, beside those to ``keep`` ("all", or names, also of no features).

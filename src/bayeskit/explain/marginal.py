@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Label, PriorLike
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
 from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
-from bayeskit.explain.written import listed, rounded, usual_decimals
+from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
+from bayeskit.plots.style import Display
 from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.sliced import Sliced
@@ -74,9 +75,7 @@ class Marginal(TableRepr):
     @property
     def deviation(self) -> Float:
         """Of a number column in each class: (K,)."""
-        away = self._numbers[:, None] - self.mean
-        spread: Float = np.sqrt((away**2 * self.shares).sum(axis=0))
-        return spread
+        return deviation(self._numbers[:, None] - self.mean, self.shares)
 
     @cached_property
     def information(self) -> float:
@@ -103,7 +102,8 @@ class Marginal(TableRepr):
         """The same with the range and the decimals of these values as those seen, if there are any."""
         if not len(known):
             return self
-        return replace(self, seen=(float(known.min()), float(known.max())), decimals=decimals_of(known))
+        ends = float(known.min()), float(known.max())
+        return replace(self, seen=ends, decimals=telling_decimals(decimals_of(known), *ends))
 
     def recorded(self, tail: float = 1e-3) -> tuple[Float, bool]:
         """The usual values as rows hold them, with the decimals of the column, and whether there are others between.
@@ -121,13 +121,13 @@ class Marginal(TableRepr):
         inside = np.unique([low, *inside.tolist(), high])
         return rounded(inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)), True
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
         texts = self.values if self.numeric else [None if v is None else str(v) for v in self.values]
         named = {f"p(x | {label})": np.exp(self.log_density[:, k]) for k, label in enumerate(self.classes.tolist())}
         return frame({self.name: texts, **named}, kind)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Display:
         """The density or the probabilities by class."""
         from bayeskit.plots.densities import DensityDisplay
 
@@ -149,7 +149,14 @@ class Marginal(TableRepr):
         return [["class", ""], *([str(c), self.described(k, LINES)] for k, c in enumerate(self.classes.tolist()))]
 
 
-def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = None) -> dict[str, Marginal]:
+def deviation(away: Float, shares: Float) -> Float:
+    """sqrt(sum of share * away²) over axis 0, whose squares may be no doubles."""
+    unit = float(np.abs(away).max(initial=0.0)) or 1.0
+    spread: Float = np.sqrt(((away / unit) ** 2 * shares).sum(axis=0)) * unit
+    return spread
+
+
+def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike = None) -> dict[str, Marginal]:
     """Those of all columns, or of some, that say something and whose density can be followed."""
     wanted = model.schema.names if names is None else names
     columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
@@ -166,7 +173,7 @@ def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = Non
                 log = log + np.log(_shares(model, column.name, values))[:, None]
             weight = counts.get(column.name, 1.0)
             seen = model.counted.seen(column.name) if numeric else (np.nan, np.nan)
-            places = model.counted.decimals(column.name) if numeric else np.nan
+            places = telling_decimals(model.counted.decimals(column.name), *seen) if numeric else np.nan
             found[column.name] = Marginal(
                 column.name, model.classes, prior_of, values, weights, log, numeric, weight, seen, places
             )
@@ -182,7 +189,7 @@ def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]
     return dict(zip(values, found, strict=True))
 
 
-def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
+def _shares(model: Model, name: str, values: Sequence[Label]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
     ((family, whole),) = model.features.parts.items()
     counted = family.chosen(whole, model.context)[1] if isinstance(whole, Distinct) else whole
@@ -196,7 +203,7 @@ def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
     return share
 
 
-def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
+def marginal(model: Model, name: str, prior: PriorLike = None) -> Marginal:
     """That of one column; an error says why there is none."""
     if name not in model.schema.names:
         raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
@@ -248,7 +255,7 @@ def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
         yield some
 
 
-def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Float]:
+def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -> list[Float]:
     """log p(x_j | c) of values of columns, all in one table: (m, K) of each.
 
     Where columns do not depend on each other a row may know all of them, else each row knows one.

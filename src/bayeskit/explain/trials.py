@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Bool, Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
-from bayeskit.explain.marginal import Marginal, marginals
-from bayeskit.explain.written import ends_at, listed, shortest
+from bayeskit.explain.marginal import Marginal, deviation, marginals
+from bayeskit.explain.written import ends_at, listed, shortest, telling_decimals
 from bayeskit.model.model import Model
 from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.rows import Rows
@@ -42,7 +42,7 @@ class Numbers:
         values = np.asarray(alone.values, dtype=np.float64)
         pooled = alone.shares @ alone.prior
         middle = float(values @ pooled)
-        spread = float(np.sqrt((values - middle) ** 2 @ pooled))
+        spread = float(deviation(values - middle, pooled))
         inside, between = alone.recorded(TAIL)
         if between:  # between them it is looked closer where a decision turns
             inside = inside[np.unique(np.linspace(0, len(inside) - 1, TRIED).astype(np.int64))]
@@ -160,7 +160,7 @@ class Levels:
     def whole(self) -> Levels:
         return self
 
-    def few(self, held: Any) -> Sequence[Any]:
+    def few(self, held: Any) -> Sequence[Label]:
         order = np.argsort([self.distance(held, i) if self._known(held) else -u for i, u in enumerate(self.usual)])
         return [self.values[i] for i in order[:FEW].tolist() if self.values[i] != held]
 
@@ -186,7 +186,7 @@ class Trials:
     untried: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: Model, prior: Any = None, among: Iterable[Block] | None = None) -> Trials:
+    def of(cls, model: Model, prior: PriorLike = None, among: Iterable[Block] | None = None) -> Trials:
         """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which.
 
         No number beyond those seen is tried: those of the rows given or kept, else of all that were learned.
@@ -205,7 +205,7 @@ class Trials:
                 if cuts[name]:
                     seen = (float(known.min()), float(known.max())) if len(known) else model.counted.seen(name)
                     places = decimals_of(known) if len(known) else model.counted.decimals(name)
-                    found[name] = Intervals(np.array(cuts[name]), seen, places)
+                    found[name] = Intervals(np.array(cuts[name]), seen, telling_decimals(places, *seen))
             elif column.numeric and not silent:
                 if len(known):
                     found[name] = Numbers.among(known)
