@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike as ArrayLike
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import duckdb
     import matplotlib.axes
     import pandas
     import polars
@@ -44,6 +45,7 @@ class HasColumns(Protocol):
     def columns(self) -> Sequence[str]: ...
 
 
+@runtime_checkable
 class HasItems(Protocol):
     """Numbers by label, as a mapping or a pandas Series has them."""
 
@@ -62,6 +64,16 @@ class Classifier(Protocol):
     def predict_proba(self, X: Any) -> Float: ...
 
 
+@runtime_checkable
+class CostTable(Protocol):
+    """What each action costs when each class is the true one."""
+
+    @property
+    def actions(self) -> tuple[Any, ...]: ...
+
+    def matrix_for(self, classes: Any) -> Float: ...
+
+
 Label: TypeAlias = Hashable  # a class, a level, a state or an action
 FilePath: TypeAlias = str | PathLike[str]
 ColumnLike: TypeAlias = ArrayLike | SupportsArrow  # values, or the name of a column
@@ -77,6 +89,7 @@ TableLike: TypeAlias = (
     | FilePath
 )
 PriorLike: TypeAlias = str | HasItems | Iterable[float] | None  # a word, or probabilities by class or in their order
+CostsLike: TypeAlias = CostTable | TableLike | Mapping[Any, Mapping[Any, float]] | None
 NamesLike: TypeAlias = ColumnLike | None  # names of columns that have none
 KindsLike: TypeAlias = str | Mapping[str, object] | None  # of all columns, or by column
 MissingLike: TypeAlias = str | Mapping[str, str]  # "skip" or "level", of all columns or by column
@@ -85,4 +98,6 @@ Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 Frame: TypeAlias = "pyarrow.Table | pandas.DataFrame | polars.DataFrame"
 Axes: TypeAlias = "matplotlib.axes.Axes"
 Batch: TypeAlias = "pyarrow.RecordBatch"  # or some rows of a matrix, which are read alike
+Connection: TypeAlias = "duckdb.DuckDBPyConnection"
+Relation: TypeAlias = "duckdb.DuckDBPyRelation"
 Json: TypeAlias = dict[str, Any]  # an object of JSON

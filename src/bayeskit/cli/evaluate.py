@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit as bk
-from bayeskit.arrays import Json
+from bayeskit.arrays import Json, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.options import (
     OFFERED,
@@ -208,7 +208,7 @@ def _ready(
         yield taken
 
 
-def _examined(file: Path, source: Any, target: str | None, judging: Judging) -> Any:
+def _examined(file: Path, source: TableLike, target: str | None, judging: Judging) -> Any:
     """A model file judged by rows that are new to it."""
     from bayeskit.estimators.files import core
 

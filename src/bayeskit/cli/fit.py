@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayeskit.arrays import Json
+from bayeskit.arrays import Json, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
@@ -114,7 +114,7 @@ def renew(
     if output is not None:
         check_output(output, MODEL, [file, rows.place], force, rows.sql)
 
-    def change(file: Path, source: Any, target: str | None, weight: str | None) -> Any:
+    def change(file: Path, source: TableLike, target: str | None, weight: str | None) -> Any:
         return renew_file(file, source, target, weight, output)
 
     _revise(change, "chose anew from", file, rows, cluster, say, target, weight, output)

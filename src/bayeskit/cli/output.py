@@ -64,7 +64,7 @@ def notes(say: Saying) -> Iterator[list[str]]:
 
 
 @contextmanager
-def progress(title: str, say: Saying, source: Any) -> Iterator[Callable[[int], object] | None]:
+def progress(title: str, say: Saying, source: object) -> Iterator[Callable[[int], object] | None]:
     """Rows so far, rows a second and the time left, for people who look at a terminal; else nothing to call."""
     if say.silent or not sys.stderr.isatty():
         yield None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from bayeskit.arrays import ColumnNames
+from bayeskit.arrays import ColumnNames, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
@@ -55,7 +55,7 @@ class Asker:
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
-    def about(self, source: Any, keep: ColumnNames = (), jobs: int | None = None) -> Any:
+    def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
         return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayeskit.arrays import Batch
+from bayeskit.arrays import Batch, TableLike
 from bayeskit.cli.options import listed
 from bayeskit.cli.output import Saying, progress
 from bayeskit.errors import InputError, UsageError
@@ -113,7 +113,7 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
         yield frame.drop(*listed(rows.ignore))
 
 
-def at_hand(source: Any, known: Any = None) -> Any:
+def at_hand(source: Any, known: Mapping[str, str] | None = None) -> Any:
     """All rows in memory as an Arrow table where they take little of it, else the source, to be read in passes."""
     from bayeskit.engines.files import bytes_of
     from bayeskit.model.read_rows import read_rows
@@ -148,7 +148,7 @@ class Taken:
         return drawn(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
 
 
-def brought(source: Any, most: int | None, seed: int = 0) -> Taken:
+def brought(source: TableLike, most: int | None, seed: int = 0) -> Taken:
     """All rows in memory, or a random sample of them if they are more than so many, which is told."""
     from bayeskit.model.read_rows import read_rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -27,7 +26,7 @@ def kind_of(X: TableLike) -> str:
     return next((package for package in packages if package in KINDS), "pyarrow")
 
 
-def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Frame:
+def frame(columns: Mapping[str, object], kind: str = "pyarrow") -> Frame:
     """Columns of equal length as a frame of one kind.
 
     >>> frame({"class": ["ill", "well"], "weight": [2.0, 3.0]}).column_names
@@ -36,7 +35,7 @@ def frame(columns: Mapping[str, Any], kind: str = "pyarrow") -> Frame:
     return convert_frame(pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()}), kind)
 
 
-def convert_frame(table: pa.Table, kind: str) -> Any:
+def convert_frame(table: pa.Table, kind: str) -> Frame:
     """An Arrow table as a frame of one kind."""
     if kind not in KINDS:
         raise InputError(f"frame({kind!r}): choose one of {', '.join(KINDS)}")

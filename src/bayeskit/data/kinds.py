@@ -70,7 +70,7 @@ class Ordinal:
         object.__setattr__(self, "levels", tuple(value for _, value in _distinct(levels, "Ordinal")))
 
 
-def _distinct(levels: Any, where: str) -> tuple[Key, ...]:
+def _distinct(levels: Iterable[Label], where: str) -> tuple[Key, ...]:
     """The levels given, each once."""
     given = levels.tolist() if hasattr(levels, "tolist") else levels
     if isinstance(given, str) or not isinstance(given, Iterable):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Label
+from bayeskit.arrays import Array, CostsLike, Float, Label
 from bayeskit.data.levels import MISSING, key, show
 from bayeskit.errors import FileError, InputError
 
@@ -73,7 +73,7 @@ class Costs:
         return cls(1.0 - np.eye(len(classes)), list(classes))
 
     @classmethod
-    def of(cls, costs: Any, classes: Sequence[Label]) -> Costs:
+    def of(cls, costs: CostsLike, classes: Sequence[Label]) -> Costs:
         """Costs as they are, from whatever describes them, or 0/1 if there are none.
 
         Parameters
@@ -145,7 +145,7 @@ class Costs:
         return f"Costs({rows!r})"
 
 
-def _labels(costs: Any, classes: Sequence[Label]) -> tuple[Sequence[Any], ...]:
+def _labels(costs: CostsLike, classes: Sequence[Label]) -> tuple[Sequence[Label], ...]:
     """The classes, for a square matrix without labels of its own."""
     return (list(classes),) if isinstance(costs, np.ndarray | list | tuple) else ()
 
@@ -155,7 +155,7 @@ Cells = list[tuple[Any, Sequence[Any]]]
 
 def _read(
     table: Any, classes: Sequence[Label] | None, actions: Sequence[Label] | None
-) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """Row labels, column labels and the cells of each row."""
     if isinstance(table, Mapping) and not hasattr(table, "columns"):
         return _mapping(table)
@@ -176,7 +176,7 @@ def _read(
     return rows, columns, list(zip(rows, matrix.tolist(), strict=True))
 
 
-def _mapping(table: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _mapping(table: Mapping[Label, Any]) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     for label, row in table.items():
         if not isinstance(row, Mapping):
             raise InputError(f"the costs of class {label!r} must be a mapping from action to cost, not {row!r}")
@@ -187,7 +187,7 @@ def _mapping(table: Mapping[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]
     return tuple(table), actions, [(label, [row[a] for a in actions]) for label, row in table.items()]
 
 
-def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _frame(table: Any) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     """pandas keeps the classes in its index, or like any other frame in the first column."""
     if hasattr(table, "index") and hasattr(table, "iloc"):
         first = table.iloc[:, 0] if table.shape[1] else None
@@ -203,7 +203,7 @@ def _frame(table: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     return tuple(labels), tuple(arrow.column_names[1:]), list(zip(labels, zip(*cells, strict=True), strict=True))
 
 
-def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
+def _file(path: Path) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     if not path.is_file():
         raise FileError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -217,7 +217,7 @@ def _file(path: Path) -> tuple[tuple[Any, ...], tuple[Any, ...], Cells]:
     return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
 
 
-def _number(cell: Any, label: Label, action: Any) -> float:
+def _number(cell: Any, label: Label, action: Label) -> float:
     try:
         cost = float(cell)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, ArrayLike, Float, Frame, Int, Label
+from bayeskit.arrays import Array, ArrayLike, CostsLike, Float, Frame, Int, Label
 from bayeskit.data.frame import frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -58,7 +58,7 @@ class Decision:
         return frame({"action": self.action, "margin": self.margin, **costs}, kind)
 
 
-def decide(proba: ArrayLike, costs: Any, classes: Sequence[Any] | Array | None = None) -> Decision:
+def decide(proba: ArrayLike, costs: CostsLike, classes: Sequence[Any] | Array | None = None) -> Decision:
     """The action with the least expected cost, sum over c of P(c | x) cost(c, action), for each row.
 
     Parameters

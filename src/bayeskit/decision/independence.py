@@ -139,7 +139,7 @@ def _asked(argument: str, wanted: Any) -> Json:
     raise InputError(f"{argument}={wanted!r}: give a column's name, or an event such as {{'colour': 'red'}}")
 
 
-def _side(row: Mapping[str, Any], asked: Event) -> Any:
+def _side(row: Mapping[str, object], asked: Event) -> Any:
     """Where a row falls: whether an event holds, or the level of a column."""
     if all(value is None for value in asked.values()):
         return tuple(row[name] for name in asked)

@@ -150,7 +150,7 @@ def _shares(mass: Float) -> Float:
     return total
 
 
-def rows_of(model: Model, given: Mapping[str, Any], rows: int) -> pa.RecordBatch:
+def rows_of(model: Model, given: Mapping[str, object], rows: int) -> pa.RecordBatch:
     """Rows with these columns known and nothing else."""
     arrays = [pa.array(given[name]) if name in given else pa.nulls(rows) for name in model.schema.names]
     return pa.RecordBatch.from_arrays(arrays, names=list(model.schema.names))

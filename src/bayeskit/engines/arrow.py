@@ -22,10 +22,10 @@ class ArrowFiles(Streamed):
     """Files or streams of record batches (IPC, Feather), one after the other."""
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         return is_place(source, "arrow")
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         files = Files.of(reading)
         files.check_alike(lambda path: _schema(path).names)
@@ -36,7 +36,7 @@ class ArrowFiles(Streamed):
         return pa.schema([f.with_type(plain_type(f.type)) for f in told])
 
     @contextmanager
-    def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _batches(self, source: object, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         yield self._read(Files.of(Reading.of(source)).all, list(columns))
 
     @staticmethod

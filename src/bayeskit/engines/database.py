@@ -34,15 +34,15 @@ class Database(Streamed):
     """A database on a server or in a SQLite file: the only table it has, or what a query says."""
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         return is_place(source, "sqlite", "postgresql")
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         with self._query(Reading.of(source), None) as (schema, _):
             return schema
 
     @contextmanager
-    def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _batches(self, source: object, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         with self._query(Reading.of(source), columns) as (_, batches):
             yield batches
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bayeskit.arrays import Connection
 from bayeskit.engines.header import Header
 from bayeskit.engines.reading import PACKED, Reading
 from bayeskit.engines.sql import Table, literal, quoted
@@ -110,7 +111,7 @@ class Delimited:
         every = (name for header in self.headers.values() for name in header.names)
         return [name for name in dict.fromkeys(every) if name not in self.reading.ignore]
 
-    def typed(self, connection: Any, known: Mapping[str, str]) -> Table:
+    def typed(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """All files, with types; where it is known what every column holds, no pass is needed to find out."""
         names = self.names
         if all(known.get(name) in PLAIN for name in names) and self.reading.bad_lines == "error":
@@ -127,7 +128,7 @@ class Delimited:
         return Table(self._read(types), tuple(n for n, seen in found.items() if not seen.count and n not in known))
 
     def _seen(
-        self, connection: Any, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
+        self, connection: Connection, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
     ) -> dict[str, _Seen]:
         """What a pass finds about every column; what the first rows have ruled out need not be asked again."""
         names = self.names
@@ -139,7 +140,7 @@ class Delimited:
         return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
 
     def _stacked(
-        self, connection: Any, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
+        self, connection: Connection, rows: str, known: Mapping[str, str], first: Mapping[str, _Seen]
     ) -> dict[str, _Seen]:
         """The same of many columns, those with the same questions one below the other.
 
@@ -212,7 +213,7 @@ class Delimited:
             )
         return kind
 
-    def _tell(self, connection: Any) -> None:
+    def _tell(self, connection: Connection) -> None:
         """Say which lines were left out."""
         bad = connection.execute(
             "select file_path, line, first(error_message) from reject_errors "

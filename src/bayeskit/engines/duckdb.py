@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bayeskit.arrays import Batch
+from bayeskit.arrays import Batch, Connection, Relation
 from bayeskit.engines.declared import Declared
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.files import SHARE, Files, malformed
@@ -31,10 +31,10 @@ class DuckDB(Streamed):
         self._known: dict[str, str] = {}
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         return is_place(source, "files", "duckdb") or _is_relation(source)
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         self._known = dict(known or {})
         with self._relation(source, ordered=True) as relation:
             found = relation.limit(0).to_arrow_table().schema
@@ -43,11 +43,11 @@ class DuckDB(Streamed):
         told = [_field(f, enums.get(f.name), table.fields.get(f.name)) for f in found]
         return pa.schema([f.with_type(pa.null()) if f.name in table.empty else f for f in told])
 
-    def _table(self, source: Any) -> Table:
+    def _table(self, source: object) -> Table:
         return Table("") if _is_relation(source) else self._tables[Reading.of(source)]
 
     @contextmanager
-    def _batches(self, source: Any, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _batches(self, source: object, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         with self._relation(source, ordered) as relation:
             wanted = relation.project(", ".join(map(quoted, columns)))
             written = {n: f.type for n, f in self._table(source).fields.items() if n in columns and not Declared.of(f)}
@@ -56,7 +56,7 @@ class DuckDB(Streamed):
                 yield (_cast(batch, written) for batch in reader) if written else reader
 
     @contextmanager
-    def _relation(self, source: Any, ordered: bool) -> Iterator[Batch]:
+    def _relation(self, source: object, ordered: bool) -> Iterator[Batch]:
         """The source as a relation; what is not one gets a connection of its own, closed and cleaned up after."""
         if _is_relation(source):
             yield source
@@ -94,7 +94,7 @@ class DuckDB(Streamed):
                 yield relation
 
 
-def _enums(relation: Any) -> dict[str, Declared]:
+def _enums(relation: Relation) -> dict[str, Declared]:
     """The levels of enumerations; DuckDB has an order for all of them, so it tells nothing."""
     kinds = zip(relation.columns, relation.types, strict=True)
     return {name: Declared(tuple(dict(kind.children)["values"])) for name, kind in kinds if kind.id == "enum"}
@@ -113,18 +113,18 @@ def _cast(batch: pa.RecordBatch, written: Mapping[str, pa.DataType]) -> pa.Recor
     return batch.cast(pa.schema([f.with_type(written.get(f.name, f.type)) for f in batch.schema]))
 
 
-def _is_relation(source: Any) -> bool:
+def _is_relation(source: object) -> bool:
     return type(source).__name__ == "DuckDBPyRelation"
 
 
-def _of_database(reading: Reading, connection: Any) -> Table:
+def _of_database(reading: Reading, connection: Connection) -> Table:
     """What the query says, or the only table there is."""
     if reading.query is not None:
         return Table(_one_select(reading.query, reading, connection))
     return Table(quoted(the_table(reading, [name for (name,) in connection.execute("show tables").fetchall()])))
 
 
-def _one_select(query: str, reading: Reading, connection: Any) -> str:
+def _one_select(query: str, reading: Reading, connection: Connection) -> str:
     """A query as a table, once DuckDB's own parser has found one SELECT in it."""
     import duckdb
 
@@ -138,7 +138,7 @@ def _one_select(query: str, reading: Reading, connection: Any) -> str:
 
 
 @contextmanager
-def _inside(reading: Reading, connection: Any) -> Iterator[None]:
+def _inside(reading: Reading, connection: Connection) -> Iterator[None]:
     """What needs files outside of its database is refused by the name of the view, with the way out."""
     import duckdb
 
@@ -162,7 +162,7 @@ def _inside(reading: Reading, connection: Any) -> Iterator[None]:
         ) from error
 
 
-def _opens(view: str, connection: Any) -> bool:
+def _opens(view: str, connection: Connection) -> bool:
     import duckdb
 
     try:
@@ -180,7 +180,7 @@ def the_table(reading: Reading, tables: Sequence[str]) -> str:
     return tables[0]
 
 
-def _plain(relation: Any, reading: Reading) -> Any:
+def _plain(relation: Relation, reading: Reading) -> Any:
     """Without the columns to ignore; identifiers of 128 bits are texts."""
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     if not reading.ignore and "UUID" not in kinds.values():
@@ -192,7 +192,7 @@ def _plain(relation: Any, reading: Reading) -> Any:
 
 
 @contextmanager
-def _told(source: Any) -> Iterator[None]:
+def _told(source: object) -> Iterator[None]:
     """What DuckDB says of a file it cannot read, as an error that names the file."""
     import duckdb
 

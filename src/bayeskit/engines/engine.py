@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -48,20 +48,20 @@ class Engine(Protocol):
         """The same engine with batches of so many rows."""
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         """Whether this engine reads such a source."""
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         """Names and types of the source's columns.
 
         ``known`` says of columns whether they hold "text", "number", "truth" or a "key" to be carried through as it
         is, for sources that do not say it.
         """
 
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         """All batches counted from ``empty``; the order is free."""
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+    def map(self, source: object, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         """The step applied to every batch and the number of its first row, in the order of the rows."""
 
 
@@ -99,12 +99,12 @@ def engines() -> tuple[type[Engine], ...]:
     return tuple(found)
 
 
-def is_outside(source: Any) -> bool:
+def is_outside(source: object) -> bool:
     """Whether the rows are in files, relations or a cluster, and not in memory."""
     return any(kind.outside and kind.takes(source) for kind in engines())
 
 
-def engine_for(source: Any, n_jobs: int | None = None) -> Engine:
+def engine_for(source: object, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from bayeskit.arrays import Connection
 from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
 from bayeskit.engines.header import Header
 from bayeskit.engines.parquet import parquet_fields
@@ -90,7 +91,7 @@ class Files:
                     f"{first} and {path}; name those that belong together by a pattern, or move the others away"
                 )
 
-    def table(self, connection: Any, known: Mapping[str, str]) -> Table:
+    def table(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
             unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
@@ -126,7 +127,7 @@ def _fields_of_json(path: str) -> int:
     return len(first) if isinstance(first, dict) else 0
 
 
-def rows_of(source: Any) -> int | None:
+def rows_of(source: object) -> int | None:
     """How many rows a place has, where its files say so."""
     if not is_place(source, "files") or Reading.of(source).query:
         return None
@@ -134,7 +135,7 @@ def rows_of(source: Any) -> int | None:
     return sum(_parquet(path, pq.read_metadata).num_rows for path in files.all) if files.ending in PARQUET else None
 
 
-def bytes_of(source: Any) -> int:
+def bytes_of(source: object) -> int:
     """How many bytes the files of a place have; 0 where it has none."""
     if not is_place(source, "files", "arrow") or Reading.of(source).query:
         return 0
@@ -147,7 +148,7 @@ def _parquet(path: str, read: Callable[[str], Any]) -> Any:
         return read(path)
 
 
-def contents_of(source: Any) -> tuple[str, int, str]:
+def contents_of(source: object) -> tuple[str, int, str]:
     """What the files of a place are called, how many bytes they have, and a SHA-256 of all that they hold.
 
     Nothing where the rows do not come from files: a database may change while it is read.
@@ -159,7 +160,7 @@ def contents_of(source: Any) -> tuple[str, int, str]:
     return Path(place).name or place, sum(size for _, size, _ in found), whole
 
 
-def files_of(source: Any) -> list[tuple[str, int, str]]:
+def files_of(source: object) -> list[tuple[str, int, str]]:
     """The same of each file of a place."""
     if not is_place(source, "files", "arrow") or Reading.of(source).query:
         return []

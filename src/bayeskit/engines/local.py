@@ -32,22 +32,22 @@ class Local:
         return smaller
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         kind = type(source)  # a Spark frame says of itself that it has any attribute
         return hasattr(kind, "to_batches") and hasattr(kind, "select") and hasattr(kind, "num_rows")
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: pa.Table, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema
 
     def _batches(self, rows: Any) -> Iterator[Batch]:
         most = self.rows or batch_rows(len(rows.schema))
         return (batch for batch in rows.to_batches(max_chunksize=most) if batch.num_rows)
 
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: pa.Table, columns: Sequence[str], empty: R) -> R:
         """Where workers share the rows, the first few come alone: they show most levels."""
         picked = source.select(columns)
         parts = [picked] if workers(self.n_jobs) == 1 else [picked.slice(0, FEW), picked.slice(FEW)]
         return reduce_batches(chain.from_iterable(map(self._batches, parts)), empty, self.n_jobs)
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+    def map(self, source: pa.Table, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         return map_batches(self._batches(source.select(columns)), step, self.n_jobs)

@@ -96,7 +96,7 @@ class Reading:
             return file.read(len(magic)) == magic
 
 
-def place_of(source: Any) -> str:
+def place_of(source: object) -> str:
     """The place that a source names, as an error begins; nothing where rows are in memory.
 
     >>> place_of("people.csv"), place_of({"a": [1]})
@@ -105,7 +105,7 @@ def place_of(source: Any) -> str:
     return f"{Reading.of(source).shown}: " if isinstance(source, str | os.PathLike | Reading) else ""
 
 
-def is_place(source: Any, *sorts: str) -> bool:
+def is_place(source: object, *sorts: str) -> bool:
     """Whether this names a place of one of these sorts."""
     return isinstance(source, str | os.PathLike | Reading) and Reading.of(source).sort in sorts
 

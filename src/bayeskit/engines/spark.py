@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -23,6 +23,9 @@ from bayeskit.engines.engine import R, slices
 from bayeskit.engines.local import Local
 from bayeskit.engines.sql import check_one, subquery
 from bayeskit.errors import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Result = TypeVar("Result")
 STATE = pa.schema({"partition": pa.int32(), "rows": pa.int64(), "state": pa.binary()})
@@ -56,14 +59,14 @@ class Spark:
         return smaller
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         return type(source).__module__.startswith("pyspark.sql") and hasattr(type(source), "mapInArrow")
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: DataFrame, known: Mapping[str, str] | None = None) -> pa.Schema:
         _unlike(source.columns)
         return source.limit(0).toArrow().schema
 
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: DataFrame, columns: Sequence[str], empty: R) -> R:
         most, version = self.rows, bayeskit.__version__
 
         def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -96,21 +99,21 @@ class Spark:
             )
         return whole
 
-    def _rows_of(self, source: Any) -> int:
+    def _rows_of(self, source: DataFrame) -> int:
         """How many rows a frame has, found once for all passes."""
         if self._count is None or self._count[0] is not source:
             with _told():
                 self._count = source, int(source.count())
         return self._count[1]
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+    def map(self, source: DataFrame, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         """The rows come to the driver, in the order in which Spark collects them."""
         with _told():
             table = _only(source, columns).toArrow()
         return Local(self.n_jobs, self.rows).map(table, columns, step)
 
     def frame(
-        self, source: Any, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema
+        self, source: DataFrame, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema
     ) -> Frame:
         """The step applied to every batch where it is: a lazy frame with the columns of ``like``."""
         most, version = self.rows, bayeskit.__version__
@@ -184,11 +187,11 @@ def saved(frame: Any, path: str, rows: int) -> int:
     return found
 
 
-def _only(source: Any, columns: Sequence[str]) -> Any:
+def _only(source: DataFrame, columns: Sequence[str]) -> Any:
     return source.select(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
-def _mapped(source: Any, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
+def _mapped(source: DataFrame, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
     """Each batch through a step; Spark looks columns up by name again, and names with a dot or a star mean others."""
     from pyspark.sql.pandas.types import from_arrow_schema
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from copy import copy, deepcopy
 from numbers import Integral
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import pyarrow as pa
 
@@ -38,20 +38,20 @@ class Streamed:
         return smaller
 
     def _batches(
-        self, source: Any, columns: Sequence[str], ordered: bool
+        self, source: object, columns: Sequence[str], ordered: bool
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """The batches of these columns, in the order of the rows if asked for."""
         raise NotImplementedError
 
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         with self._batches(source, columns, ordered=False) as batches:
             return reduce_batches(self._watched(batches, source), empty, self.n_jobs)
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Result]) -> Iterator[Result]:
+    def map(self, source: object, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         with self._batches(source, columns, ordered=True) as batches:
             yield from map_batches(self._watched(batches, source), step, self.n_jobs)
 
-    def _watched(self, batches: Iterable[pa.RecordBatch], source: Any) -> Iterator[pa.RecordBatch]:
+    def _watched(self, batches: Iterable[pa.RecordBatch], source: object) -> Iterator[pa.RecordBatch]:
         """The batches that have rows, none too large; who watches is told how many rows they have."""
         watch = source.watch if isinstance(source, Reading) else None
         for batch in slices(batches, self.rows or ROWS):
@@ -102,7 +102,7 @@ def reduce_batches(batches: Iterable[Batch], empty: R, n_jobs: int | None) -> R:
     return first
 
 
-def map_batches(batches: Iterable[Batch], step: Callable[[Any, int], Result], n_jobs: int | None) -> Iterator[Result]:
+def map_batches(batches: Iterable[Batch], step: Callable[[Batch, int], Result], n_jobs: int | None) -> Iterator[Result]:
     """Results in order, with a few batches under way at a time; a step is told the number of its first row."""
     count = workers(n_jobs)
     start = 0

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Batch, Float, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Float, Frame, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -81,7 +81,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "counted_")
         return self._adopt(self._with(self._counted(X, y, sample_weight, self.counted_), Counted.subtract))
 
-    def transform(self, X: TableLike) -> Any:
+    def transform(self, X: TableLike) -> Frame | Array:
         """All values anew: the kind of frame X is, an Arrow table of a file, or a matrix of numbers.
 
         Parameters

@@ -38,7 +38,7 @@ class Notes:
 
 def bundled(
     name: str,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     reader: BayesClassifier,
     members: Sequence[Member],
     pool: Pool,

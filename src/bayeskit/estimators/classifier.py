@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayeskit.arrays import (
     Array,
     ColumnNames,
+    CostsLike,
     Float,
     Frame,
     Label,
@@ -128,7 +129,7 @@ class BayesClassifier(ClassifierMixin, Learner):
         keep: ColumnNames = (),
         prior: PriorLike = None,
         *,
-        costs: Any = None,
+        costs: CostsLike = None,
         evidence: bool = False,
         reasons: int = 0,
     ) -> Frame:

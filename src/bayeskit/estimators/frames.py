@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from bayeskit.arrays import ColumnNames, FilePath, Float, PriorLike, TableLike
+from bayeskit.arrays import ColumnNames, FilePath, Float, Frame, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
@@ -32,7 +32,7 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
-def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Any:
+def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))

@@ -173,7 +173,7 @@ class Learner(BaseEstimator):
         except SchemaError as error:
             raise MergeError(f"the models count different things and cannot be merged. {error}") from error
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: object) -> Self:
         return self.merge(other) if isinstance(other, Learner) else NotImplemented
 
     def _adopt(self, model: Model) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Json, KindsLike, Label, MissingLike, NamesLike, PriorLike
+from bayeskit.arrays import Frame, Json, KindsLike, Label, MissingLike, NamesLike, PriorLike
 from bayeskit.data.frame import frame
 from bayeskit.data.kinds import by_name
 from bayeskit.data.schema import CODED, KINDS, NUMERIC, Alike, Column, Schema
@@ -126,7 +126,7 @@ class NaiveBayes(BayesClassifier):
     def spec(self) -> Spec:
         return replace(super().spec(), fits_weights=fitted_weights(self.weights))
 
-    def word_probabilities(self, names: NamesLike = None, kind: str = "pyarrow") -> Any:
+    def word_probabilities(self, names: NamesLike = None, kind: str = "pyarrow") -> Frame:
         """P(word | class) as a frame, a line for each column of a text: its share of the counts of a class
         (``Multinomial``), or how often it is there (``Bernoulli``). ``names`` are the words, as in ``explain``.
 

@@ -21,6 +21,7 @@ from bayeskit.networks.graph import Graph
 from bayeskit.networks.learning import Learned
 from bayeskit.networks.network import Network as Value
 from bayeskit.networks.table import Table, declared_states
+from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.style import Display
 from bayeskit.storage import network_file
 from bayeskit.storage.model_file import doubts
@@ -277,7 +278,7 @@ class Network(Questions):
             raise MergeError(f"the networks were learned differently: {one.recipe} and {two.recipe}; fit both alike")
         return self._with(one.merge(two))
 
-    def __add__(self, other: Any) -> Network:
+    def __add__(self, other: object) -> Network:
         return self.merge(other) if isinstance(other, Network) else NotImplemented
 
     def _more(self, X: TableLike, sample_weight: WeightsLike) -> Fitted:
@@ -368,7 +369,7 @@ class Network(Questions):
                 shown = {node: self._table(node) for node in self.nodes}
         return NetworkDisplay.from_layers(layers, self.edges, bars, given, shown).plot(ax)
 
-    def plot_table(self, node: str, ax: Axes | None = None) -> Any:
+    def plot_table(self, node: str, ax: Axes | None = None) -> Display:
         """P(node | its parents), a line for each configuration of the parents.
 
         Parameters
@@ -380,9 +381,7 @@ class Network(Questions):
         """
         return self._table(self.graph.check(node)).plot(ax)
 
-    def _table(self, node: str) -> Any:
-        from bayeskit.plots.cpt import CptDisplay
-
+    def _table(self, node: str) -> CptDisplay:
         parents = {parent: self.states(parent) for parent in self.parents(node)}
         return CptDisplay.from_table(node, parents, self.states(node), self.network_.potentials[node])
 

@@ -161,7 +161,7 @@ class Questions:
         """
         return float(self.log_evidence(X).sum())
 
-    def probability(self, state: Mapping[str, Any]) -> float:
+    def probability(self, state: Mapping[str, object]) -> float:
         """The probability of a state of some or all nodes.
 
         Parameters

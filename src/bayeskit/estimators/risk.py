@@ -14,6 +14,7 @@ from bayeskit.arrays import (
     Bool,
     Classifier,
     ColumnNames,
+    CostsLike,
     Float,
     Int,
     Label,
@@ -69,7 +70,7 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Classifier,
-        costs: Any = None,
+        costs: CostsLike = None,
         reject: float | None = None,
         *,
         threshold: float | None = None,

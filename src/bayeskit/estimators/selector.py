@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayeskit.arrays import Array, Batch, Bool, Classifier, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Batch, Bool, Classifier, Frame, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
@@ -195,7 +195,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             names = np.asarray(input_features, dtype=object)
         return np.asarray(names[self.support_])
 
-    def transform(self, X: TableLike) -> Any:
+    def transform(self, X: TableLike) -> Frame | Array:
         """The columns kept, as the kind of table X is.
 
         Parameters

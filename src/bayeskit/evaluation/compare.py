@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bayeskit.arrays import ColumnLike, Json, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import ColumnLike, CostsLike, Json, LabelsLike, Seed, TableLike, WeightsLike
 from bayeskit.data.frame import kind_of
 from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
 from bayeskit.evaluation.evaluate import planned
+from bayeskit.evaluation.methods import Method
 
 
 def compare(
     models: Any,
     X: TableLike,
     y: LabelsLike,
-    method: Any = None,
+    method: Method | None = None,
     *,
     by: str = "log_loss",
     baselines: bool = False,
     correction: str | None = "holm",
-    costs: Any = None,
+    costs: CostsLike = None,
     reject: float | None = None,
     groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, ArrayLike, Axes, Float, Frame, Label
+from bayeskit.arrays import Array, ArrayLike, Axes, CostsLike, Float, Frame, Label
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
@@ -174,7 +174,7 @@ class Confusion(TableRepr):
         judged = np.broadcast_to(some[rate], self.matrix.shape)
         return wilson(value, float(effective(self.matrix[judged].sum(), self.squared[judged].sum())))
 
-    def cost(self, costs: Any) -> float:
+    def cost(self, costs: CostsLike) -> float:
         """Mean cost of a row when the predicted class is the action taken; negative costs are gains.
 
         Every class is an action of the costs, unless no row was predicted as it.

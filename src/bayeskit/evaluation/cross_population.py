@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bayeskit.arrays import Classifier, Label, Seed
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import fitted, planned
 from bayeskit.evaluation.fitted_run import examined
+from bayeskit.evaluation.methods import Method
 from bayeskit.evaluation.populations import Populations
 from bayeskit.evaluation.refit import Refit
 from bayeskit.model.labelled_table import LabelledTable
@@ -16,10 +16,10 @@ from bayeskit.model.labelled_table import LabelledTable
 
 def cross_population(
     model: Classifier,
-    populations: Mapping[Any, Any],
+    populations: Mapping[Label, object],
     *,
     positive: Label | None = None,
-    method: Any = None,
+    method: Method | None = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Populations:
@@ -78,7 +78,7 @@ def cross_population(
     return Populations(tuple(samples), found, positive, next(iter(samples.values())).kind)
 
 
-def _sample(name: Any, given: object) -> LabelledTable:
+def _sample(name: Label, given: object) -> LabelledTable:
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
         raise InputError(f"population {name!r}: give (X, y) or (X, y, sample_weight)")
     try:

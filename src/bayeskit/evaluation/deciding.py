@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
-from bayeskit.arrays import Array, Classifier
+from bayeskit.arrays import Array, Classifier, CostsLike
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.evaluation.actions import Actions
@@ -16,7 +16,7 @@ from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.protocols import Decider
 
 
-def price_decisions(costs: Any, reject: float | None, classes: Array) -> DecisionCosts | None:
+def price_decisions(costs: CostsLike, reject: float | None, classes: Array) -> DecisionCosts | None:
     """The cost table by the classes of the sample; being wrong costs 1 where only rejection has a price."""
     if costs is None and reject is None:
         return None

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bayeskit.arrays import Array, Classifier, ColumnLike, Float, Int, LabelsLike, Seed, TableLike, WeightsLike
+from bayeskit.arrays import (
+    Array,
+    Classifier,
+    ColumnLike,
+    CostsLike,
+    Float,
+    Int,
+    LabelsLike,
+    Seed,
+    TableLike,
+    WeightsLike,
+)
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -24,7 +35,7 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Split
+from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
@@ -42,9 +53,9 @@ def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Any = None,
+    method: Method | None = None,
     *,
-    costs: Any = None,
+    costs: CostsLike = None,
     reject: float | None = None,
     groups: ColumnLike | None = None,
     sample_weight: WeightsLike = None,
@@ -108,8 +119,8 @@ def evaluate(
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Any,
-    costs: Any,
+    method: Method | None,
+    costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
     weight: WeightsLike,
@@ -168,7 +179,7 @@ class MemoryRun:
 
     @classmethod
     def of(
-        cls, sample: LabelledTable, method: Any, decision_costs: DecisionCosts | None, rng: np.random.Generator
+        cls, sample: LabelledTable, method: Method, decision_costs: DecisionCosts | None, rng: np.random.Generator
     ) -> MemoryRun:
         if isinstance(method, LeaveOneOut) and sample.rows.groups is not None:
             raise InputError("leaving one row out does not keep groups together; use CrossValidation(folds=groups)")
@@ -225,7 +236,7 @@ class MemoryRun:
             "join classes, or take fewer rows or folds",
         )
 
-    def _fold_models(self, model: Any) -> FoldModels | None:
+    def _fold_models(self, model: Classifier) -> FoldModels | None:
         """What predicted each row, if it was one model."""
         if isinstance(self.method, LeaveOneOut):
             return FoldModels(model, self.sample, None)
@@ -233,7 +244,7 @@ class MemoryRun:
 
 
 def _way(
-    model: Classifier, sample: LabelledTable, method: Any, n_jobs: int | None, kept: dict[int, Any] | None
+    model: Classifier, sample: LabelledTable, method: Method, n_jobs: int | None, kept: dict[int, Any] | None
 ) -> Algebra | Refit:
     """By algebra where the model has the statistics for it; leave-one-out of what labels chose is a refit."""
     spec = model.fold_spec() if isinstance(model, SupportsSpec) else None

@@ -22,7 +22,7 @@ from bayeskit.evaluation.deciding import actions_of, costs_of_decisions
 from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted
+from bayeskit.evaluation.methods import AsFitted, Method
 from bayeskit.evaluation.protocols import Wrapper
 from bayeskit.evaluation.refit import done_by, logs_of
 from bayeskit.evaluation.stream import PARTS, Judged, measured
@@ -97,7 +97,7 @@ class FittedRun:
 def examined(
     model: Classifier,
     sample: LabelledTable,
-    method: Any,
+    method: Method | str,
     costs_for: Callable[[Array], DecisionCosts | None] = lambda classes: None,
 ) -> Evaluation:
     """A fitted model on rows in memory."""

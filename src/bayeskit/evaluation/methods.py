@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -243,6 +243,9 @@ class Bootstrap632:
             which = units if rows.groups is None else np.flatnonzero(rows.counted)
             drawn[which] = times[which if rows.groups is None else rows.groups[which]]
             yield drawn
+
+
+Method: TypeAlias = CrossValidation | Holdout | LeaveOneOut | Bootstrap632 | AsFitted
 
 
 def _times(what: str, repeats: int) -> str:

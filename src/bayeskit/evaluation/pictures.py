@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayeskit.arrays import Axes, Label
+from bayeskit.arrays import Axes, CostsLike, Label
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError
 from bayeskit.plots.curves import CostDisplay, ReliabilityDisplay, RocDisplay
@@ -62,7 +62,7 @@ def _folds(evaluation: Evaluation, measure: str = "accuracy") -> FoldDisplay:
     return FoldDisplay.from_values({evaluation.name or "model": evaluation.measures.by_fold(measure)}, measure)
 
 
-def _cost(evaluation: Evaluation, costs: Any = None, label: Label | None = None) -> CostDisplay:
+def _cost(evaluation: Evaluation, costs: CostsLike = None, label: Label | None = None) -> CostDisplay:
     """By the costs given, else by those of the evaluation, else by one for every mistake."""
     kept, decision_costs = evaluation._must_keep("a cost curve"), evaluation.decision_costs
     if costs is None and decision_costs is not None:

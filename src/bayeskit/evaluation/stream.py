@@ -22,7 +22,7 @@ from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
 from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut
+from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut, Method
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.score_histogram import ScoreHistogram
@@ -56,18 +56,18 @@ class Divided:
         return replace(self, engine=self.engine.at_most(rows))
 
     @staticmethod
-    def takes(source: Any) -> bool:
+    def takes(source: object) -> bool:
         return False  # it is made around another engine, never chosen
 
-    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         return self.engine.schema(source, known)
 
-    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
+    def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         """Batches are counted one by one: only in their order are rows known by number."""
         parts = self.map(source, columns, lambda batch, _: empty.emptied().update(batch))
         return reduce(lambda one, other: one.merge(other), parts, empty.emptied())
 
-    def map(self, source: Any, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Batch]:
+    def map(self, source: object, columns: Sequence[str], step: Callable[[Any, int], Any]) -> Iterator[Batch]:
         key = [self.division.key] if self.division.key is not None else []
         wanted = [*(name for name in columns if name != FOLD), *key]
 
@@ -93,7 +93,7 @@ class Stream:
         X: TableLike,
         y: LabelsLike,
         weight: WeightsLike,
-        method: Any,
+        method: Method,
         key: ColumnLike,
         seed: int,
         n_jobs: int | None,
@@ -114,7 +114,7 @@ class Stream:
             table = OpenTable(replace(table.source, roles=roles), Divided(table.engine, division), fields)
         return cls(model, spec, table, division)
 
-    def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Any) -> Evaluation:
+    def run(self, costs_for: Callable[[Any], DecisionCosts | None], method: Method) -> Evaluation:
         """The evaluation: one pass to count, one to predict and score."""
         whole = learn(self.spec, self.table, folds=1 if self.division is None else self.division.folds)
         pooled = replace(whole, counted=whole.counted.pooled())
@@ -149,7 +149,7 @@ class Stream:
     def _grouped(self) -> bool:
         return self.division is not None and self.division.key is not None
 
-    def _tested(self, method: Any) -> Iterable[int]:
+    def _tested(self, method: Method) -> Iterable[int]:
         """The folds that are tested; none where each row is left out."""
         if self.division is None:
             return ()
@@ -225,7 +225,7 @@ def measured(
     return Measures(sums, 1, ratio, ranks=ranks, decision_costs=decision_costs, grouped=grouped, left_out=left_out)
 
 
-def _division(method: Any, key: ColumnLike, seed: int) -> HashSplit | None:
+def _division(method: Method, key: ColumnLike, seed: int) -> HashSplit | None:
     if key is not None and not isinstance(key, str):
         raise InputError(f"groups must name a column of the file or relation, not be {type(key).__name__}")
     if isinstance(method, LeaveOneOut) and key is None:

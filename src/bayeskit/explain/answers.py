@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.decision.costs import Costs
 from bayeskit.decision.decision import decide
@@ -40,7 +40,7 @@ class Answers:
 
     @classmethod
     def of(
-        cls, model: Model, fields: pa.Schema, keep: Sequence[str] | str = (), prior: Any = None, **wanted: Any
+        cls, model: Model, fields: pa.Schema, keep: Sequence[str] | str = (), prior: PriorLike = None, **wanted: Any
     ) -> Answers:
         """For a table of these fields; ``keep`` names columns of it, "all" is every one."""
         names = fields.names if keep == ALL else [keep] if isinstance(keep, str) else list(keep)
@@ -125,7 +125,7 @@ def _plain(f: pa.Field) -> pa.Field:
     return f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f
 
 
-def _array(labels: Sequence[Any]) -> pa.Array:
+def _array(labels: Sequence[Label]) -> pa.Array:
     """Labels of one type, or as texts if they are of several."""
     try:
         return pa.array(list(labels))

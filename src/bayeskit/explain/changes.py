@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Batch, Float, Int, Label
 from bayeskit.data.matrix import Matrix
 
 CELLS = 4_000_000  # of the tables that are asked at once
@@ -24,7 +24,7 @@ class Change:
     also: tuple[str, Sequence[Any]] | None = None  # another column, and as many values
 
     @property
-    def each(self) -> list[tuple[str, Sequence[Any]]]:
+    def each(self) -> list[tuple[str, Sequence[Label]]]:
         """Every column that is changed, with its values."""
         return [(self.column, self.values), *([self.also] if self.also else [])]
 
@@ -34,7 +34,7 @@ class Change:
         return Change(self.column, self.values[start:end], also)
 
     @staticmethod
-    def held(batch: Any, row: int, column: str) -> Any:
+    def held(batch: Batch, row: int, column: str) -> Any:
         """What a row of a batch holds in a column, None where it is missing."""
         if isinstance(batch, Matrix):
             value = batch.dense(np.array([batch.positions[column]]))[row, 0].item()
@@ -43,13 +43,13 @@ class Change:
         return None if value != value else value
 
     @staticmethod
-    def whole(batch: Any, column: str) -> bool:
+    def whole(batch: Batch, column: str) -> bool:
         """Whether a column can hold whole numbers only."""
         return bool(pa.types.is_integer(batch.schema.field(column).type))
 
 
 def asked(
-    batch: Any, row: int, changes: Sequence[Change], ask: Callable[[Any], tuple[Int, Float]]
+    batch: Batch, row: int, changes: Sequence[Change], ask: Callable[[Any], tuple[Int, Float]]
 ) -> list[tuple[Int, Float]]:
     """The answers to a row with each value of each change: for each change two arrays, one entry for each value."""
     width = len(batch.schema.names) if isinstance(batch, Matrix) else batch.num_columns
@@ -78,7 +78,7 @@ def _chunks(changes: Sequence[Change], most: int) -> Iterator[list[tuple[int, Ch
         yield some
 
 
-def _table(batch: Any, row: int, changes: Sequence[Change]) -> Any:
+def _table(batch: Batch, row: int, changes: Sequence[Change]) -> Any:
     """The row once for each value of each change."""
     counts = [len(change.values) for change in changes]
     start = np.cumsum([0, *counts])

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label
 from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
 from bayeskit.numerics.special import LOG_2
+from bayeskit.plots.style import Display
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
@@ -52,7 +53,9 @@ class Explanation(TableRepr):
     def __len__(self) -> int:
         return len(self.terms)
 
-    def evidence(self, row: int = 0, label: Any = None, rival: Any = None, unit: str = "nats") -> Float:
+    def evidence(
+        self, row: int = 0, label: Label | None = None, rival: Label | None = None, unit: str = "nats"
+    ) -> Float:
         """Log-odds of one class (the most probable unless given) against all others or one ``rival``: (1 + parts,).
 
         First the prior's, then each part's share as the parts are revealed in order. The ``unit`` is "nats", "bits",
@@ -86,7 +89,7 @@ class Explanation(TableRepr):
         known: Float = np.where(np.isnan(steps), 0.0, steps) * UNITS[unit]
         return known
 
-    def _place(self, label: Any) -> int:
+    def _place(self, label: Label) -> int:
         labels: list[Any] = self.classes.tolist()
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(shortened(c) for c in labels[:20])})")
@@ -162,7 +165,7 @@ class Explanation(TableRepr):
 
     # -- showing ---------------------------------------------------------------------------------
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """A line for the prior and for each part of each row: what it holds, and its term for every class.
 
         Parameters
@@ -182,8 +185,14 @@ class Explanation(TableRepr):
         return frame(columns | named, kind or self.kind)
 
     def plot(
-        self, row: int = 0, label: Any = None, rival: Any = None, unit: str = "bits", most: int = 12, ax: Any = None
-    ) -> Any:
+        self,
+        row: int = 0,
+        label: Label | None = None,
+        rival: Label | None = None,
+        unit: str = "bits",
+        most: int = 12,
+        ax: Axes | None = None,
+    ) -> Display:
         """The weights of evidence of one row as a waterfall, from the prior to the posterior.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Batch, ColumnNames, Float, Frame, Int, Json, Label, NamesLike, TableLike
 from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
@@ -52,7 +52,7 @@ class Freedom:
     names: Any = None
 
     @classmethod
-    def of(cls, among: Any, hold: Any, columns: Any, names: Any = None) -> Freedom:
+    def of(cls, among: TableLike | None, hold: ColumnNames, columns: int, names: NamesLike = None) -> Freedom:
         if columns not in (1, 2):
             raise InputError(f"columns={columns!r}: one column may be changed at a time, or two; give 1 or 2")
         return cls(among, (hold,) if isinstance(hold, str) else tuple(hold), int(columns), names)
@@ -69,7 +69,7 @@ class Flips(TableRepr):
 
     _left = 4
 
-    def with_names(self, columns: Sequence[str], names: Any) -> Flips:
+    def with_names(self, columns: Sequence[str], names: NamesLike) -> Flips:
         """The same with columns by the names given for them."""
         if names is None:
             return self
@@ -89,7 +89,7 @@ class Flips(TableRepr):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def frame(self, kind: str | None = None) -> Any:
+    def frame(self, kind: str | None = None) -> Frame:
         """A line for each change."""
         each = [(i, flip) for i, row in enumerate(self.rows) for flip in row]
         return frame(
@@ -190,7 +190,7 @@ class Row:
         tried = self.trials.columns[name]
         return tried.whole() if Change.whole(self.batch, name) else tried
 
-    def _closer(self, near: dict[str, tuple[float, float]], held: dict[str, Any], decision: int) -> Iterator[Flip]:
+    def _closer(self, near: dict[str, tuple[float, float]], held: Json, decision: int) -> Iterator[Flip]:
         """For numbers the value nearest to what the row holds that still flips, on the way to one that does."""
         last: dict[str, tuple[int, float]] = {}
         tried = {name: self._tried(name) for name in near}
@@ -209,9 +209,9 @@ class Row:
 
     def _paired(
         self,
-        columns: dict[str, Any],
+        columns: Json,
         found: Sequence[tuple[Int, Float]],
-        held: dict[str, Any],
+        held: Json,
         decision: int,
         flips: Sequence[Flip],
     ) -> Iterator[Flip]:
@@ -250,7 +250,7 @@ class Row:
 
 
 def flips(
-    trials: Trials, decide: Decide, outcomes: Sequence[Any], batch: Any, rows: int, columns: int
+    trials: Trials, decide: Decide, outcomes: Sequence[Label], batch: Batch, rows: int, columns: int
 ) -> list[tuple[Flip, ...]]:
     """Those of every row of a batch."""
     return [Row(trials, decide, outcomes, batch, i, columns).flips() for i in range(rows)]

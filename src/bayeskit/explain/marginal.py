@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Axes, Float, Frame, Label, PriorLike
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.data.schema import CODED
 from bayeskit.decision.sampling import WHOLE, Column, column_of
@@ -18,6 +18,7 @@ from bayeskit.errors import InputError
 from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
+from bayeskit.plots.style import Display
 from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.ranges import decimals_of
 from bayeskit.statistics.sliced import Sliced
@@ -120,13 +121,13 @@ class Marginal(TableRepr):
         inside = np.unique([low, *inside.tolist(), high])
         return rounded(inside, int(self.decimals) if np.isfinite(self.decimals) else usual_decimals(low, high)), True
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value: p(value | c) of every class, a density for a continuous column."""
         texts = self.values if self.numeric else [None if v is None else str(v) for v in self.values]
         named = {f"p(x | {label})": np.exp(self.log_density[:, k]) for k, label in enumerate(self.classes.tolist())}
         return frame({self.name: texts, **named}, kind)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Display:
         """The density or the probabilities by class."""
         from bayeskit.plots.densities import DensityDisplay
 
@@ -155,7 +156,7 @@ def deviation(away: Float, shares: Float) -> Float:
     return spread
 
 
-def marginals(model: Model, names: Sequence[str] | None = None, prior: Any = None) -> dict[str, Marginal]:
+def marginals(model: Model, names: Sequence[str] | None = None, prior: PriorLike = None) -> dict[str, Marginal]:
     """Those of all columns, or of some, that say something and whose density can be followed."""
     wanted = model.schema.names if names is None else names
     columns = [asked for name in wanted if (asked := _followed(model, name)) is not None]
@@ -188,7 +189,7 @@ def log_densities(model: Model, values: Mapping[str, Float]) -> dict[str, Float]
     return dict(zip(values, found, strict=True))
 
 
-def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
+def _shares(model: Model, name: str, values: Sequence[Label]) -> Float:
     """P(value) among all rows, of the levels of a column: (m,)."""
     ((family, whole),) = model.features.parts.items()
     counted = family.chosen(whole, model.context)[1] if isinstance(whole, Distinct) else whole
@@ -202,7 +203,7 @@ def _shares(model: Model, name: str, values: Sequence[Any]) -> Float:
     return share
 
 
-def marginal(model: Model, name: str, prior: Any = None) -> Marginal:
+def marginal(model: Model, name: str, prior: PriorLike = None) -> Marginal:
     """That of one column; an error says why there is none."""
     if name not in model.schema.names:
         raise InputError(f"there is no column {name!r} (columns: {', '.join(model.schema.names[:8])}, ...)")
@@ -254,7 +255,7 @@ def _batches(columns: Sequence[Queries], width: int) -> Iterator[list[Queries]]:
         yield some
 
 
-def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[Float]:
+def _asked(model: Model, asked: Sequence[tuple[str, Sequence[Label]]]) -> list[Float]:
     """log p(x_j | c) of values of columns, all in one table: (m, K) of each.
 
     Where columns do not depend on each other a row may know all of them, else each row knows one.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
@@ -19,6 +19,7 @@ from bayeskit.explain.trials import numbers_of
 from bayeskit.explain.words import called, word_densities
 from bayeskit.explain.written import between
 from bayeskit.model.model import Model
+from bayeskit.plots.style import Display
 
 FULL = 100.0  # points of the column with the widest range
 MOST = 1000  # columns that a person could add up, and then some
@@ -82,11 +83,11 @@ class Nomogram(TableRepr):
         cls,
         model: Model,
         explain: Callable[[Any], Explanation],
-        target: Any,
-        rival: Any = None,
-        prior: Any = None,
+        target: Label,
+        rival: Label | None = None,
+        prior: PriorLike = None,
         among: Sequence[Block] = (),
-        names: Any = None,
+        names: NamesLike = None,
     ) -> Nomogram:
         a, b = _pair(model.classes.tolist(), target, rival)
         if not model.density.additive:
@@ -118,7 +119,7 @@ class Nomogram(TableRepr):
         labels = model.classes.tolist()
         return cls(labels[a], labels[b], (a, b), scales, below, base, unit, explain, len(labels) > 2)
 
-    def points(self, X: Any) -> Float:
+    def points(self, X: TableLike) -> Float:
         """The points of every column of some rows, exact also between and beyond the values listed: (n, columns)."""
         terms = self.explain(X).terms
         found: Float = (terms[:, :, self.pair[0]] - terms[:, :, self.pair[1]] - self.low) / self.unit
@@ -135,7 +136,7 @@ class Nomogram(TableRepr):
         points: Float = np.asarray((self.link.summed(np.log(p) - np.log1p(-p)) - self.base) / self.unit)
         return points
 
-    def frame(self, kind: str = "pyarrow") -> Any:
+    def frame(self, kind: str = "pyarrow") -> Frame:
         """A line for each value of each column: its points."""
         each = [(s, v, p) for s in self.scales for v, p in [*zip(s.values, s.points, strict=True), (None, s.missing)]]
         return frame(
@@ -148,7 +149,7 @@ class Nomogram(TableRepr):
             kind,
         )
 
-    def plot(self, most: int = 12, ax: Any = None) -> Any:
+    def plot(self, most: int = 12, ax: Axes | None = None) -> Display:
         """A page to print: an axis of points, one for each column, the total and the probability.
 
         Only the columns with the most points are shown, ``most`` of them; the others count as missing.
@@ -183,7 +184,7 @@ class Nomogram(TableRepr):
         return lines
 
 
-def _pair(labels: list[Any], target: Any, rival: Any) -> tuple[int, int]:
+def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
     """Places of the class and of the one it is held against."""
     names = ", ".join(map(shortened, labels[:20]))
     for label in (target, rival):

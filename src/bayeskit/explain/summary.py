@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayeskit.arrays import Json, NamesLike
 from bayeskit.data.frame import aligned, html_table, shortened
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import called, named
@@ -36,7 +37,7 @@ class Summary:
     ] = ()  # of columns, the most informative first: bits, and by class what it has
 
     @classmethod
-    def of(cls, model: Model, names: Any = None) -> Summary:
+    def of(cls, model: Model, names: NamesLike = None) -> Summary:
         """Of a model whose columns may be called by names they did not come with."""
         prior = np.exp(model.log_prior())
         tally = model.counted.tally
@@ -95,7 +96,7 @@ class Summary:
             *([shortened(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in shown),
         ]
 
-    def _why(self, column: dict[str, Any]) -> str:
+    def _why(self, column: Json) -> str:
         why = str(column["why"])
         if column["name"] in self.constant:
             return f"{why}; constant: says nothing"
@@ -105,7 +106,7 @@ class Summary:
         return f"{why}; weight {weight:.2g}: a density for each class gains {gain:.1f} nats over one for all"
 
 
-def _parameters(model: Model) -> tuple[dict[str, Any], ...]:
+def _parameters(model: Model) -> tuple[Json, ...]:
     """What each column has in each class under the model, and what it tells of the class; most informative first."""
     if len(model.schema.names) > RANKED:
         return ()
@@ -125,7 +126,7 @@ def _parameters(model: Model) -> tuple[dict[str, Any], ...]:
     return tuple(sorted(found, key=lambda p: -p["bits"]))
 
 
-def _words(some: dict[str, Any]) -> str:
+def _words(some: Json) -> str:
     if "mean" in some:
         return f"{some['mean']:.4g} ± {some['deviation']:.3g}"
     return ", ".join(f"{shortened(value, 14)} {share:.2f}" for value, share in some["levels"][:2])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float
+from bayeskit.arrays import Bool, Float, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import Marginal, deviation, marginals
@@ -160,7 +160,7 @@ class Levels:
     def whole(self) -> Levels:
         return self
 
-    def few(self, held: Any) -> Sequence[Any]:
+    def few(self, held: Any) -> Sequence[Label]:
         order = np.argsort([self.distance(held, i) if self._known(held) else -u for i, u in enumerate(self.usual)])
         return [self.values[i] for i in order[:FEW].tolist() if self.values[i] != held]
 
@@ -186,7 +186,7 @@ class Trials:
     untried: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: Model, prior: Any = None, among: Iterable[Block] | None = None) -> Trials:
+    def of(cls, model: Model, prior: PriorLike = None, among: Iterable[Block] | None = None) -> Trials:
         """Where a density has no axis, the cuts it was learned with, the rows it keeps, or those ``among`` which.
 
         No number beyond those seen is tried: those of the rows given or kept, else of all that were learned.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, NamesLike
 from bayeskit.densities.counts import Counts
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 
 
-def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:
+def named(columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """The columns by the names given for them in their order, if any are.
 
     >>> named(["x0", "x1"], ["free", "money"])
@@ -21,13 +20,13 @@ def named(columns: Sequence[str], names: Any) -> tuple[str, ...]:
     """
     if names is None:
         return tuple(columns)
-    given = tuple(map(str, names))
+    given = tuple(map(str, np.asarray(names).tolist()))
     if len(given) != len(columns):
         raise InputError(f"names has {len(given)} names for {len(columns)} columns; give one for each, in their order")
     return given
 
 
-def called(parts: Sequence[str], columns: Sequence[str], names: Any) -> tuple[str, ...]:
+def called(parts: Sequence[str], columns: Sequence[str], names: NamesLike) -> tuple[str, ...]:
     """Parts of an explanation by the names given for the columns; what is no column keeps its own.
 
     >>> called(["x1", "(rest)"], ["x0", "x1"], ["free", "money"])
@@ -39,7 +38,7 @@ def called(parts: Sequence[str], columns: Sequence[str], names: Any) -> tuple[st
     return tuple(given.get(part, part) for part in parts)
 
 
-def column_called(name: str, columns: Sequence[str], names: Any) -> str:
+def column_called(name: str, columns: Sequence[str], names: NamesLike) -> str:
     """The column that is called so by the names given, or by itself where none are."""
     given = named(columns, names)
     if names is None or name not in given:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Batch, Float, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.engines.engine import answering
 from bayeskit.memory import check_memory
@@ -33,13 +33,15 @@ class BatchPredictor:
 
     @classmethod
     def of(
-        cls, model: Model, X: Any, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
+        cls, model: Model, X: TableLike, kind: str, keep: Any = (), n_jobs: int | None = None, pool: Any = None
     ) -> BatchPredictor:
         """The table checked against the columns of the fit; it may have others that are to be kept."""
         table = OpenTable.of(X, None, None, n_jobs, model.counted.types, keep=keep)
         return cls(model, table.against(model.schema, kind), pool)
 
-    def rows(self, prior: Any, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True) -> Array:
+    def rows(
+        self, prior: PriorLike, step: Callable[[Model, Block, Float, Float | None], Array], wide: bool = True
+    ) -> Array:
         """A step over all rows, collected; a ``wide`` one, (n, K), writes where it belongs if the rows are known."""
         rows, classes = self.known_rows, len(self.model.weights)
         if wide and rows:
@@ -48,7 +50,7 @@ class BatchPredictor:
             )
         whole = np.empty((rows, classes)) if wide and rows else None
 
-        def one(model: Model, block: Block, known: Float, batch: Any, start: int) -> Array:
+        def one(model: Model, block: Block, known: Float, batch: Batch, start: int) -> Array:
             return step(model, block, known, None if whole is None else whole[start : start + block.rows])
 
         parts = list(self.steps(prior, one, self.model.density.checks_infinite))
@@ -59,7 +61,7 @@ class BatchPredictor:
         """How many rows there are, where that is known before they are read."""
         return self.table.source.known_rows
 
-    def log_posterior(self, prior: Any = None) -> Float:
+    def log_posterior(self, prior: PriorLike = None) -> Float:
         """log P(class | row), (n, K)."""
         return self.rows(prior, lambda model, block, p, out: model.posterior(block, p, log=True, out=out))
 
@@ -69,7 +71,7 @@ class BatchPredictor:
 
     def steps(
         self,
-        prior: Any,
+        prior: PriorLike,
         step: Step,
         guarded: Collection[str] = (),
         columns: Sequence[str] | None = None,
@@ -84,7 +86,7 @@ class BatchPredictor:
         model = self.model
         known, names = model.log_base(prior), columns or model.schema.names
 
-        def one(batch: Any, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
+        def one(batch: Batch, start: int) -> tuple[Any, dict[str, int], dict[str, int]]:
             block = model.block(batch, guarded)
             found = step(model, block, known, batch, start)
             return found, model.density.out_of_support(block), model.density.approximated(block)

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 import numpy as np
 
 from bayeskit import smoothing
+from bayeskit.arrays import Json
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
@@ -111,7 +112,7 @@ def _mapping(pairs: tuple[tuple[Any, Any], ...]) -> dict[Any, Any]:
     return found
 
 
-def written(value: Any) -> dict[str, Any]:
+def written(value: Any) -> Json:
     """The fields of a dataclass as JSON, but for those that equal their defaults.
 
     >>> written(smoothing.MEstimate(2.0))

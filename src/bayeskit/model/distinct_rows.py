@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.hash_split import Word
@@ -103,7 +103,7 @@ class Distinct:
         return cls(X, rows, _rows(keys, sample.rows.classes), keys.words, content.constant)
 
     @classmethod
-    def read(cls, X: Any, y: Any, weight: Any, model: Model, most: int) -> Distinct:
+    def read(cls, X: TableLike, y: LabelsLike, weight: WeightsLike, model: Model, most: int) -> Distinct:
         """The same of rows wherever they are: those of a file or relation are read in passes."""
         if not is_outside(X):
             return cls.of(LabelledTable.of(X, y, weight), model, most=most)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
+from bayeskit.arrays import Json
 from bayeskit.errors import ModelFileError
 
 OPERATIONS = ("fit", "update", "forget", "renew", "merge")
@@ -65,7 +65,7 @@ def without_origin(journal: Journal, origin: Origin) -> Journal:
     return tuple(replace(e, origin=Origin()) if e is entry else e for e in journal)
 
 
-def as_record(entry: Entry) -> dict[str, Any]:
+def as_record(entry: Entry) -> Json:
     """A line as a command tells it; what is empty is left out."""
     plain = {name: value for name, value in asdict(entry).items() if name != "origin"}
     return plain | {name: value for name, value in asdict(entry.origin).items() if value}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils import _safe_indexing
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
@@ -35,7 +35,9 @@ class LabelledTable:
     beside: Mapping[str, pa.Array]  # labels and weights by the names of their roles
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any = None, groups: Any = None, least: int = 2) -> LabelledTable:
+    def of(
+        cls, X: TableLike, y: LabelsLike, weight: WeightsLike = None, groups: Any = None, least: int = 2
+    ) -> LabelledTable:
         if y is None:
             raise InputError("evaluation needs the true classes: give the labels as y, or name their column")
         if is_outside(X):
@@ -77,7 +79,7 @@ class LabelledTable:
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
         return without(table, [name for name in self.roles.names if not name.startswith(":")])
 
-    def intake(self, n_jobs: int | None, fold: Any = None) -> OpenTable:
+    def intake(self, n_jobs: int | None, fold: ColumnLike | None = None) -> OpenTable:
         """The table opened again, with the fold of each row."""
         y, weight = (
             name if name is None or not name.startswith(":") else self.beside[name]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from bayeskit.arrays import Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
@@ -18,7 +18,7 @@ from bayeskit.structures.naive import Naive
 def learn(
     spec: Spec,
     table: OpenTable,
-    classes: Sequence[Any] = (),
+    classes: Sequence[Label] = (),
     folds: int = 1,
     fixed: Naive | None = None,
     declared: Schema | None = None,
@@ -42,10 +42,10 @@ def learn(
 
 def learn_rows(
     spec: Spec,
-    X: Any,
-    y: Any,
-    weight: Any = None,
-    classes: Sequence[Any] = (),
+    X: TableLike,
+    y: LabelsLike | None,
+    weight: WeightsLike = None,
+    classes: Sequence[Label] = (),
     fixed: Naive | None = None,
     known: Model | None = None,
 ) -> Model:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Float, Int
+from bayeskit.arrays import Array, Batch, Float, Int, Label, PriorLike
 from bayeskit.data.block import Block
 from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
@@ -89,7 +89,7 @@ class Model:
         return self.class_density if self.weighting is None else self.class_density.weighted(self.weighting.weight)
 
     @property
-    def factor_weights(self) -> dict[Any, float]:
+    def factor_weights(self) -> dict[Label, float]:
         """How much each factor counts: a column, or a set of columns; 1 unless weights were fitted."""
         factors = self.class_density.factor_names
         weights = np.ones(len(factors)) if self.weighting is None else self.weighting.weight
@@ -123,14 +123,14 @@ class Model:
         """Columns with a single value, which say nothing about the class."""
         return self.density.constant
 
-    def block(self, batch: Any, guarded: Collection[str] = ()) -> Block:
+    def block(self, batch: Batch, guarded: Collection[str] = ()) -> Block:
         """Rows to be asked about, in the codes of this model; a level never seen may be an error."""
         block = self.counted.block(batch, guarded)
         if self.unseen == "error":
             error_on_unseen(block, batch, self.counted.domain)
         return block
 
-    def log_prior(self, prior: Any = None, left_out: Block | None = None) -> Float:
+    def log_prior(self, prior: PriorLike = None, left_out: Block | None = None) -> Float:
         """log P(class), (K,); ``prior`` overrides the model's own.
 
         With the block of learned rows as ``left_out``, (n, K): an empirical prior as it was before each was learned.
@@ -142,7 +142,7 @@ class Model:
         by_stratum = log_prior(prior, classes, self._weights_without(strata))
         return np.broadcast_to(by_stratum, (len(strata.group) + 1, len(self.weights)))[strata.member]
 
-    def log_base(self, prior: Any = None) -> Float:
+    def log_base(self, prior: PriorLike = None) -> Float:
         """What the columns' evidence is added to: the log prior, and the bias of the classes if weights were fitted."""
         return self._base.copy() if prior is None else self.log_prior(prior) + self._bias
 
@@ -234,7 +234,7 @@ class Model:
         weighting = None if self.weighting is None else self.weighting.on(both.domain.classes)
         return replace(self, counted=both, structure=structure, weighting=weighting)
 
-    def declaring(self, classes: tuple[Any, ...]) -> Model:
+    def declaring(self, classes: tuple[Label, ...]) -> Model:
         """The same counts, with these classes as the ones that stay without a row."""
         schema = replace(self.schema, classes=classes)
         if schema == self.schema:

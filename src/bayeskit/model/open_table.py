@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
+from bayeskit.arrays import ColumnLike, KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema
@@ -34,15 +35,15 @@ class OpenTable:
     @classmethod
     def of(
         cls,
-        X: Any,
-        y: Any,
-        weight: Any,
+        X: TableLike,
+        y: LabelsLike | None,
+        weight: WeightsLike,
         n_jobs: int | None,
         known: Mapping[str, str] | None = None,
-        fold: Any = None,
+        fold: ColumnLike | None = None,
         keep: str | Collection[str] = (),
     ) -> OpenTable:
-        if y is not None and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        if y is not None and getattr(y, "ndim", 1) == 2 and np.shape(cast(Any, y))[1] == 1:
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
             warnings.warn(
@@ -53,7 +54,7 @@ class OpenTable:
             )
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
-            weight = np.full(len(X), weight, dtype=np.float64)
+            weight = np.full(len(cast(Any, X)), weight, dtype=np.float64)
         given = source(X, y, weight, fold)
         engine = engine_for(given.rows, n_jobs)
         if known is not None and isinstance(y, str):
@@ -126,7 +127,7 @@ class OpenTable:
             rows = rows.append_column(name, pa.nulls(rows.num_rows))
         return OpenTable(replace(self.source, rows=rows), self.engine, self.engine.schema(rows), self.kept)
 
-    def schema(self, kinds: Any, missing: Any, classes: Sequence[Any]) -> Schema:
+    def schema(self, kinds: KindsLike, missing: MissingLike, classes: Sequence[Label]) -> Schema:
         """What its columns are."""
         if not self.names:
             rows = "" if self.source.known_rows is None else self.source.known_rows

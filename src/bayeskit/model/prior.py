@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, HasItems, PriorLike
 from bayeskit.data.levels import TEXT, Key, Levels, key, show
 from bayeskit.errors import InputError
 
 WORDS = ("empirical", "uniform")
 
 
-def normal_prior(prior: Any) -> Any:
+def normal_prior(prior: PriorLike) -> Any:
     """The prior in the one form that is kept and compared: a word, probabilities in order, or by class sorted.
 
     >>> normal_prior({"well": 1, "ill": 0}), normal_prior([1, 0])
@@ -25,19 +25,20 @@ def normal_prior(prior: Any) -> Any:
             raise InputError(f"prior={prior!r}: choose 'empirical', 'uniform', or give probabilities by class")
         return prior
     try:
-        if hasattr(prior, "items"):  # also a pandas Series, whose labels count
+        if isinstance(prior, HasItems):  # also a pandas Series, whose labels count
             given = {key(label): float(p) for label, p in prior.items()}
             if None in given:
                 raise InputError("prior names a missing label; give probabilities for the classes only")
             return {k[1]: given[k] for k in sorted(k for k in given if k is not None)}
-        return tuple(float(p) for p in prior)
+        in_order: Any = prior
+        return tuple(float(p) for p in in_order)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"prior={prior!r}: give 'empirical', 'uniform', or probabilities by class") from error
 
 
-def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
+def log_prior(prior: PriorLike, classes: Levels, weights: Float) -> Float:
     """log P(class) in the order of the classes; -inf for a class of probability zero.
 
     Weights are those of the classes, (K,), or (n, K) where they differ by row; only the empirical prior follows them.
@@ -49,7 +50,7 @@ def log_prior(prior: Any, classes: Levels, weights: Float) -> Float:
         return np.log(_probabilities(prior, classes, weights))
 
 
-def _probabilities(prior: Any, classes: Levels, weights: Float) -> Float:
+def _probabilities(prior: PriorLike, classes: Levels, weights: Float) -> Float:
     prior = normal_prior(prior)
     if isinstance(prior, str):
         if prior == "empirical":

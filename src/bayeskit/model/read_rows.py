@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Int
+from bayeskit.arrays import Int, TableLike
 from bayeskit.data.hash_split import Word, mixed
 from bayeskit.engines.engine import engine_for
 
@@ -16,7 +15,7 @@ PORTION = 100_000  # rows
 
 
 def read_rows(
-    X: Any, known: Mapping[str, str] | None = None, most: int | None = None, seed: int = 0
+    X: TableLike, known: Mapping[str, str] | None = None, most: int | None = None, seed: int = 0
 ) -> tuple[pa.Table, int]:
     """The rows as a table, and how many there were: all, or a random sample of at most so many, in their order.
 
@@ -49,7 +48,7 @@ def drawn(rows: int, most: int, seed: int = 0) -> Int:
     return np.sort(np.argpartition(words, most - 1)[:most])
 
 
-def portions(X: Any, known: Mapping[str, str] | None = None) -> Iterator[pa.Table]:
+def portions(X: TableLike, known: Mapping[str, str] | None = None) -> Iterator[pa.Table]:
     """The rows as tables of some size, one after the other."""
     engine = engine_for(X)
     schema = engine.schema(X, known)

@@ -21,7 +21,7 @@ class Answer(dict[Any, float]):
     standard_error: dict[Any, float] | None = None
 
 
-def answer(inference: Inference, target: str | Sequence[str], evidence: Mapping[str, Any]) -> Answer:
+def answer(inference: Inference, target: str | Sequence[str], evidence: Mapping[str, object]) -> Answer:
     """P(target | evidence), exactly; a list of targets gives their joint distribution by tuples of states."""
     network = inference.network
     targets = [target] if isinstance(target, str) else list(target)
@@ -36,7 +36,7 @@ def answer(inference: Inference, target: str | Sequence[str], evidence: Mapping[
 def estimate(
     network: Network,
     target: str | Sequence[str],
-    evidence: Mapping[str, Any],
+    evidence: Mapping[str, object],
     method: str,
     samples: int,
     random_state: Seed,
@@ -61,7 +61,7 @@ def sampled(
     return METHODS[method](network, codes.astype(np.int64), target, samples, rng)
 
 
-def hard_evidence(network: Network, evidence: Mapping[str, Any], what: str) -> Code:
+def hard_evidence(network: Network, evidence: Mapping[str, object], what: str) -> Code:
     """Codes (nodes, 1) of evidence without likelihoods."""
     codes, likelihoods = evidence_of(network, evidence)
     if likelihoods:
@@ -69,7 +69,7 @@ def hard_evidence(network: Network, evidence: Mapping[str, Any], what: str) -> C
     return codes
 
 
-def evidence_of(network: Network, evidence: Mapping[str, Any]) -> tuple[Code, dict[str, Float]]:
+def evidence_of(network: Network, evidence: Mapping[str, object]) -> tuple[Code, dict[str, Float]]:
     """Codes (nodes, 1) of what is observed, and likelihoods (states, 1) of what is only likely.
 
     None and NaN are not observed; {state: likelihood} is soft, and states it lacks are impossible.

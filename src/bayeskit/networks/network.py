@@ -49,7 +49,7 @@ class Network:
     def of(
         cls,
         edges: Iterable[Iterable[Label]],
-        tables: Mapping[Any, Any],
+        tables: Mapping[Label, Any],
         states: Mapping[Any, Iterable[Any]] | None = None,
         nodes: Iterable[Label] = (),
     ) -> Network:
@@ -112,7 +112,7 @@ class Network:
         fresh = {node: Table(node, self.graph.parents[node], tables[node]) for node in self.nodes}
         return Network(self.graph, self.levels, fresh)
 
-    def probability(self, state: Mapping[str, Any]) -> float:
+    def probability(self, state: Mapping[str, object]) -> float:
         """The probability of a state of every node: the product of one entry of each table."""
         if lacking := [node for node in self.nodes if node not in state]:
             raise NetworkError(f"{lacking[0]!r} has no state here; ask an inference for a part of the nodes")

@@ -69,7 +69,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def _named(self) -> tuple[tuple[Any, ...], ...]:
+    def _named(self) -> tuple[tuple[Label, ...], ...]:
         return self.states or tuple(tuple(range(size)) for size in self.probabilities.shape)
 
     @property

@@ -81,7 +81,7 @@ class WorkedQuery(Written):
         return float(self.network.potentials[node][where])
 
 
-def worked_query(network: Network, target: Label, evidence: Mapping[str, Any]) -> WorkedQuery:
+def worked_query(network: Network, target: Label, evidence: Mapping[str, object]) -> WorkedQuery:
     """The calculation of one target from states that are known."""
     if not isinstance(target, str):
         raise InputError(f"target={target!r}: the calculation by hand is that of one node; give its name")

@@ -13,6 +13,8 @@ from bayeskit.arrays import (
     ArrayLike,
     Axes,
     Classifier,
+    CostsLike,
+    CostTable,
     Float,
     Int,
     Json,
@@ -289,7 +291,7 @@ class CostDisplay(Display):
         cls,
         y: LabelsLike,
         proba: ArrayLike,
-        costs: Any,
+        costs: CostsLike,
         classes: Sequence[Label] | None = None,
         label: Label | None = None,
         sample_weight: WeightsLike = None,
@@ -315,7 +317,7 @@ class CostDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Classifier, X: TableLike, y: LabelsLike, costs: Any, label: Label | None = None
+        cls, estimator: Classifier, X: TableLike, y: LabelsLike, costs: CostsLike, label: Label | None = None
     ) -> CostDisplay:
         """Of a fitted classifier of two classes, on rows it should not have learned.
 
@@ -335,7 +337,7 @@ class CostDisplay(Display):
         return cls._of(Predictions.by(estimator, X, y), costs, label)
 
     @classmethod
-    def _of(cls, given: Predictions, costs: Any, label: Label) -> CostDisplay:
+    def _of(cls, given: Predictions, costs: CostsLike, label: Label) -> CostDisplay:
         if len(given.classes) != 2:
             raise InputError(f"a threshold divides two classes, not {len(given.classes)}; use decide(proba, costs)")
         k = 1 if label is None else given.place(label)
@@ -367,9 +369,9 @@ class CostDisplay(Display):
         ax.legend(frameon=False, fontsize=9)
 
 
-def _costs(costs: Any, classes: Sequence[Label]) -> Array:
+def _costs(costs: CostsLike, classes: Sequence[Label]) -> Array:
     """A table of costs of two classes, in their order: (2, 2)."""
-    if hasattr(costs, "matrix_for"):
+    if isinstance(costs, CostTable):
         places = [list(costs.actions).index(c) for c in classes if c in costs.actions]
         if len(places) < len(classes):
             raise InputError("a threshold decides for one of the classes; give costs whose actions are the classes")

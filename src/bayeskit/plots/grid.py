@@ -97,7 +97,7 @@ def names_of(X: TableLike) -> list[Label]:
     return list(range(matrix.shape[1]))
 
 
-def column_of(X: TableLike, name: Any) -> Float:
+def column_of(X: TableLike, name: Label) -> Float:
     """One number column of a table."""
     if name not in names_of(X):
         raise InputError(f"there is no column {name!r} (columns: {', '.join(map(str, names_of(X)[:8]))})")
@@ -114,7 +114,7 @@ def column_of(X: TableLike, name: Any) -> Float:
         raise InputError(f"column {name!r} holds no numbers; choose number columns for this picture") from error
 
 
-def _along(values: Float, name: Any, resolution: int, margin: float) -> Float:
+def _along(values: Float, name: Label, resolution: int, margin: float) -> Float:
     known = values[np.isfinite(values)]
     if not len(known):
         raise InputError(f"column {name!r} has no value at all; choose another for this picture")
@@ -122,7 +122,7 @@ def _along(values: Float, name: Any, resolution: int, margin: float) -> Float:
     return np.linspace(float(known.min()) - margin * wide, float(known.max()) + margin * wide, resolution)
 
 
-def _rows(X: TableLike, names: list[Label], given: dict[Any, Float], at: dict[Any, Any]) -> Any:
+def _rows(X: TableLike, names: list[Label], given: dict[Label, Float], at: dict[Any, Any]) -> Any:
     """Rows of the kind the table is, with two columns given."""
     count = len(next(iter(given.values())))
     if not (hasattr(X, "columns") or isinstance(X, Mapping)):

@@ -25,7 +25,7 @@ class FoldDisplay(Display):
     measure: str
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any], measure: str) -> FoldDisplay:
+    def from_values(cls, values: Mapping[str, object], measure: str) -> FoldDisplay:
         """From the values of every fold.
 
         Parameters

@@ -66,12 +66,12 @@ class Display:
         return self
 
 
-def new_axes(size: tuple[float, float]) -> Any:
+def new_axes(size: tuple[float, float]) -> Axes:
     """The axes of a new figure, its parts kept apart."""
     import matplotlib.pyplot as plt
 
-    _, ax = plt.subplots(figsize=size, layout="constrained")
-    return ax
+    made: Axes = plt.subplots(figsize=size, layout="constrained")[1]
+    return made
 
 
 def _texts(figure: Any) -> dict[Any, str]:

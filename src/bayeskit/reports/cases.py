@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Classifier, Float, Int, Label
 from bayeskit.estimators.auto import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
-from bayeskit.reports.markup import Safe, Section, number, text
+from bayeskit.reports.markup import Safe, Section, chance, text
 from bayeskit.reports.profile import Table
 
 HARDEST = 6
@@ -83,13 +83,13 @@ class Case:
         return cls(row, number, labels[truth], labels[best], found, float(final[truth]), why, own)
 
 
-def _placed(model: Any, asked: Any, labels: list[Any]) -> Float:
+def _placed(model: Classifier, asked: Any, labels: list[Any]) -> Float:
     """P(class | row) by the classes of the evaluation: (K,)."""
     found = dict(zip(model.classes_.tolist(), model.predict_proba(asked)[0].tolist(), strict=True))
     return np.array([found.get(label, 0.0) for label in labels])
 
 
-def _explained(model: Any, asked: Any) -> Explanation | None:
+def _explained(model: Classifier, asked: Any) -> Explanation | None:
     found: Explanation | None = model.explain(asked) if hasattr(model, "explain") else None
     return found
 
@@ -114,10 +114,10 @@ def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:
 def _case(case: Case, rows: bool, panel: bool) -> str:
     missed, likely = case.proba
     head = (
-        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {number(missed, 4)}; "
-        f"most probable was <b>{text(case.likely)}</b> ({number(likely, 4)}).</p>"
+        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {chance(missed)}; "
+        f"most probable was <b>{text(case.likely)}</b> ({chance(likely)}).</p>"
     )
-    final = f"The final model, which has learned the row, gives {text(case.truth)} {number(case.final, 4)}"
+    final = f"The final model, which has learned the row, gives {text(case.truth)} {chance(case.final)}"
     final += "." if case.own or case.why is None else "; the steps are its."
     if rows and panel:
         final += f' <a href="#case:row={case.number}">Open it in the panel</a>'
@@ -125,7 +125,7 @@ def _case(case: Case, rows: bool, panel: bool) -> str:
     return f'<article class="case" data-row="{case.number}">{head}<p class="fine">{final}</p>{why}</article>'
 
 
-def _words(why: Explanation, label: Any) -> str:
+def _words(why: Explanation, label: Label) -> str:
     """Which columns spoke most against and for a class, without values or sizes: those would tell the row."""
     if label not in why.classes.tolist():
         return ""
@@ -139,7 +139,7 @@ def _words(why: Explanation, label: Any) -> str:
     return f"<p>{'; '.join(said)}.</p>".replace("<p>for", "<p>For") if said else ""
 
 
-def _steps(explained: Explanation, i: int, label: Any) -> str:
+def _steps(explained: Explanation, i: int, label: Label) -> str:
     if label not in explained.classes.tolist():
         return '<p class="fine">That model had learned no row of this class.</p>'
     bits = explained.evidence(i, label, unit="bits")

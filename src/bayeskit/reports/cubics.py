@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json
 from bayeskit.reports.packed import Store
 
 KNOWN = np.array([0, 1 / 3, 2 / 3, 1])  # of a piece: where it is asked for
@@ -35,7 +34,7 @@ class Cubics:
         out: Float = np.einsum("nj,njk->nk", _weights((x - begin) / (end - begin)), self.values[i])
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         breaks = np.append(self.ends[:, 0], self.ends[-1, 1])
         return {"form": "cubics", "breaks": store.exact(breaks), "values": store.close(self.values)}
 

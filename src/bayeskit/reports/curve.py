@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json
 from bayeskit.reports.packed import Store
 
 CLOSE = 1e-9  # of the terms: what counts as the same curve
@@ -30,7 +30,7 @@ class Curve(Protocol):
     def at(self, x: Float) -> Float:
         """(n, K)."""
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         """The same to be read by the page."""
 
 
@@ -71,7 +71,7 @@ class Formula:
         out: Float = matrix @ self.factor
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"form": "formula", "names": self.names, "centre": self.centre, "scale": self.scale,
                 "factor": self.factor.tolist()}  # fmt: skip
 
@@ -87,7 +87,7 @@ class Whole:
         place = np.rint(x).astype(np.int64) - self.first
         return self.values[np.clip(place, 0, len(self.values) - 1)]
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"form": "whole", "first": self.first, "values": store.close(self.values)}
 
 
@@ -121,6 +121,6 @@ class Pieces:
         out: Float = self.left[i] + self.slope[i] * (x - self.breaks[i])[:, None]
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"form": "pieces", "breaks": store.exact(self.breaks), "left": store.exact(self.left),
                 "slope": store.exact(self.slope)}  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json
 from bayeskit.data.levels import MISSING, PRESENT, key
 from bayeskit.densities.tabular import FRONT
 from bayeskit.model.model import Model
@@ -40,7 +40,7 @@ class Summed:
         codes = [self.codings[q].of(read[q]) for q in self.of]
         return self.density.of_codes(np.array(codes, dtype=np.int32).reshape(len(codes), -1))
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         density, tables = self.density, self.density.tables
         return {
             "kind": "network",

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Label
 from bayeskit.reports.markup import Safe, percent, plain, text
 
 SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
 WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
 
 
-def square(inner: str, across: str, up: str, label: str) -> str:
-    """A plot of two shares from 0 to 1."""
+def square(inner: str, across: str, up: str, label: str, even: bool = True) -> str:
+    """A plot of two shares from 0 to 1; ``even`` draws where they are equal."""
+    diagonal = f'<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>' if even else ""
     marks = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x, y = _x(share), _y(share)
@@ -27,7 +28,7 @@ def square(inner: str, across: str, up: str, label: str) -> str:
     turned = f'x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})"'
     return (
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{plain(label, 120)}">'
-        f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
+        f"{''.join(marks)}{diagonal}{inner}"
         f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{plain(across)}</text>'
         f'<text class="axis" {turned}>{plain(up)}</text>'
         f"</svg>"
@@ -38,6 +39,11 @@ def line(x: Float, y: Float) -> str:
     """A curve in a square plot."""
     points = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
     return f'<polyline class="line" points="{points}"/>'
+
+
+def level(share: float) -> str:
+    """A dashed line across a square plot."""
+    return f'<line class="even" x1="{_x(0)}" y1="{_y(share):.1f}" x2="{_x(1)}" y2="{_y(share):.1f}"/>'
 
 
 def dots(x: Float, y: Float, low: Float, high: Float, weight: Float) -> str:
@@ -59,7 +65,7 @@ def _y(share: float) -> float:
     return TOP + SIZE * (1 - share)
 
 
-def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
+def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
     """True classes against predicted ones: counts, shaded by their share of the true class."""
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
     head = "".join(f'<th scope="col">{text(label, 18)}</th>' for label in actions)
@@ -78,7 +84,34 @@ def heat(matrix: Float, labels: Sequence[Any], actions: Sequence[Any]) -> str:
     )
 
 
-def bars(names: Sequence[Any], sizes: Sequence[float], unit: str) -> str:
+def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
+    """The same for many classes: small cells, which say more when pointed at."""
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    head = "".join(f'<th scope="col" title="{plain(label, 90)}">{plain(label, 5)}</th>' for label in actions)
+
+    def cell(i: int, j: int) -> str:
+        if not matrix[i, j] > 0:
+            return "<td></td>"
+        told = f"{labels[i]} predicted as {actions[j]}: {matrix[i, j]:,.6g} rows, {percent(share[i, j])}"
+        kind = "right" if i == j else "wrong"
+        return (
+            f'<td class="{kind}" style="--share:{share[i, j]:.3f}" title="{plain(told, 200)}">{matrix[i, j]:.4g}</td>'
+        )
+
+    rows = "".join(
+        f'<tr><th scope="row" title="{plain(label, 90)}">{plain(label, 12)}</th>'
+        f"{''.join(cell(i, j) for j in range(len(actions)))}</tr>"
+        for i, label in enumerate(labels)
+    )
+    return (
+        f'<p class="fine">Rows are true classes, columns predicted ones: numbers of rows, shaded by their share of the '
+        f"true class.</p>"
+        f'<div class="wide" aria-label="True classes against predicted ones, scrolls sideways">'
+        f'<table class="heat small"><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def bars(names: Sequence[Label], sizes: Sequence[float], unit: str) -> str:
     """Lengths beside each other."""
     most = max(sizes, default=0.0) or 1.0
     rows = "".join(
@@ -129,7 +162,7 @@ def brief(size: float, places: int) -> str:
     return f"{size:.0f}" if size < 1e5 else f"{size:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
-def key(labels: Sequence[Any]) -> str:
+def key(labels: Sequence[Label]) -> str:
     """Which colour is which class."""
     shown = "".join(f'<li><i class="c{k}"></i>{text(label)}</li>' for k, label in enumerate(labels))
     return f'<ul class="key">{shown}</ul>'
@@ -180,7 +213,7 @@ def leaning(rows: Sequence[tuple[Any, float]]) -> str:
     return f'<ol class="fall">{"".join(row(name, size) for name, size in rows)}</ol>'
 
 
-def strips(names: Sequence[Any], sizes: Float) -> str:
+def strips(names: Sequence[Label], sizes: Float) -> str:
     """Points on a line for each name, one for each class: sizes is (names, classes)."""
     low, high = min(float(sizes.min()), 0.0), max(float(sizes.max()), 0.0)
     wide = (high - low) or 1.0

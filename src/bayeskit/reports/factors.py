@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Json
 from bayeskit.densities.tabular import FRONT
 from bayeskit.reports.curve import Curve
 from bayeskit.reports.packed import Store
@@ -28,7 +27,7 @@ class Coding:
             return np.where(np.isnan(read), self.hole, np.searchsorted(np.array(self.cuts), read, side="left"))
         return np.array([*self.codes, self.hole], dtype=np.int64)[read.astype(np.int64)]
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> Json:
         return {"codes": self.codes, "cuts": self.cuts, "hole": self.hole}
 
 
@@ -46,7 +45,7 @@ class Table:
         out: Float = self.table[np.asarray(cells)] * self.weight
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"of": self.of, "steps": self.steps, "table": store.close(self.table), "weight": self.weight}
 
 
@@ -69,7 +68,7 @@ class Shape:
             out[x == 0] = self.zero
         return out * self.weight
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         zero = None if self.zero is None else self.zero.tolist()
         curve = self.curve.json(store)
         return {"of": self.of, "curve": curve, "missing": self.missing.tolist(), "zero": zero, "weight": self.weight}
@@ -83,7 +82,7 @@ class Mixture:
     known: tuple[bool, ...]  # by code, with places in front
     factors: tuple[Table, ...]
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"of": self.of, "known": self.known, "factors": [f.json(store) for f in self.factors]}
 
 
@@ -115,7 +114,7 @@ class Factors:
             total = total + factor.terms(self.codings, read)
         return total
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {
             "kind": "factors",
             "codings": [c.json() for c in self.codings],

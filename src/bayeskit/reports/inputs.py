@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json, Label
 from bayeskit.data.levels import MISSING, key
 from bayeskit.ensemble.views import GRAINS, ScaledColumn, View
 from bayeskit.model.model import Model
@@ -40,7 +40,7 @@ class InputField:
         return cls(profile.name, start, low=low, high=high, whole=profile.type.startswith(("int", "uint")))
 
     @classmethod
-    def level(cls, profile: Profile, levels: Sequence[Any], more: int = 0) -> InputField:
+    def level(cls, profile: Profile, levels: Sequence[Label], more: int = 0) -> InputField:
         place = {value: code for code, value in enumerate(levels)}
         start = next((place[value] for value in profile.common if value in place), None)
         return cls(profile.name, start, tuple(levels), more)
@@ -52,7 +52,7 @@ class InputField:
         place = {value: code for code, value in enumerate(self.levels)}
         return np.array([-1 if v is None else place.get(v, ABSENT) for v in values], dtype=np.float64)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> Json:
         if self.levels is not None:
             return {"name": self.name, "levels": list(map(str, self.levels)), "more": self.more, "start": self.start}
         return {"name": self.name, "low": self.low, "high": self.high, "whole": self.whole, "start": self.start}
@@ -86,7 +86,7 @@ class Input(Protocol):
     def at(self, read: Float) -> Float:
         """(n,)."""
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         """The same to be read by the page."""
 
 
@@ -100,7 +100,7 @@ class Plain:
     def at(self, read: Float) -> Float:
         return read if self.codes is None else np.array([*self.codes, np.nan])[read.astype(np.int64)]
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"form": "plain", "of": self.of, "codes": self.codes}
 
 
@@ -114,7 +114,7 @@ class Knots:
     def at(self, read: Float) -> Float:
         return self.filled.of(read)
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         scale = self.filled.scale
         ends = {"values": store.exact(scale.values), "scores": store.exact(scale.scores)}
         return {"form": "knots", "of": self.of, "hole": self.filled.hole, "grains": GRAINS, **ends}
@@ -131,7 +131,7 @@ class Is:
         out: Float = np.where(np.isnan(read), -1.0, read) == self.place
         return out.astype(np.float64)
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {"form": "is", "of": self.of, "place": self.place}
 
 
@@ -162,5 +162,5 @@ class InputMap:
         """(n, inputs)."""
         return np.stack([facet.at(read[facet.of]) for facet in self.inputs], axis=1)
 
-    def json(self, store: Store) -> list[dict[str, Any]]:
+    def json(self, store: Store) -> list[Json]:
         return [facet.json(store) for facet in self.inputs]

@@ -6,9 +6,10 @@ import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from bayeskit.arrays import Label
 
 LONG = 44  # characters of a name that are shown
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -32,7 +33,7 @@ class Section:
         return f'<section id="{self.place}"><h2>{self.title}</h2>\n{self.body}\n</section>'
 
 
-def text(what: Any, most: int = LONG) -> Safe:
+def text(what: object, most: int = LONG) -> Safe:
     """A name as text; a long one is cut and shown whole on pointing.
 
     >>> text("<b>")
@@ -41,20 +42,36 @@ def text(what: Any, most: int = LONG) -> Safe:
     whole = "missing" if what is None else f"{what:.6g}" if isinstance(what, float) else str(what)
     if len(whole) <= most:
         return Safe(html.escape(whole))
-    return Safe(f'<span title="{html.escape(whole[:400])}">{html.escape(whole[: most - 1])}…</span>')
+    return Safe(f'<span title="{html.escape(whole[:400])}">{html.escape(cut(whole, most))}</span>')
 
 
-def plain(what: Any, most: int = LONG) -> Safe:
+def cut(whole: str, most: int = LONG) -> str:
+    """A long name without its middle: names often differ at their ends only.
+
+    >>> cut("systolic pressure, left arm", 16)
+    'systolic…eft arm'
+    """
+    if len(whole) <= most:
+        return whole
+    return f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+
+
+def chance(p: float) -> str:
+    """A probability for people; a little is not nothing."""
+    return "< 0.0001" if 0 < p < 0.0001 else number(p, 4)
+
+
+def plain(what: object, most: int = LONG) -> Safe:
     """A name for attributes and pictures, which hold no elements.
 
     >>> plain('"x" onload=y', 8)
-    '&quot;x&quot; onl…'
+    '&quot;x&quot; …d=y'
     """
     whole = str(what)
-    return Safe(html.escape(whole if len(whole) <= most else whole[: most - 1] + "…"))
+    return Safe(html.escape(cut(whole, most)))
 
 
-def script(what: Any) -> str:
+def script(what: object) -> str:
     """JSON that can stand in a script element.
 
     >>> script({"name": "</script>"})
@@ -80,10 +97,10 @@ def percent(share: float) -> str:
     return "–" if not np.isfinite(share) else "< 0.1 %" if 0 < share < 0.001 else f"{share:.1%}".replace("%", " %")
 
 
-def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], words: int = 1) -> str:
+def table(head: Sequence[Label], rows: Sequence[Sequence[Label]], words: int = 1) -> str:
     """A table whose first ``words`` columns are words and the others numbers."""
 
-    def cell(tag: str, j: int, what: Any) -> str:
+    def cell(tag: str, j: int, what: object) -> str:
         shown = what if isinstance(what, Safe) else text(what)
         kind = "" if j < words else ' class="n"'
         scope = ' scope="col"' if tag == "th" else ""
@@ -94,7 +111,7 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], words: int = 1) ->
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def folded(rows: Sequence[Sequence[Any]], head: Sequence[Any], words: int = 1, shown: int = 20) -> str:
+def folded(rows: Sequence[Sequence[Label]], head: Sequence[Label], words: int = 1, shown: int = 20) -> str:
     """A table of which the first rows are shown and the others unfold."""
     whole = table(head, rows[:shown], words)
     if len(rows) <= shown:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Json
 from bayeskit.numerics.neighbor_search import TIE
 from bayeskit.reports.factors import Coding
 from bayeskit.reports.inputs import InputMap
@@ -113,7 +113,7 @@ class NeighborTerms:
         far = np.where(known, np.sqrt(far) if self.power == 2 else far, np.inf)
         return far, known
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         return {
             "kind": "near",
             "lens": self.input_map.json(store),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from bayeskit.arrays import Float, Int
+from bayeskit.arrays import Float, Int, Json
 from bayeskit.densities.tabular import FRONT
 from bayeskit.reports.factors import Coding
 from bayeskit.reports.inputs import InputMap
@@ -68,7 +67,7 @@ class Cells:
         columns = [np.maximum(c.of(answers[q]), -1) for q, c in zip(self.of, self.codings, strict=True)]
         return np.stack(columns, axis=1)
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         many = ("codes", "offset")
         lists = {name: [store.exact(part) for part in getattr(self, name)] for name in many}
         close = {name: [store.close(part) for part in getattr(self, name)] for name in ("mass", "spare", "margins")}
@@ -130,7 +129,7 @@ class Normal:
                     out[i, c] = size + _mixed(self.cells, c, codes[i], away, lower, there)
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         lower = np.tril_indices(len(self.origin))
         return {
             "kind": "normal",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Classifier, Float, Json, Label
 from bayeskit.ensemble.leaderboard import Leaderboard
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
@@ -54,7 +54,7 @@ def data(evaluation: Evaluation, profiles: Mapping[str, Profile], rows: int | No
     return Section("data", "The data", body)
 
 
-def _described(model: Any) -> dict[str, dict[str, Any]]:
+def _described(model: Classifier) -> dict[str, Json]:
     """Each column with its kind, and its family if one decides alone."""
     if isinstance(model, BayesClassifier):
         return {c["name"]: c for c in model.schema_.rows()}
@@ -64,7 +64,7 @@ def _described(model: Any) -> dict[str, dict[str, Any]]:
     return _described(model.estimator_) if isinstance(model, WRAPPERS) else {}
 
 
-def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Mapping[str, Any]]) -> str:
+def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Json]) -> str:
     head = ("column", "kind", "family", "why", "missing", "values", "from", "to")
     rows = [_column(p, described.get(name)) for name, p in profiles.items()]
     if any(row[2] not in ("", "–") for row in rows):
@@ -72,14 +72,14 @@ def _columns(profiles: Mapping[str, Profile], described: Mapping[str, Mapping[st
     return folded([(*row[:2], *row[3:]) for row in rows], (*head[:2], *head[3:]), words=3)  # no family decides
 
 
-def _column(profile: Profile, described: Mapping[str, Any] | None) -> tuple[Any, ...]:
+def _column(profile: Profile, described: Json | None) -> tuple[Label, ...]:
     kind, family, why = (profile.type, "", "") if described is None else _chosen(described)
     ends = (f"{profile.low:.6g}", f"{profile.high:.6g}") if profile.numeric else ("", "")
     share = profile.missing / max(profile.rows, 1)
     return (profile.name, kind, family, why, percent(share) if profile.missing else "0", f"{profile.distinct:,}", *ends)
 
 
-def _chosen(described: Mapping[str, Any]) -> tuple[str, str, str]:
+def _chosen(described: Json) -> tuple[str, str, str]:
     why = "; ".join(filter(None, (described["why"], described["why_family"])))
     return described["kind"], described["family"] or "–", why
 
@@ -130,7 +130,7 @@ def _wrapped(fitted: Any) -> list[str]:
     return []
 
 
-def _prior(labels: Sequence[Any], prior: Float) -> str:
+def _prior(labels: Sequence[Label], prior: Float) -> str:
     shown = [f"{text(label)} {number(p)}" for label, p in zip(labels[:12], prior.tolist(), strict=False)]
     more = f" and {len(prior) - 12:,} more" if len(prior) > 12 else ""
     return f"<p>Prior: {', '.join(shown)}{more}.</p>"

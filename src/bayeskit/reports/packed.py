@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json
 
 LARGEST = 1e3  # magnitude up to which numbers are kept to a share of it
 STEPS = 2**31 - 2  # of such a number on either side of zero
@@ -50,7 +50,7 @@ class Store:
         """How many numbers there are."""
         return sum(len(raw) // size for raw, size, _ in self._tables)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> Json:
         """All tables one after the other, and how to read each: bytes of a number, its unit, how many."""
         whole = zlib.compress(b"".join(raw for raw, *_ in self._tables), 9)
         parts = [[size, unit, len(raw) // size] for raw, size, unit in self._tables]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports.cases import Case
@@ -61,7 +60,7 @@ def section(
     return Section("what-if", TITLE, body)
 
 
-def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[dict[str, Any]]:
+def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[Json]:
     """Rows to begin from: their values as the program reads them, and what was said of them out of fold."""
     values = table.values(np.array([case.row for case in cases], dtype=np.int64), [q.name for q in program.questions])
     read = [q.read([row[j] for row in values]) for j, q in enumerate(program.questions)]
@@ -78,7 +77,7 @@ def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[dic
     ]
 
 
-def _costs(evaluation: Evaluation) -> dict[str, Any]:
+def _costs(evaluation: Evaluation) -> Json:
     """Costs as given, else one for every mistake."""
     decision_costs, labels = evaluation.decision_costs, [str(label) for label in evaluation.classes.tolist()]
     if decision_costs is None:

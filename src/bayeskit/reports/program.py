@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
 
-from bayeskit.arrays import Float
+from bayeskit.arrays import Float, Json, Label
 from bayeskit.reports.discrete import Summed
 from bayeskit.reports.factors import Factors
 from bayeskit.reports.inputs import ABSENT, InputField
@@ -36,7 +35,7 @@ class MemberProgram:
             out: Float = log_softmax(self.base + self.says.log(read), axis=1)
         return out
 
-    def json(self, store: Store) -> dict[str, Any]:
+    def json(self, store: Store) -> Json:
         base = [None if np.isneginf(b) else b for b in self.base.tolist()]
         return {"weight": self.weight, "base": base, **self.says.json(store)}
 
@@ -78,7 +77,7 @@ class Program:
         times = sum(member.weight for member in self.members) / sum(member.weight for member in kept)
         return replace(self, members=tuple(replace(member, weight=times * member.weight) for member in kept))
 
-    def proba(self, values: Sequence[Sequence[Any]]) -> Float:
+    def proba(self, values: Sequence[Sequence[Label]]) -> Float:
         """P(c | row) of rows with a value for each question, NaN where a row has a level that was left out: (n, K)."""
         read = [q.read([row[j] for row in values]) for j, q in enumerate(self.questions)]
         absent = np.zeros(len(values), dtype=bool)
@@ -107,16 +106,16 @@ class Program:
         """How many learned rows it holds."""
         return max((len(v.says.heavy) for v in self.members if isinstance(v.says, NeighborTerms)), default=0)
 
-    def apart(self, values: Sequence[Sequence[Any]], proba: Float) -> Float:
+    def apart(self, values: Sequence[Sequence[Label]], proba: Float) -> Float:
         """How far posteriors are from those found otherwise, in rows whose levels the program holds: (rows,)."""
         apart: Float = np.abs(self.proba(values) - proba).max(axis=1)
         return apart[np.isfinite(apart)]
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> Json:
         return self._json
 
     @cached_property
-    def _json(self) -> dict[str, Any]:
+    def _json(self) -> Json:
         store = Store()
         members = [member.json(store) for member in self.members]
         return {

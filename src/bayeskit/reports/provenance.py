@@ -14,7 +14,7 @@ from typing import Any
 from sklearn.base import clone
 
 import bayeskit
-from bayeskit.arrays import Int
+from bayeskit.arrays import Classifier, Int
 from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
@@ -127,7 +127,7 @@ def _reproduced(evaluation: Evaluation, origin: Provenance) -> str:
     )
 
 
-def digest_of(model: Any) -> str:
+def digest_of(model: Classifier) -> str:
     """The digest of a model, if it has one: of a pool that of what it has read."""
     while isinstance(model, Calibrated | RiskClassifier):
         model = model.estimator_

@@ -62,7 +62,7 @@ def _of(name: str, arrays: Mapping[str, T]) -> dict[str, T]:
     return {key.removeprefix(f"{name}/"): array for key, array in arrays.items() if key.startswith(f"{name}/")}
 
 
-def _expected(header: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+def _expected(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     if header.keys() != FIELDS or not isinstance(header["parts"], dict):
         raise ModelFileError("the header does not describe models; save the model again")

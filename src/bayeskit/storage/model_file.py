@@ -63,12 +63,12 @@ class Header:
     digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
 
-def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, object]) -> None:
     """Write a model with the name and the settings of its estimator."""
     container.write(path, *packed(model, kind, settings))
 
 
-def packed(model: Model, kind: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+def packed(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
@@ -129,7 +129,7 @@ def estimator_of(identifier: str) -> str:
     raise ModelFileError(f"model kind {identifier!r} is not known to this version; update bayeskit")
 
 
-def named_settings(settings: Mapping[str, Any]) -> Json:
+def named_settings(settings: Mapping[str, object]) -> Json:
     """Settings of an estimator by their names in files."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
@@ -152,7 +152,7 @@ def load(path: FilePath) -> Read:
         return unpacked(header, arrays)
 
 
-def unpacked(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Read:
+def unpacked(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
     told = parsed(Header, header)
     return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
@@ -169,7 +169,7 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def expected(header: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+def expected(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     told = parsed(Header, header)
     (d,) = shapes["names.ends"]

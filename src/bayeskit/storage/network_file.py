@@ -53,7 +53,7 @@ class Header:
     digest: str | None = None
 
 
-def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, Any]) -> None:
+def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], settings: Mapping[str, object]) -> None:
     """Write a network with the statistic it was learned from, so that it can go on learning."""
     network = fitted.network
     arrays = _arrays(network)
@@ -119,7 +119,7 @@ def _arrays(network: Network) -> dict[str, Array]:
     return arrays
 
 
-def _expected(told: Mapping[str, Any], shapes: container.Shapes) -> container.Spec:
+def _expected(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
     header = parsed(Header, told)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
