@@ -47,7 +47,12 @@ class Panel:
             self.page.wait_for_selector(".posterior output")
 
     def posterior(self):
-        return [float(o.get_attribute("data-p")) for o in self.page.query_selector_all(".posterior output")]
+        """By class, however they are sorted."""
+        found = {
+            int(o.get_attribute("data-k")): float(o.get_attribute("data-p"))
+            for o in self.page.query_selector_all(".posterior output")
+        }
+        return [found[k] for k in sorted(found)]
 
     def question(self, name):
         """The element with this label."""

@@ -12,12 +12,14 @@ import pytest
 from scipy.stats import norm
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, precision_recall_curve
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
 from bayeskit.reports.cubics import refined
 from bayeskit.reports.curve import Formula, Pieces, Whole
+from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.packed import Store
 
 VOID = {"meta", "link", "line", "circle", "polyline", "input", "img", "br"}
@@ -121,7 +123,7 @@ def cases_of(page):
     section = page[page.index('<section id="cases">') : page.index('<section id="what-if">')]
     found = []
     for case in re.findall("<article.*?</article>", section, re.DOTALL):
-        said = re.search(r"data-row=\"(\d+)\".*?which had probability (\d\.\d+);", case, re.DOTALL)
+        said = re.search(r"data-row=\"(\d+)\".*?which had probability (?:&lt; |< )?(\d\.\d+);", case, re.DOTALL)
         total = re.search('class="total">.*class="n">(.*?)</span>', case, re.DOTALL)
         found.append((int(said[1]), float(said[2]), total and float(total[1].replace("−", "-"))))
     return found
@@ -341,3 +343,47 @@ def test_notebooks_show_the_candidates_of_a_pool():
     shown = model.fit(table, ["<u>", "w"] * 15)._repr_html_()
     assert "naive, families chosen" in shown
     assert Outline(shown).open == []
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_precision_by_recall_is_scikit_learns(classes):
+    rng = np.random.default_rng(classes)
+    y = np.arange(240) % classes
+    X = rng.normal(y[:, None] * 0.8, 1.0, size=(240, 2)).round(1)  # with ties
+    weight = rng.integers(1, 4, 240).astype(float)
+    found = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(3), sample_weight=weight)
+    for k in range(classes):
+        one = OneClass(found, k)
+        score = found.proba[:, k]
+        assert one.average_precision == pytest.approx(average_precision_score(y == k, score, sample_weight=weight))
+        recall, precision = one.precision_recall()
+        wanted, by, _ = precision_recall_curve(y == k, score, sample_weight=weight)
+        assert recall == pytest.approx(by[:-1][::-1])
+        assert precision == pytest.approx(wanted[:-1][::-1])
+        assert one.share == pytest.approx(weight[y == k].sum() / weight.sum())
+
+
+def test_the_class_of_interest_is_the_rarest_or_the_one_named(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [60, 20, 40])
+    found = bk.evaluate(bk.NaiveBayes(), rng.normal(y[:, None], 1.0), y, bk.CrossValidation(2))
+    assert "The class of interest: 1<" in bk.report(found, tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "The class of interest: 2<" in bk.report(found, tmp_path / "p.html", interest=2).read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="of interest 7 is not a class"):
+        bk.report(found, tmp_path / "p.html", interest=7)
+
+
+@pytest.mark.parametrize(("classes", "cells"), [(12, True), (26, True), (41, False)])
+def test_mistakes_of_many_classes_are_a_heat_map_or_pairs(tmp_path, classes, cells):
+    rng = np.random.default_rng(0)
+    y = np.array([f"c{k}" for k in range(classes)])[np.arange(classes * 12) % classes]
+    X = rng.normal((np.arange(classes * 12) % classes)[:, None], 0.7)
+    found = bk.evaluate(bk.NaiveBayes(), X, y, bk.CrossValidation(2))
+    page = bk.report(found, tmp_path / "p.html").read_text(encoding="utf-8")
+    section = page[page.index('<section id="confusion">') : page.index('<section id="calibration">')]
+    assert ('class="heat' in section) is cells
+    shown = [int(n) for n in re.findall(r'--share:[\d.]+"[^>]*>(?:<b>)?(\d+)<', section)]
+    assert shown == (found.confusion.matrix[found.confusion.matrix > 0].tolist() if classes == 26 else shown)
+    assert "Most frequent mistakes" in section
+    wrong = found.confusion.matrix - np.diag(np.diag(found.confusion.matrix))
+    assert f'<td class="n">{wrong.max():g}</td>' in section

@@ -491,3 +491,93 @@ def test_network_marginals_follow_the_evidence(browser, folder):
     assert panel.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert panel.complaints == []
     panel.page.close()
+
+
+AUDIT = """() => {
+  const light = (c) => {
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = c.match(/[\\d.]+/g).map((v) => linear(Number(v) / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (c.startsWith("rgb(")) return c;
+      if (!c.startsWith("rgba(0, 0, 0, 0")) return null; // mixed colours are looked at by eye
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  for (const e of document.querySelectorAll("input, select, button, a, summary")) {
+    const labels = [...(e.labels || [])].map((l) => l.textContent).join("");
+    const named = e.getAttribute("aria-label") || labels.trim() || e.textContent.trim();
+    if (!named) found.push(`no name: ${e.outerHTML.slice(0, 80)}`);
+  }
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement;
+    if (!walk.currentNode.textContent.trim() || !e.getClientRects().length) continue;
+    if (e.closest("script, style, svg, option, :disabled")) continue;
+    const back = ground(e), ink = getComputedStyle(e).color;
+    if (!back || !ink.startsWith("rgb(")) continue;
+    const [a, b] = [light(back), light(ink)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) found.push(`contrast ${ratio.toFixed(2)}: ${e.outerHTML.slice(0, 80)}`);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`two elements are #${id}`));
+  return [...new Set(found)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def letters(folder):
+    """26 classes with long names, quotes among levels, missing values."""
+    rng = np.random.default_rng(4)
+    k = np.arange(520) % 26
+    table = pd.DataFrame(
+        {
+            "a long name of a column that many tables have, north": rng.normal(k / 4, 1.0),
+            "a long name of a column that many tables have, south": rng.normal(k % 5, 1.0),
+            "level": np.array(['"quoted"', "it's", "a, b"])[k % 3],
+        }
+    )
+    table.iloc[::7, 0] = np.nan
+    labels = np.array([f"class number {c} of all" for c in range(26)])[k]
+    return bk.report(
+        bk.evaluate(bk.NaiveBayes(), table, labels, bk.CrossValidation(2)), folder / "letters.html", rows=True
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("which", ["naive", "letters"])
+def test_names_contrast_and_width(browser, request, which, width, scheme):
+    panel = Panel(browser, request.getfixturevalue(which), width, scheme)
+    assert panel.page.evaluate(AUDIT) == []
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= width
+    for box in panel.page.locator(".wide").all():
+        scrolls = box.evaluate("e => e.scrollWidth > e.clientWidth + 1")
+        assert (box.get_attribute("tabindex") == "0") is scrolls
+    stuck = "[...document.querySelectorAll('main *')].filter((e) => getComputedStyle(e).position === 'sticky')"
+    high = panel.page.evaluate(f"Math.max(0, ...{stuck}.map((e) => e.offsetHeight))")
+    assert width > 390 or high <= 60  # nothing that stays in sight covers a phone
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_it_prints_within_the_paper(browser, letters):
+    panel = Panel(browser, letters, 680)  # A4 less its margins
+    panel.page.emulate_media(media="print")
+    assert panel.page.evaluate("document.documentElement.scrollWidth") <= 680
+    panel.page.close()
+
+
+def test_the_most_probable_of_many_classes_come_first(browser, letters):
+    panel = Panel(browser, letters)
+    shown = [float(o.get_attribute("data-p")) for o in panel.page.locator(".now > .posterior output").all()]
+    assert len(shown) == 5
+    assert shown == sorted(panel.posterior(), reverse=True)[:5]
+    assert len(panel.posterior()) == 26
+    names = panel.page.locator(".ask label").all_inner_texts()
+    assert len(set(names)) >= 3  # long names that differ at the end stay apart
+    panel.page.close()

@@ -32,6 +32,9 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
     note: Annotated[str, typer.Option(help="What the model is for, in words; it stands on the page.")] = "",
+    interest: Annotated[
+        str | None, typer.Option(help="The class whose calibration and precision are drawn; the rarest unless given.")
+    ] = None,
     embed: Annotated[
         bool,
         typer.Option(
@@ -56,7 +59,7 @@ def report(
         def written(found: Any, taken: Taken) -> None:
             assert found.model is not None  # its warnings belong on the page
             origin = provenance(rows, judging, target, taken, note, tuple(told))
-            pages.append(Page.of(found, title, embed, origin))
+            pages.append(Page.of(found, title, embed, origin, interest))
             pages[0].write(output)
 
         found = evaluated(model, target, rows, judging, settings, say, written)

@@ -198,7 +198,8 @@ def left_out(density: Density) -> Density:
     if isinstance(density, SupportsLeftOut):
         return density.left_out
     raise InputError(
-        "what is counted was chosen with the labels of all rows, so leaving a row out means to fit anew without it"
+        f"{type(density).__name__} cannot take a row out, as what is counted may have been chosen with the labels of "
+        f"all rows; fit anew without the row"
     )
 
 

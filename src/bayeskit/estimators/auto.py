@@ -88,7 +88,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     time_budget : float, optional
         Seconds after which no further candidate is tried.
     max_candidates : int, optional
-        Number of candidates to try.
+        Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
     exact : bool, default False
         Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
         change: batches, forgetting and merging then give the model of one fit, bit for bit.

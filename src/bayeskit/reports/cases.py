@@ -13,7 +13,7 @@ from bayeskit.estimators.auto import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
-from bayeskit.reports.markup import Safe, Section, number, text
+from bayeskit.reports.markup import Safe, Section, chance, text
 from bayeskit.reports.profile import Table
 
 HARDEST = 6
@@ -114,10 +114,10 @@ def cases(found: Sequence[Case], rows: bool, panel: bool) -> Section:
 def _case(case: Case, rows: bool, panel: bool) -> str:
     missed, likely = case.proba
     head = (
-        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {number(missed, 4)}; "
-        f"most probable was <b>{text(case.likely)}</b> ({number(likely, 4)}).</p>"
+        f"<h3>Row {case.number:,}</h3><p>Truly <b>{text(case.truth)}</b>, which had probability {chance(missed)}; "
+        f"most probable was <b>{text(case.likely)}</b> ({chance(likely)}).</p>"
     )
-    final = f"The final model, which has learned the row, gives {text(case.truth)} {number(case.final, 4)}"
+    final = f"The final model, which has learned the row, gives {text(case.truth)} {chance(case.final)}"
     final += "." if case.own or case.why is None else "; the steps are its."
     if rows and panel:
         final += f' <a href="#case:row={case.number}">Open it in the panel</a>'

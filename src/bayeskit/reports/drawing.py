@@ -14,8 +14,9 @@ SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
 WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
 
 
-def square(inner: str, across: str, up: str, label: str) -> str:
-    """A plot of two shares from 0 to 1."""
+def square(inner: str, across: str, up: str, label: str, even: bool = True) -> str:
+    """A plot of two shares from 0 to 1; ``even`` draws where they are equal."""
+    diagonal = f'<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>' if even else ""
     marks = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x, y = _x(share), _y(share)
@@ -27,7 +28,7 @@ def square(inner: str, across: str, up: str, label: str) -> str:
     turned = f'x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})"'
     return (
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{plain(label, 120)}">'
-        f'{"".join(marks)}<line class="even" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>{inner}'
+        f"{''.join(marks)}{diagonal}{inner}"
         f'<text class="axis" x="{LEFT + SIZE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{plain(across)}</text>'
         f'<text class="axis" {turned}>{plain(up)}</text>'
         f"</svg>"
@@ -38,6 +39,11 @@ def line(x: Float, y: Float) -> str:
     """A curve in a square plot."""
     points = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
     return f'<polyline class="line" points="{points}"/>'
+
+
+def level(share: float) -> str:
+    """A dashed line across a square plot."""
+    return f'<line class="even" x1="{_x(0)}" y1="{_y(share):.1f}" x2="{_x(1)}" y2="{_y(share):.1f}"/>'
 
 
 def dots(x: Float, y: Float, low: Float, high: Float, weight: Float) -> str:
@@ -75,6 +81,33 @@ def heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> st
         f'<p class="fine">Rows are true classes, columns predicted ones; shares are of the true class.</p>'
         f'<div class="wide"><table class="heat"><thead><tr><td></td>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def small_heat(matrix: Float, labels: Sequence[Label], actions: Sequence[Label]) -> str:
+    """The same for many classes: small cells, which say more when pointed at."""
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    head = "".join(f'<th scope="col" title="{plain(label, 90)}">{plain(label, 5)}</th>' for label in actions)
+
+    def cell(i: int, j: int) -> str:
+        if not matrix[i, j] > 0:
+            return "<td></td>"
+        told = f"{labels[i]} predicted as {actions[j]}: {matrix[i, j]:,.6g} rows, {percent(share[i, j])}"
+        kind = "right" if i == j else "wrong"
+        return (
+            f'<td class="{kind}" style="--share:{share[i, j]:.3f}" title="{plain(told, 200)}">{matrix[i, j]:.4g}</td>'
+        )
+
+    rows = "".join(
+        f'<tr><th scope="row" title="{plain(label, 90)}">{plain(label, 12)}</th>'
+        f"{''.join(cell(i, j) for j in range(len(actions)))}</tr>"
+        for i, label in enumerate(labels)
+    )
+    return (
+        f'<p class="fine">Rows are true classes, columns predicted ones: numbers of rows, shaded by their share of the '
+        f"true class.</p>"
+        f'<div class="wide" aria-label="True classes against predicted ones, scrolls sideways">'
+        f'<table class="heat small"><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
 
 

@@ -12,7 +12,22 @@ function make(tag, settings = {}, ...inside) {
   return element;
 }
 
-const cut = (text, most = LONG) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+// A long name without its middle: names often differ at their ends only.
+const cut = (text, most = LONG) =>
+  text.length > most ? text.slice(0, Math.floor(most / 2)) + "…" + text.slice(text.length - Math.floor((most - 1) / 2)) : text;
 const named = (tag, text, settings = {}) => make(tag, { ...settings, text: cut(text), title: text.length > LONG ? text : null });
 
 const within = (i, low, high) => Math.max(low, Math.min(high, i));
+
+// Tables that are wider than the page say so, and scroll by the keyboard too.
+function tellWide() {
+  for (const box of document.querySelectorAll(".wide")) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("scrolls", scrolls);
+    if (scrolls) { box.tabIndex = 0; box.setAttribute("role", "region"); if (!box.ariaLabel) box.setAttribute("aria-label", "Table, scrolls sideways"); }
+    else box.removeAttribute("tabindex");
+  }
+}
+addEventListener("resize", tellWide);
+addEventListener("toggle", tellWide, true);
+tellWide();

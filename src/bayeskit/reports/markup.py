@@ -42,17 +42,33 @@ def text(what: object, most: int = LONG) -> Safe:
     whole = "missing" if what is None else f"{what:.6g}" if isinstance(what, float) else str(what)
     if len(whole) <= most:
         return Safe(html.escape(whole))
-    return Safe(f'<span title="{html.escape(whole[:400])}">{html.escape(whole[: most - 1])}…</span>')
+    return Safe(f'<span title="{html.escape(whole[:400])}">{html.escape(cut(whole, most))}</span>')
+
+
+def cut(whole: str, most: int = LONG) -> str:
+    """A long name without its middle: names often differ at their ends only.
+
+    >>> cut("systolic pressure, left arm", 16)
+    'systolic…eft arm'
+    """
+    if len(whole) <= most:
+        return whole
+    return f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+
+
+def chance(p: float) -> str:
+    """A probability for people; a little is not nothing."""
+    return "< 0.0001" if 0 < p < 0.0001 else number(p, 4)
 
 
 def plain(what: object, most: int = LONG) -> Safe:
     """A name for attributes and pictures, which hold no elements.
 
     >>> plain('"x" onload=y', 8)
-    '&quot;x&quot; onl…'
+    '&quot;x&quot; …d=y'
     """
     whole = str(what)
-    return Safe(html.escape(whole if len(whole) <= most else whole[: most - 1] + "…"))
+    return Safe(html.escape(cut(whole, most)))
 
 
 def script(what: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import bayeskit
-from bayeskit.arrays import Classifier
+from bayeskit.arrays import Classifier, Label
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
@@ -22,6 +22,7 @@ from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
 from bayeskit.reports.cases import Case
 from bayeskit.reports.markup import Section, text
+from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
 from bayeskit.reports.verdict import Verdict
@@ -40,6 +41,7 @@ def report(
     *,
     rows: bool = False,
     note: str = "",
+    interest: Label | None = None,
 ) -> Path:
     """Write an evaluation as one HTML file: a verdict, performance, explanations, the model to try out and its card.
 
@@ -61,6 +63,8 @@ def report(
         and the page says by how much answers move.
     note : str, default ""
         What the model is for; it stands on the page.
+    interest : class, optional
+        The class whose calibration, precision and ROC are drawn; the rarest unless given.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def report(
         made = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
         replace_file(os.fspath(path), [made.encode()])
     elif isinstance(evaluation, Evaluation):
-        Page.of(evaluation, title, rows, Provenance(note=note)).write(path)
+        Page.of(evaluation, title, rows, Provenance(note=note), interest).write(path)
     else:
         raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
     return Path(path)
@@ -96,7 +100,14 @@ class Page:
     contents: tuple[str, ...]
 
     @classmethod
-    def of(cls, evaluation: Evaluation, title: str | None, rows: bool, origin: Provenance) -> Page:
+    def of(
+        cls,
+        evaluation: Evaluation,
+        title: str | None,
+        rows: bool,
+        origin: Provenance,
+        interest: Label | None = None,
+    ) -> Page:
         """``rows`` says whether learned rows may be in it."""
         if len(evaluation.classes) > MOST_CLASSES:
             raise InputError(
@@ -107,7 +118,7 @@ class Page:
         title = title or (f"Predicting {target}" if target else f"{evaluation.name}: evaluation")
         verdict = Verdict(evaluation, target)
         table = Table.of(evaluation)
-        sections, contents = _sections(evaluation, table, rows, origin)
+        sections, contents = _sections(evaluation, table, rows, origin, OneClass.of(evaluation, interest))
         head = lead(evaluation, origin, 0 if table is None else len(table.profiles)) + verdict.html()
         sections.append(card(evaluation, origin, contents))
         return cls(_page(sections, title, SCRIPTS, head), verdict, tuple(contents))
@@ -139,7 +150,7 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
 
 
 def _sections(
-    evaluation: Evaluation, rows: Table | None, learned: bool, origin: Provenance
+    evaluation: Evaluation, rows: Table | None, learned: bool, origin: Provenance, interest: OneClass
 ) -> tuple[list[Section], list[str]]:
     """The parts of the page, and in words what it holds of the rows."""
     model = evaluation.model
@@ -152,7 +163,7 @@ def _sections(
         overview.data(evaluation, profiles, None if rows is None else len(rows)),
         overview.model(evaluation),
         performance.confusion(evaluation),
-        performance.calibration(evaluation),
+        performance.calibration(evaluation, interest),
         performance.costs(evaluation),
         None if seen is None or told is None else cases.informative(seen, told),
     ]

@@ -199,14 +199,17 @@
   }
 
   const verdict = make("p", { class: "verdict", role: "status", id: "verdict" });
+  const slim = make("p", { class: "slim", "aria-hidden": "true" }); // on a phone the answer stays in sight, in one line
   const about = make("p", { class: "fine", id: "about" });
-  const bars = make("ol", { class: K > MANY ? "posterior many" : "posterior", "aria-label": "Posterior probabilities", tabindex: K > MANY ? 0 : null });
+  const bars = make("ol", { class: "posterior", "aria-label": "Posterior probabilities" });
+  const others = make("ol", { class: "posterior", "aria-label": "Posterior probabilities of the other classes" });
+  const SORTED = K > 6, TOP = 5; // of many classes the most probable are shown, sorted
   const fall = make("ol", { class: "fall", "aria-label": "Steps from the prior to the posterior" });
   const pick = make("select", { id: "explained" }, make("option", { value: -1, text: "the most probable class" }),
     ...classes.map((name, c) => named("option", name, { value: c })));
   pick.addEventListener("change", () => { chosen = Number(pick.value); update(); });
-  const outputs = classes.map((name) => {
-    const bar = make("i"), value = make("output", { class: "n" });
+  const outputs = classes.map((name, k) => {
+    const bar = make("i"), value = make("output", { class: "n", "data-k": k });
     const item = make("li", {}, named("span", name, { class: "name" }), make("span", { class: "track" }, bar), value);
     bars.append(item);
     return { bar, value, item };
@@ -214,7 +217,8 @@
 
   function answer() {
     return make("div", { class: "answer" },
-      make("div", { class: "now" }, make("h3", { text: "Posterior" }), bars, verdict, about),
+      make("div", { class: "now" }, make("h3", { text: "Posterior" }), bars,
+        SORTED ? make("details", {}, make("summary", { text: `${K - TOP} more classes` }), others) : "", verdict, about),
       make("div", { class: "why" },
         make("h3", {}, make("label", { for: "explained", text: "Why: evidence for " }), pick),
         make("p", { class: "fine", text: "In bits: one bit doubles or halves the odds. The address of the page holds the case: copy it to send it on." }), fall));
@@ -280,6 +284,12 @@
       value.dataset.p = p[k];
       item.classList.toggle("best", k === best);
     });
+    if (SORTED) {
+      const order = p.map((_, k) => k).sort((a, b) => p[b] - p[a] || a - b);
+      bars.replaceChildren(...order.slice(0, TOP).map((k) => outputs[k].item));
+      others.replaceChildren(...order.slice(TOP).map((k) => outputs[k].item));
+    }
+    slim.replaceChildren(named("b", classes[best]), ` ${shown(p[best])}`);
     drawVerdict(p, best);
     drawFall(first, told, chosen < 0 ? best : chosen);
     if (only === undefined) setters.forEach((show) => show()); else setters[only]();
@@ -287,7 +297,8 @@
     remember();
   }
 
-  panel.append(answer(), asked());
+  panel.append(slim, answer(), asked());
+  tellWide();
   if (!restore()) update();
   addEventListener("hashchange", restore);
 })();

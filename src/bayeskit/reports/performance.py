@@ -10,10 +10,11 @@ from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
+from bayeskit.reports.one_class import OneClass, by_class
 
-MOST = 12  # classes in a table of true classes against predicted ones
+MOST, CELLS = 12, 40  # classes in a table of true classes against predicted ones: with shares, and of small cells
+PAIRS = 10  # mistakes shown at first
 RATES = ("sensitivity", "specificity", "precision")
-SHOWN = 400  # points of a curve
 
 
 def measures(evaluation: Evaluation) -> Section:
@@ -42,7 +43,7 @@ def measures(evaluation: Evaluation) -> Section:
     whole = table(("measure", "value", "baseline", "95 % from", "to", "interval by"), rows)
     classes = evaluation.frame("pyarrow", of="classes").to_pylist()
     whole_weight = max(sum(c["weight"] for c in classes), 1e-300)
-    by_class = folded(
+    rates = folded(
         [
             (c["class"], f"{c['weight']:,.6g}", percent(c["weight"] / whole_weight), *(_rate(c, r) for r in RATES),
              number(c["f1"]), number(c["auc"]))
@@ -51,13 +52,13 @@ def measures(evaluation: Evaluation) -> Section:
         ("class", "rows", "share", *RATES, "F1", "AUC"),
         shown=MOST,
     )  # fmt: skip
-    by_class += (
+    rates += (
         '<p class="fine">Baselines: the share of a class is the precision of naming it always, with sensitivity 1 and '
         "specificity 0; of AUC it is 0.5.</p>"
     )
     body = (
         f'{head}<dl class="cards">{"".join(cards)}</dl><details><summary>All measures</summary>{whole}</details>'
-        f"<h3>By class</h3>{by_class}"
+        f"<h3>By class</h3>{rates}"
     )
     return Section("performance", "Performance", body)
 
@@ -74,19 +75,24 @@ def confusion(evaluation: Evaluation) -> Section:
     actions = [*labels, *found.others]
     wrong = found.matrix.copy()
     np.fill_diagonal(wrong, 0.0)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:10]
+    shown = PAIRS if len(labels) <= CELLS else 3 * PAIRS
+    order = np.argsort(-wrong, axis=None, kind="stable")[:shown]
     pairs = [np.unravel_index(o, wrong.shape) for o in order if wrong.flat[o] > 0]
-    rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}") for i, j in pairs]
-    worst = "<h3>Most frequent mistakes</h3>" + table(("true", "predicted as", "rows"), rows, 2) if rows else ""
+    of = np.maximum(found.matrix.sum(axis=1), 1e-300)
+    rows = [(labels[i], actions[j], f"{wrong[i, j]:,.6g}", percent(float(wrong[i, j] / of[i]))) for i, j in pairs]
+    head = ("true", "predicted as", "rows", "share of the true class")
+    worst = "<h3>Most frequent mistakes</h3>" + folded(rows, head, 2, PAIRS) if rows else ""
     if len(labels) <= MOST:
         body = drawing.heat(found.matrix, labels, actions) + (worst if len(actions) > 2 else "")
+    elif len(labels) <= CELLS:
+        body = drawing.small_heat(found.matrix, labels, actions) + worst
     else:
         body = f"<p>{len(labels)} classes: the mistakes made most.</p>{worst}"
     return Section("confusion", "True classes against predicted ones", body)
 
 
-def calibration(evaluation: Evaluation) -> Section:
-    """Whether the model is right as often as it says, and the ROC curve of two classes."""
+def calibration(evaluation: Evaluation, interest: OneClass) -> Section:
+    """Whether the model is right as often as it says, and how well the class of interest is told from the rest."""
     cells = evaluation.frame("pyarrow", of="reliability")
     said, right, weight, rows = (cells.column(n).to_numpy() for n in ("probability", "right", "weight", "rows"))
     ends = [wilson(float(r), float(n)) for r, n in zip(right, rows, strict=True)]
@@ -97,27 +103,12 @@ def calibration(evaluation: Evaluation) -> Section:
         f"<figure>{plot}<figcaption>How sure the model was, and how often it was right; whiskers are 95 % intervals, "
         f"areas the number of rows. On the diagonal, probabilities mean what they say.</figcaption></figure>"
     )
-    roc = _roc(evaluation)
-    return Section("calibration", "Can the probabilities be trusted?", f'<div class="figures">{figure}{roc}</div>')
-
-
-def _roc(evaluation: Evaluation) -> str:
-    if len(evaluation.classes) != 2 or evaluation.proba is None:
-        return ""
-    label = evaluation.classes.tolist()[1]
-    curve = evaluation.roc(label)
-    if not np.isfinite(curve.false_positive).all() or not np.isfinite(curve.true_positive).all():
-        return ""  # one of the classes was not tested
-    some = np.unique(np.linspace(0, len(curve.false_positive) - 1, SHOWN).astype(np.int64))
-    line = drawing.line(np.asarray(curve.false_positive)[some], np.asarray(curve.true_positive)[some])
-    plot = drawing.square(
-        line, "share of the others predicted as it", f"share of {label} found", f"ROC curve of {label}"
+    body = (
+        f'<div class="figures">{figure}</div><h3>The class of interest: {text(interest.label)}</h3>'
+        f'<div class="figures three">{interest.figures()}</div><h3>By class</h3>{by_class(evaluation)}'
+        f'<p class="fine">Baselines: of the calibration error 0, of the average precision the share of the class.</p>'
     )
-    area = evaluation.auc_by_class[label]
-    return (
-        f"<figure>{plot}<figcaption>ROC curve of {text(label)}: area {number(area)}. The diagonal is chance."
-        f"</figcaption></figure>"
-    )
+    return Section("calibration", "Can the probabilities be trusted?", body)
 
 
 def costs(evaluation: Evaluation) -> Section | None:
