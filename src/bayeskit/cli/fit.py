@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayeskit.arrays import Json, TableLike
+from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
@@ -70,54 +72,53 @@ def fit(
     _tell(classifier, path, "learned", told, say)
 
 
-def update(
-    file: ModelFile,
-    rows: Rows,
-    cluster: Cluster,
-    say: Saying,
-    target: OtherTarget = None,
-    weight: Weight = None,
-) -> None:
+@dataclass(frozen=True)
+class Revision:
+    """A model file that is changed, and which columns of the rows are no features."""
+
+    file: ModelFile
+    target: OtherTarget = None
+    weight: Weight = None
+
+    @property
+    def written(self) -> Path:
+        """Where the changed model is."""
+        return self.file
+
+
+@dataclass(frozen=True)
+class Renewal(Revision):
+    """A model file that chooses anew, perhaps into another file."""
+
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Another model file to write.")] = None
+    force: Force = False
+
+    @property
+    def written(self) -> Path:
+        return self.output or self.file
+
+
+def update(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Teach a model file more rows; new classes and levels are welcome."""
     from bayeskit.estimators.files import update_file
 
-    _revise(update_file, "learned", file, rows, cluster, say, target, weight)
+    _revise(update_file, "learned", revision, rows, cluster, say)
 
 
-def forget(
-    file: ModelFile,
-    rows: Rows,
-    cluster: Cluster,
-    say: Saying,
-    target: OtherTarget = None,
-    weight: Weight = None,
-) -> None:
+def forget(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
-    _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
+    _revise(forget_file, "forgot", revision, rows, cluster, say)
 
 
-def renew(
-    file: ModelFile,
-    rows: Rows,
-    cluster: Cluster,
-    say: Saying,
-    target: OtherTarget = None,
-    weight: Weight = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Another model file to write.")] = None,
-    force: Force = False,
-) -> None:
+def renew(renewal: Renewal, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Choose anew what a model file holds, from the rows that it has: cuts, arcs, weights, members of a pool."""
     from bayeskit.estimators.files import renew_file
 
-    if output is not None:
-        check_output(output, MODEL, [file, rows.place], force, rows.sql)
-
-    def change(file: Path, source: TableLike, target: str | None, weight: str | None) -> Any:
-        return renew_file(file, source, target, weight, output)
-
-    _revise(change, "chose anew from", file, rows, cluster, say, target, weight, output)
+    if renewal.output is not None:
+        check_output(renewal.output, MODEL, [renewal.file, rows.place], renewal.force, rows.sql)
+    _revise(partial(renew_file, target=renewal.output), "chose anew from", renewal, rows, cluster, say)
 
 
 def merge(
@@ -136,22 +137,15 @@ def merge(
 
 
 def _revise(
-    change: Callable[..., Any],
-    done: str,
-    file: Path,
-    rows: Rows,
-    cluster: Cluster,
-    say: Saying,
-    target: str | None,
-    weight: str | None,
-    output: Path | None = None,
+    change: Callable[..., Any], done: str, revision: Revision, rows: Rows, cluster: Cluster, say: Saying
 ) -> None:
+    """Change a model file by rows, and tell what was done and where the model is."""
     from bayeskit.estimators.files import core
 
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
-        classifier = change(file, source, target, weight)
+        classifier = change(revision.file, source, revision.target, revision.weight)
     last = core(classifier).model_.journal[-1]
-    _tell(classifier, output or file, f"{done} {last.rows:,.10g} rows", told, say)
+    _tell(classifier, revision.written, f"{done} {last.rows:,.10g} rows", told, say)
 
 
 def _beside(place: str | None) -> Path:
