@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.sparse import Sparse
 
@@ -126,7 +126,7 @@ def _decimals(columns: Columns, known: Float) -> Float:
     return _raised(_some(columns.arrays, most), known, largest)
 
 
-def _some(rows: Float, most: int) -> Float:
+def _some(rows: Array, most: int) -> Array:
     """So many of the rows at most, evenly spaced."""
     return rows[:: -(-len(rows) // most) or 1]
 
