@@ -16,12 +16,12 @@ int64_t pairs_of(size_t m) { return int64_t(m * (m + 1) / 2); }
 
 Array<bool, 1> gram_by_slices(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows, Input<int64_t, 1> row,
                               Weights weights, Input<int64_t, 1> exponent, int64_t weight_exponent, int64_t slices,
-                              int64_t heavy, Output<int64_t, 3> limbs, int64_t low, int64_t group) {
+                              int64_t weighted_slices, Output<int64_t, 3> limbs, int64_t low, int64_t group) {
     Columns c = columns_of(address, stride, rows);
     Sums to = sums_of(limbs, low);
     const double *w = weights_of(weights, rows);
     size_t n = row.shape(0), m = size_t(c.count);
-    require(slices >= 1 && slices <= 16 && heavy >= 1 && heavy <= 16 && exponent.shape(0) == m && m,
+    require(slices >= 1 && slices <= 16 && weighted_slices >= 1 && weighted_slices <= 16 && exponent.shape(0) == m && m,
             "1 to 16 slices, one exponent for each column");
     require(weight_exponent >= -1000 && weight_exponent <= 1000, "weights are too far from 1");
     require(group >= 0 && group < int64_t(limbs.shape(0)) && int64_t(limbs.shape(1)) == pairs_of(m),
@@ -30,8 +30,8 @@ Array<bool, 1> gram_by_slices(Input<uint64_t, 1> address, Input<int64_t, 1> stri
     check_rows(c, row.data(), n);
     Owned<bool, 1> lost({n});
     run([&] {
-        return kernels->gram_by_slices(c, row.data(), int64_t(n), w, exponent.data(), weight_exponent, slices, heavy, to, group,
-                                       lost.data);
+        return kernels->gram_by_slices(c, row.data(), int64_t(n), w, exponent.data(), weight_exponent, slices, weighted_slices,
+                                       to, group, lost.data);
     });
     return lost.array;
 }
@@ -90,7 +90,7 @@ void gram_by_rows(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t 
 
 const Binding binding([](nb::module_ &m) {
     m.def("gram_by_slices", &gram_by_slices, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert(),
-          "weights"_a.noconvert().none(), "exponent"_a.noconvert(), "weight_exponent"_a, "slices"_a, "heavy"_a,
+          "weights"_a.noconvert().none(), "exponent"_a.noconvert(), "weight_exponent"_a, "slices"_a, "weighted_slices"_a,
           "limbs"_a.noconvert(), "low"_a, "group"_a,
           "Adds w x_i x_j of some rows to the sums of a group, (G, pairs, limbs): numbers below 2^exponent cut into "
           "slices, and with weights below 2^weight_exponent w x into heavy ones. Rows the slices do not hold are left "

@@ -92,25 +92,26 @@ Array<bool, 2> loo_gaussian_odds(Input<uint64_t, 1> address, Input<int64_t, 1> s
 }
 
 Array<double, 2> mahalanobis(Input<uint64_t, 1> address, Input<int64_t, 1> stride, int64_t rows,
-                             std::optional<Input<int64_t, 1>> row, Input<double, 2> units, double far, Input<double, 3> matrix,
-                             Input<double, 2> start, Input<double, 2> shifts, std::optional<Input<int64_t, 2>> place) {
+                             std::optional<Input<int64_t, 1>> row, Input<double, 2> units, double limit,
+                             Input<double, 3> matrix, Input<double, 2> whitened_mean, Input<double, 2> shifts,
+                             std::optional<Input<int64_t, 2>> shift_index) {
     Columns c = columns_of(address, stride, rows);
     size_t n = row ? row->shape(0) : size_t(rows), classes = matrix.shape(0), d = size_t(c.count);
-    require(matrix.shape(1) == d && matrix.shape(2) == d && start.shape(0) == classes && start.shape(1) == d,
+    require(matrix.shape(1) == d && matrix.shape(2) == d && whitened_mean.shape(0) == classes && whitened_mean.shape(1) == d,
             "matrices and starts do not fit the columns");
     require(units.shape(0) == UnitRow::COUNT && units.shape(1) == d && shifts.shape(1) == d,
             "units or shifts do not fit the columns");
     for (size_t i = 0; row && i < n; ++i) require(row->data()[i] >= 0 && row->data()[i] < rows, "there is no such row");
-    if (place) {
-        require(place->shape(0) == n && place->shape(1) == classes, "places do not fit rows and classes");
-        for (size_t i = 0; i < n * classes; ++i) require(place->data()[i] < int64_t(shifts.shape(0)), "no such shift");
+    if (shift_index) {
+        require(shift_index->shape(0) == n && shift_index->shape(1) == classes, "places do not fit rows and classes");
+        for (size_t i = 0; i < n * classes; ++i) require(shift_index->data()[i] < int64_t(shifts.shape(0)), "no such shift");
     }
     Owned<double, 2> out({n, classes});
     const double *u = units.data();
-    Units how = {u + UnitRow::SCALE * d, u + UnitRow::SCALE_AGAIN * d, u + UnitRow::ORIGIN * d, far};
+    Units how = {u + UnitRow::SCALE * d, u + UnitRow::SCALE_AGAIN * d, u + UnitRow::ORIGIN * d, limit};
     run([&] {
-        return kernels->mahalanobis(c, row ? row->data() : nullptr, int64_t(n), how, matrix.data(), start.data(),
-                                    int64_t(classes), shifts.data(), place ? place->data() : nullptr, out.data);
+        return kernels->mahalanobis(c, row ? row->data() : nullptr, int64_t(n), how, matrix.data(), whitened_mean.data(),
+                                    int64_t(classes), shifts.data(), shift_index ? shift_index->data() : nullptr, out.data);
     });
     return out.array;
 }
@@ -132,10 +133,11 @@ const Binding binding([](nb::module_ &m) {
           "column alone and without the row, log densities being -floor at least; says (columns, rows) where it cannot be "
           "sure, and leaves out as it is there.");
     m.def("mahalanobis", &mahalanobis, "address"_a.noconvert(), "stride"_a.noconvert(), "rows"_a, "row"_a.noconvert().none(),
-          "units"_a.noconvert(), "far"_a, "matrix"_a.noconvert(), "start"_a.noconvert(), "shifts"_a.noconvert(),
-          "place"_a.noconvert().none(),
-          "|W_k z - start_k - shift|^2 of some rows (None: all) in every class, (n, K): W (K, d, d) lower triangular, "
-          "z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow) within +-far, shift = shifts[place] (n, K), none where place is -1.");
+          "units"_a.noconvert(), "limit"_a, "matrix"_a.noconvert(), "whitened_mean"_a.noconvert(), "shifts"_a.noconvert(),
+          "shift_index"_a.noconvert().none(),
+          "|W_k z - whitened_mean_k - shift|^2 of some rows (None: all) in every class, (n, K): W (K, d, d) lower triangular, "
+          "z = x * SCALE * SCALE_AGAIN - ORIGIN (UnitRow) within +-limit, shift = shifts[shift_index] (n, K), none where that "
+          "is -1.");
 });
 
 }}  // namespace bayeskit::normal

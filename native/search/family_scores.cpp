@@ -262,11 +262,11 @@ void check_column(const double *x, const double *weight, size_t step, const doub
 }
 
 Array<double, 3> loo_family_scores(const std::vector<GivenRecipe> &families, Input<double, 1> x, Input<int64_t, 1> offset,
-                                   Input<double, 2> weights, Input<double, 1> whole, Input<double, 1> step,
-                                   Input<bool, 2> asked, double worst) {
+                                   Input<double, 2> weights, Input<double, 1> pooled, Input<double, 1> step,
+                                   Input<bool, 2> requested, double worst) {
     size_t classes = weights.shape(0), all = weights.shape(1), columns = step.shape(0), count = families.size();
-    require(offset.shape(0) == columns + 1 && asked.shape(0) == columns && asked.shape(1) == count, "columns differ");
-    require(x.shape(0) == all && whole.shape(0) == all && classes > 0, "one weight for each class and cell");
+    require(offset.shape(0) == columns + 1 && requested.shape(0) == columns && requested.shape(1) == count, "columns differ");
+    require(x.shape(0) == all && pooled.shape(0) == all && classes > 0, "one weight for each class and cell");
     const int64_t *begin = offset.data();
     require(begin[0] == 0 && begin[columns] == int64_t(all) && std::is_sorted(begin, begin + columns + 1),
             "offsets do not fit");
@@ -277,14 +277,14 @@ Array<double, 3> loo_family_scores(const std::vector<GivenRecipe> &families, Inp
     nb::gil_scoped_release free;
     for (size_t j = 0; j < columns; ++j) {
         size_t from = size_t(begin[j]), cells = size_t(begin[j + 1]) - from;
-        check_column(x.data() + from, weights.data() + from, all, whole.data() + from, classes, cells);
+        check_column(x.data() + from, weights.data() + from, all, pooled.data() + from, classes, cells);
         Numbers some;  // weights of the classes that have any here: the others do not count
         for (size_t k = 0; k < classes; ++k) {
             const double *w = weights.data() + k * all + from;
             if (std::any_of(w, w + cells, [](double v) { return v > 0; })) some.insert(some.end(), w, w + cells);
         }
         if (some.empty()) continue;
-        Sample s(x.data() + from, some.data(), cells, whole.data() + from, some.size() / cells, cells);
+        Sample s(x.data() + from, some.data(), cells, pooled.data() + from, some.size() / cells, cells);
         if (!s.ordinary()) continue;
         Lattice lattice(s.x, s.cells, step.data()[j]);
         if (!lattice.points.empty()) s.lattice = &lattice;
@@ -292,7 +292,7 @@ Array<double, 3> loo_family_scores(const std::vector<GivenRecipe> &families, Inp
         Room room(s);
         for (size_t f = 0; f < count; ++f) {
             std::fill(terms.sums.begin(), terms.sums.end(), 0.0);
-            if (!asked.data()[j * count + f] || !fill(recipes[f], s, terms)) continue;
+            if (!requested.data()[j * count + f] || !fill(recipes[f], s, terms)) continue;
             double more = step.data()[j] > 0 && !recipes[f].whole ? std::log(step.data()[j]) : 0.0;
             auto [narrowest, narrow] = normalise(s, terms);
             Score found = score(s, terms, more, recipes[f].zeros >= 0, worst, room);
@@ -315,7 +315,7 @@ const Binding binding([](nb::module_ &m) {
     m.def("lattice_points", &lattice_points, "x"_a.noconvert(), "step"_a,
           "The values a column recorded in steps may have, around those it has (ascending); none where they are no lattice.");
     m.def("loo_family_scores", &loo_family_scores, "families"_a, "x"_a.noconvert(), "offset"_a.noconvert(),
-          "weights"_a.noconvert(), "whole"_a.noconvert(), "step"_a.noconvert(), "asked"_a.noconvert(), "worst"_a,
+          "weights"_a.noconvert(), "pooled"_a.noconvert(), "step"_a.noconvert(), "requested"_a.noconvert(), "worst"_a,
           "By column and family: the weighted sum of log p per step and the largest before steps were normalised, each row "
           "predicted by the others, with "
           "one density for all classes and with one for each, backed off; NaN where not asked or doubles might not do.");

@@ -3,18 +3,19 @@
 
 namespace bayeskit::search { namespace {
 
-void partial_distances(Input<double, 2> asked, Input<double, 2> points, Input<double, 1> weight, bool square,
-                       Input<int32_t, 2> asked_codes, Input<int32_t, 2> codes, Input<double, 1> code_weight,
-                       Output<double, 2> sum, Output<double, 2> mass) {
+void partial_distances(Input<double, 2> queries, Input<double, 2> points, Input<double, 1> weight, bool square,
+                       Input<int32_t, 2> query_codes, Input<int32_t, 2> codes, Input<double, 1> code_weight,
+                       Output<double, 2> sum, Output<double, 2> shared_weight) {
     size_t rows = sum.shape(0), n = sum.shape(1), d = weight.shape(0), c = code_weight.shape(0);
-    require(asked.shape(0) == rows && asked.shape(1) == d && points.shape(0) == d && points.shape(1) == n,
+    require(queries.shape(0) == rows && queries.shape(1) == d && points.shape(0) == d && points.shape(1) == n,
             "numbers do not fit");
-    require(asked_codes.shape(0) == rows && asked_codes.shape(1) == c && codes.shape(0) == c && codes.shape(1) == n,
+    require(query_codes.shape(0) == rows && query_codes.shape(1) == c && codes.shape(0) == c && codes.shape(1) == n,
             "codes do not fit");
-    require(mass.shape(0) == rows && mass.shape(1) == n, "mass does not fit sum");
+    require(shared_weight.shape(0) == rows && shared_weight.shape(1) == n, "shared_weight does not fit sum");
     Points all = {points.data(), weight.data(), codes.data(), code_weight.data(), int64_t(d), int64_t(c), int64_t(n)};
     nb::gil_scoped_release free;
-    kernels->partial_distances(asked.data(), asked_codes.data(), int64_t(rows), all, square, sum.data(), mass.data());
+    kernels->partial_distances(queries.data(), query_codes.data(), int64_t(rows), all, square, sum.data(),
+                               shared_weight.data());
 }
 
 // Keeps the smallest values of each row seen so far, ascending, with their numbers; the first of equal ones.
@@ -51,10 +52,10 @@ void smallest(Input<T, 2> values, int64_t start, Output<T, 2> best, Output<int64
 }
 
 const Binding binding([](nb::module_ &m) {
-    m.def("partial_distances", &partial_distances, "asked"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(),
-          "square"_a, "asked_codes"_a.noconvert(), "codes"_a.noconvert(), "code_weight"_a.noconvert(), "sum"_a.noconvert(),
-          "mass"_a.noconvert(),
-          "Gaps between rows asked (rows, columns) and points (columns, points) over the columns both have: their "
+    m.def("partial_distances", &partial_distances, "queries"_a.noconvert(), "points"_a.noconvert(), "weight"_a.noconvert(),
+          "square"_a, "query_codes"_a.noconvert(), "codes"_a.noconvert(), "code_weight"_a.noconvert(), "sum"_a.noconvert(),
+          "shared_weight"_a.noconvert(),
+          "Gaps between queries (rows, columns) and points (columns, points) over the columns both have: their "
           "weighted sum, and the weight of these columns. NaN and -1 are missing, -2 is a level no point has.");
     m.def("merge_smallest", &smallest<float>, "values"_a.noconvert(), "start"_a, "best"_a.noconvert(), "index"_a.noconvert(),
           "Merges the values of each row, numbered from start on, into the smallest ones so far, kept ascending.");

@@ -25,29 +25,30 @@ void check_candidates(const Input<int64_t, 1> &candidates, size_t columns) {
         require(candidates.data()[j] >= 0 && size_t(candidates.data()[j]) < columns, "no such candidate");
 }
 
-Array<double, 2> selection_scores(Input<double, 2> there, Input<double, 3> terms, double sign, Input<double, 1> truth,
+Array<double, 2> selection_scores(Input<double, 2> current, Input<double, 3> terms, double sign, Input<double, 1> truth,
                                   Weights weights, Input<int64_t, 1> candidates) {
-    Rows r(there.shape(0), there.shape(1), truth, weights);
+    Rows r(current.shape(0), current.shape(1), truth, weights);
     r.fit(terms);
     check_candidates(candidates, terms.shape(0));
     size_t count = candidates.shape(0);
     Owned<double, 2> out({count, 2});
     run([&] {
-        return kernels->selection_scores(there.data(), terms.data(), sign, int64_t(r.rows), int64_t(r.rows), int64_t(r.others),
-                                         truth.data(), r.weights, candidates.data(), int64_t(count), out.data);
+        return kernels->selection_scores(current.data(), terms.data(), sign, int64_t(r.rows), int64_t(r.rows),
+                                         int64_t(r.others), truth.data(), r.weights, candidates.data(), int64_t(count),
+                                         out.data);
     });
     return out.array;
 }
 
-std::pair<double, double> selection_update(Output<double, 2> there, std::optional<Input<double, 2>> term, double sign,
+std::pair<double, double> selection_update(Output<double, 2> current, std::optional<Input<double, 2>> term, double sign,
                                            Input<double, 1> truth, Weights weights, Output<double, 2> odds,
                                            Output<double, 1> reach) {
-    Rows r(there.shape(0), there.shape(1), truth, weights);
+    Rows r(current.shape(0), current.shape(1), truth, weights);
     require(!term || (term->shape(0) == r.others && term->shape(1) == r.rows), "the term does not fit");
     require(odds.shape(0) == r.others && odds.shape(1) == r.rows && reach.shape(0) == r.tiles, "odds or reach do not fit");
     double out[2];
     nb::gil_scoped_release free;
-    kernels->selection_update(there.data(), term ? term->data() : nullptr, sign, int64_t(r.rows), int64_t(r.others),
+    kernels->selection_update(current.data(), term ? term->data() : nullptr, sign, int64_t(r.rows), int64_t(r.others),
                               truth.data(), r.weights, odds.data(), reach.data(), out);
     return {out[0], out[1]};
 }
@@ -67,10 +68,10 @@ void selection_factors(Input<double, 3> terms, double sign, Output<float, 4> fac
                                factors.data(), reach.data());
 }
 
-Array<double, 1> selection_approximate(Input<double, 2> there, Input<double, 3> terms, double sign, Input<double, 1> truth,
+Array<double, 1> selection_approximate(Input<double, 2> current, Input<double, 3> terms, double sign, Input<double, 1> truth,
                                        Weights weights, Input<double, 2> odds, Input<double, 1> reach, Output<float, 4> factors,
                                        Output<double, 2> reaches, Input<int64_t, 1> candidates) {
-    Rows r(there.shape(0), there.shape(1), truth, weights);
+    Rows r(current.shape(0), current.shape(1), truth, weights);
     r.fit(terms);
     check_factors(terms, factors, reaches);
     check_candidates(candidates, terms.shape(0));
@@ -78,7 +79,7 @@ Array<double, 1> selection_approximate(Input<double, 2> there, Input<double, 3> 
     size_t count = candidates.shape(0);
     Owned<double, 1> out({count});
     run([&] {
-        return kernels->selection_approximate(there.data(), terms.data(), sign, int64_t(r.rows), int64_t(terms.shape(0)),
+        return kernels->selection_approximate(current.data(), terms.data(), sign, int64_t(r.rows), int64_t(terms.shape(0)),
                                               int64_t(r.others), truth.data(), r.weights, odds.data(), reach.data(),
                                               factors.data(), reaches.data(), candidates.data(), int64_t(count), out.data);
     });
@@ -96,18 +97,18 @@ void log_odds(Anywhere terms, Input<int32_t, 1> groups, double floor, Anywhere o
 }
 
 const Binding binding([](nb::module_ &m) {
-    m.def("selection_scores", &selection_scores, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a, "truth"_a.noconvert(),
-          "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
+    m.def("selection_scores", &selection_scores, "current"_a.noconvert(), "terms"_a.noconvert(), "sign"_a,
+          "truth"_a.noconvert(), "weights"_a.noconvert().none(), "candidates"_a.noconvert(),
           "For each candidate the sum of log P(true class) and the weight of the rows it gets wrong, (candidates, 2), "
-          "from log-odds of the other classes against the true one: there (others, rows) + sign * terms[candidate].");
-    m.def("selection_update", &selection_update, "there"_a.noconvert(), "term"_a.noconvert().none(), "sign"_a,
+          "from log-odds of the other classes against the true one: current (others, rows) + sign * terms[candidate].");
+    m.def("selection_update", &selection_update, "current"_a.noconvert(), "term"_a.noconvert().none(), "sign"_a,
           "truth"_a.noconvert(), "weights"_a.noconvert().none(), "odds"_a.noconvert(), "reach"_a.noconvert(),
-          "Adds sign * term to there and says what ``selection`` would; keeps e^there in odds and, by 512 rows, the "
-          "largest |there| in reach.");
+          "Adds sign * term to current and says what ``selection_scores`` would; keeps e^current in odds and, by 512 rows, the "
+          "largest |current| in reach.");
     m.def("selection_factors", &selection_factors, "terms"_a.noconvert(), "sign"_a, "factors"_a.noconvert(),
           "reach"_a.noconvert(),
           "e^(sign * terms) as floats, (tiles, columns, others, 512), and the largest |term| by 512 rows: (tiles, columns).");
-    m.def("selection_approximate", &selection_approximate, "there"_a.noconvert(), "terms"_a.noconvert(), "sign"_a,
+    m.def("selection_approximate", &selection_approximate, "current"_a.noconvert(), "terms"_a.noconvert(), "sign"_a,
           "truth"_a.noconvert(), "weights"_a.noconvert().none(), "odds"_a.noconvert(), "reach"_a.noconvert(),
           "factors"_a.noconvert(), "reaches"_a.noconvert(), "candidates"_a.noconvert(),
           "The sum of log P(true class) with each candidate, off by at most 2^-23 of the weight: (candidates,).");

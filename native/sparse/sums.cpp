@@ -250,14 +250,14 @@ bool gather_by(Cells &&cells, const Rows &r, const ByGroup &by, const double *w,
 // Columns and sums (cells, limbs) of each group, from starts (groups + 1) on. Lowest and highest are of the values above 0.
 std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<int64_t, 2>>
 sparse_sums(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> groups, Weights weights, int64_t n_groups,
-            int64_t width, bool presence, bool whole, int64_t low, int64_t high, double lowest, double highest) {
+            int64_t width, bool presence, bool integer, int64_t low, int64_t high, double lowest, double highest) {
     require(n_groups >= 0 && width >= 0, "the number of groups, or the width, is negative");
     require(low >= -1024 && high <= 1024 && low < high && high - low <= 1024, "this is no window of limbs");
     Rows r = rows_of(indptr, indices, values, width);
     require(int64_t(groups.shape(0)) == r.count, "groups differ in length from rows");
     const double *w = weights_of(weights, r.count);
-    require(!whole || (low <= 0 && high > 0), "the limbs do not reach 2^0");
-    require(!whole || presence || !(highest > WholeSums::MOST), "the highest value is no whole number of a double");
+    require(!integer || (low <= 0 && high > 0), "the limbs do not reach 2^0");
+    require(!integer || presence || !(highest > WholeSums::MOST), "the highest value is no whole number of a double");
     Sums like = {nullptr, high - low, low};
     bool good = true;
     Gathered out;
@@ -266,9 +266,9 @@ sparse_sums(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> gro
         for (int64_t i = 0; i < r.count; ++i) good &= groups.data()[i] >= -1 && groups.data()[i] < n_groups;
         if (good) {
             ByGroup by(groups.data(), w, r.count, n_groups);
-            bool plain = !whole && !w && !presence && lowest > 0 && highest < HUGE_VAL && lowest <= highest;
+            bool plain = !integer && !w && !presence && lowest > 0 && highest < HUGE_VAL && lowest <= highest;
             PairSums pairs(plain ? width : 0, by.most(), plain ? lowest : 1, plain ? highest : 1);
-            if (whole) good = gather_by(WholeSums(width, like, presence), r, by, w, width, like, out);
+            if (integer) good = gather_by(WholeSums(width, like, presence), r, by, w, width, like, out);
             else if (plain && pairs.fits()) good = gather_by(pairs, r, by, w, width, like, out);
             else good = gather_by(LimbSums(width, like, presence), r, by, w, width, like, out);
         }
@@ -282,7 +282,7 @@ sparse_sums(Starts indptr, Places indices, Numbers values, Input<int32_t, 1> gro
 
 const Binding binding([](nb::module_ &m) {
     m.def("sparse_sums", &sparse_sums, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
-          "groups"_a.noconvert(), "weights"_a.noconvert().none(), "n_groups"_a, "width"_a, "presence"_a, "whole"_a, "low"_a,
+          "groups"_a.noconvert(), "weights"_a.noconvert().none(), "n_groups"_a, "width"_a, "presence"_a, "integer"_a, "low"_a,
           "high"_a, "lowest"_a, "highest"_a,
           "Exact sums of w x (or of w where x > 0) of the stored values by group and column, where they are not 0: starts "
           "of the groups, columns in order, limbs from low to high.");

@@ -327,7 +327,7 @@ std::vector<int64_t> together(const std::vector<int32_t> &codes, int64_t columns
 
 void sum_out_missing(Input<int32_t, 2> codes, Input<int32_t, 2> parents, Input<int32_t, 1> size, Input<int32_t, 1> order,
                      Input<int32_t, 1> rank, Input<int64_t, 1> offset, Input<double, 2> log, Input<double, 2> share,
-                     Input<double, 1> floor, int64_t limit, Output<double, 2> out, Output<uint8_t, 1> partly) {
+                     Input<double, 1> floor, int64_t most_cells, Output<double, 2> out, Output<uint8_t, 1> partly) {
     int64_t columns = int64_t(codes.shape(0)), rows = int64_t(codes.shape(1)), most = int64_t(parents.shape(1));
     require(int64_t(parents.shape(0)) == columns && int64_t(size.shape(0)) == columns && int64_t(order.shape(0)) == columns &&
                 int64_t(rank.shape(0)) == columns && int64_t(floor.shape(0)) == columns &&
@@ -337,9 +337,10 @@ void sum_out_missing(Input<int32_t, 2> codes, Input<int32_t, 2> parents, Input<i
     require(int64_t(out.shape(0)) == rows && out.shape(1) == log.shape(1), "out must be (rows, classes)");
     require(int64_t(partly.shape(0)) == rows, "partly needs all rows");
     require(most < 64, "a column has too many parents");
-    Net net = {
-        columns,    most,         int64_t(log.shape(1)), parents.data(), size.data(), order.data(), rank.data(), offset.data(),
-        log.data(), share.data(), floor.data(),          double(limit),  {}};
+    Net net = {columns,     most,         int64_t(log.shape(1)), parents.data(),
+               size.data(), order.data(), rank.data(),           offset.data(),
+               log.data(),  share.data(), floor.data(),          double(most_cells),
+               {}};
     net.step.assign(size_t(columns * most), 0);
     std::vector<uint8_t> seen(size_t(columns), 0);
     for (int64_t j = 0; j < columns; ++j) require(size.data()[j] >= 0, "a size is negative");
@@ -391,7 +392,7 @@ void sum_out_missing(Input<int32_t, 2> codes, Input<int32_t, 2> parents, Input<i
 const Binding binding([](nb::module_ &m) {
     m.def("sum_out_missing", &sum_out_missing, "codes"_a.noconvert(), "parents"_a.noconvert(), "size"_a.noconvert(),
           "order"_a.noconvert(), "rank"_a.noconvert(), "offset"_a.noconvert(), "log"_a.noconvert(), "share"_a.noconvert(),
-          "floor"_a.noconvert(), "limit"_a, "out"_a.noconvert(), "partly"_a.noconvert(),
+          "floor"_a.noconvert(), "most_cells"_a, "out"_a.noconvert(), "partly"_a.noconvert(),
           "Adds log p of what is given in codes (columns, rows), missing values (-1) summed out of the product of tables; "
           "partly: whether a product of tables above the limit was avoided by cutting columns from missing parents.");
 });

@@ -54,17 +54,17 @@ void table_cells(Input<int32_t, 2> codes, Input<int32_t, 1> child, Input<int32_t
     }
 }
 
-Array<double, 3> shrinkage_scores(Input<double, 1> weight, Input<double, 1> mass, Input<double, 1> total,
-                                  Input<double, 2> known, Input<int64_t, 1> start, Input<double, 2> strength) {
-    size_t cells = weight.shape(0), tables = strength.shape(1), bases = known.shape(0);
-    require(mass.shape(0) == cells && total.shape(0) == cells && known.shape(1) == cells, "cells differ in number");
+Array<double, 3> shrinkage_scores(Input<double, 1> weight, Input<double, 1> mass, Input<double, 1> total, Input<double, 2> base,
+                                  Input<int64_t, 1> start, Input<double, 2> pseudo_count) {
+    size_t cells = weight.shape(0), tables = pseudo_count.shape(1), bases = base.shape(0);
+    require(mass.shape(0) == cells && total.shape(0) == cells && base.shape(1) == cells, "cells differ in number");
     require(start.shape(0) == tables + 1, "start needs one entry more than there are tables");
     require(start.data()[0] == 0 && start.data()[tables] == int64_t(cells), "start must run from 0 to the number of cells");
     for (size_t t = 0; t < tables; ++t) require(start.data()[t] <= start.data()[t + 1], "start must not decrease");
-    Owned<double, 3> out({strength.shape(0), bases, tables});
-    ShrinkageTables l = {weight.data(),  mass.data(),     total.data(),
-                         known.data(),   start.data(),    int64_t(tables),
-                         int64_t(cells), strength.data(), int64_t(strength.shape(0)),
+    Owned<double, 3> out({pseudo_count.shape(0), bases, tables});
+    ShrinkageTables l = {weight.data(),  mass.data(),         total.data(),
+                         base.data(),    start.data(),        int64_t(tables),
+                         int64_t(cells), pseudo_count.data(), int64_t(pseudo_count.shape(0)),
                          int64_t(bases)};
     run([&] { return kernels->shrinkage_scores(l, out.data); });
     return out.array;
@@ -77,8 +77,8 @@ const Binding binding([](nb::module_ &m) {
           "steps"_a.noconvert(), "out"_a.noconvert(),
           "Cells of tables over a child and its parents, from -2 on; parent -1 is none.");
     m.def("shrinkage_scores", &shrinkage_scores, "weight"_a.noconvert(), "mass"_a.noconvert(), "total"_a.noconvert(),
-          "known"_a.noconvert(), "start"_a.noconvert(), "strength"_a.noconvert(),
-          "Sums over the cells of each table of weight * log((mass + strength * known) / (total + strength)), by strength "
+          "base"_a.noconvert(), "start"_a.noconvert(), "pseudo_count"_a.noconvert(),
+          "Sums over the cells of each table of weight * log((mass + pseudo_count * base) / (total + pseudo_count)), by it "
           "and base: (strengths, bases, tables).");
 });
 

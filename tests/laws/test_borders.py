@@ -135,4 +135,6 @@ def test_held_cuts_are_no_values() -> None:
     assert cuts.between.tolist()[2] == 2.0
     grid = replace(borders(np.arange(40.0), np.arange(40) % 2, budget=8), held=True)
     assert (np.diff(grid.between) > 0).all()
-    assert set(grid.between) <= set(grid.column.edges)
+    assert (grid.between > grid.last[:-1]).all()
+    assert (grid.between < grid.last[1:]).all()
+    assert not set(grid.between) & set(np.arange(40.0))

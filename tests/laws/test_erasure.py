@@ -281,7 +281,7 @@ def test_without_rows_only_what_is_kept_is_renewed() -> None:
             model.renew()
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "erasure.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guide" / "erasure.md"
 
 
 def documented() -> list[tuple[str, str, str]]:

@@ -25,7 +25,6 @@ from bayeskit.storage import container, format1, model_file
 from bayeskit.structures import (
     augmented,
     averaged,
-    backoff,
     choice,
     from_rows,
     full,
@@ -33,6 +32,7 @@ from bayeskit.structures import (
     neighbours,
     networked,
     paired,
+    wrapped,
 )
 from bayeskit.validation import saved_as
 
@@ -71,7 +71,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     },
     averaged.Averaged: AVERAGED,
     paired.Paired: {**AVERAGED, "chosen": ("x", "y")},
-    backoff.Backoff: {"family": f.Gaussian(True), "rows": 2.0},
+    wrapped.Backoff: {"family": f.Gaussian(True), "rows": 2.0},
     choice.Choice: {"candidates": (f.Gaussian(), f.Gamma())},
     choice.LevelChoice: {"candidates": (f.Categorical(s.TowardPooled(4.0)),)},
     full.Full: {"covariance": "tied", "shrinkage": None, "smoothing": "auto", "available": True},
@@ -110,7 +110,7 @@ SETTINGS: dict[type[Any], dict[str, Any]] = {
     s.AddM: {"m": 2.0},
 }
 NEEDED = (
-    backoff.Backoff,
+    wrapped.Backoff,
     choice.Choice,
     choice.LevelChoice,
     from_rows.FromRows,

@@ -27,7 +27,7 @@ def command(app: typer.Typer, function: Callable[..., None], example: str) -> No
         function(**given, **made)
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    vars(run)["__signature__"] = Signature(parameters)
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     app.command(epilog=f"Example: {example}")(run)
 

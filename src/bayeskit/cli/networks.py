@@ -116,8 +116,10 @@ def _state(network: Any, node: str, text: str) -> Any:
 
 
 def _arcs(given: list[str] | None, option: str) -> list[tuple[str, str]]:
-    found = [tuple(text.split(">")) for text in listed(given)]
-    for arc in found:
-        if len(arc) != 2 or not all(arc):
-            raise UsageError(f"{option} {'>'.join(arc)!r}: write an arc as parent>child")
-    return found  # type: ignore[return-value]
+    found = []
+    for text in listed(given):
+        parent, arrow, child = text.partition(">")
+        if not (parent and arrow and child) or ">" in child:
+            raise UsageError(f"{option} {text!r}: write an arc as parent>child")
+        found.append((parent, child))
+    return found

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import bayeskit
-from bayeskit.arrays import Label
+from bayeskit.arrays import Json, Label
 from bayeskit.errors import UsageError
 
 MODELS = {  # by the name a user types; those are offered that this version has
@@ -169,7 +169,7 @@ def prior_of(given: str | None, classes: Sequence[Label] = ()) -> Any:
     return {written.get(name, name): float(exact(p, "--prior")) for name, p in assigned([given], "--prior").items()}
 
 
-def kinds_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+def kinds_of(given: Sequence[str] | None) -> Json | None:
     """
     >>> kinds_of(["zip=nominal", "size=S<M<L", "rooms=1|2|3"])
     {'zip': 'nominal', 'size': ['S', 'M', 'L'], 'rooms': Nominal(levels=(1, 2, 3))}

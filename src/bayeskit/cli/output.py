@@ -49,7 +49,7 @@ def notes(say: Saying) -> Iterator[list[str]]:
 
     told: list[str] = []
 
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    def tell(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in told:
             told.append(str(message))
 

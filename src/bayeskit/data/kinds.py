@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from bayeskit.arrays import Json, Label
+from bayeskit.arrays import Json, KindsLike, Label
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
@@ -84,7 +84,7 @@ def _distinct(levels: Iterable[Label], where: str) -> tuple[Key, ...]:
 
 def infer(
     fields: pa.Schema | Fields,
-    kinds: Mapping[str, Any] | str | None = None,
+    kinds: KindsLike = None,
     missing: Mapping[str, str] | str = "skip",
     named: bool = True,
     target: str | None = None,
@@ -162,7 +162,7 @@ def _column(f: pa.Field, given: object, missing: str) -> Column:
     return Column(f.name, kind, str(f.type), why, order, missing, levels=Nominal(known).levels if known else ())
 
 
-def _given(name: str, given: object) -> tuple[str | None, tuple[Any, ...] | None]:
+def _given(name: str, given: object) -> tuple[str | None, tuple[Label, ...] | None]:
     """The kind a user declares, and its levels where they are declared too."""
     if given is None or (isinstance(given, str) and given in KINDS):
         return given, None

@@ -253,7 +253,7 @@ def _both(mine: Column, theirs: Column) -> Column:
     return replace(mine, order=levels if closed else None, levels=() if closed else levels)
 
 
-def _longer(one: tuple[Label, ...], other: tuple[Label, ...]) -> tuple[Any, ...] | None:
+def _longer(one: tuple[Label, ...], other: tuple[Label, ...]) -> tuple[Label, ...] | None:
     """The order that holds the other, if one does."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return longer if [level for level in longer if level in set(shorter)] == list(shorter) else None

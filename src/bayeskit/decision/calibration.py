@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,7 +100,11 @@ class Isotonic:
         return _to_one(np.stack(columns, axis=1))
 
 
-METHODS = {"temperature": Temperature, "sigmoid": Sigmoid, "isotonic": Isotonic}
+METHODS: Mapping[str, Callable[[Float, Int, Float], Calibration]] = {
+    "temperature": Temperature.of,
+    "sigmoid": Sigmoid.of,
+    "isotonic": Isotonic.of,
+}
 
 
 def calibration(method: str, log_posterior: Float, label: Int, weights: Float | None = None) -> Calibration:
@@ -109,8 +114,7 @@ def calibration(method: str, log_posterior: Float, label: Int, weights: Float | 
     if log_posterior.shape[1] < 2:
         raise InputError("there is one class only, and nothing to calibrate")
     w = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
-    made: Calibration = METHODS[method].of(log_posterior, label, w)  # type: ignore[attr-defined]
-    return made
+    return METHODS[method](log_posterior, label, w)
 
 
 def log_odds(log_posterior: Float) -> Float:

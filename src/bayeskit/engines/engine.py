@@ -40,6 +40,8 @@ class Engine(Protocol):
 
     outside: ClassVar[bool]  # whether the rows it reads are not in memory
 
+    def __init__(self, n_jobs: int | None = None) -> None: ...
+
     @property
     def rows(self) -> int | None:
         """At most in a batch, if that was said."""
@@ -108,7 +110,7 @@ def engine_for(source: object, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):
-            return kind(n_jobs)  # type: ignore[call-arg]
+            return kind(n_jobs)
     raise InputError(
         f"no engine reads {type(source).__name__}; give a table, a file path, a DuckDB relation or a Spark frame"
     )

@@ -73,7 +73,9 @@ class Reading:
     @property
     def size(self) -> int:
         """The memory in bytes."""
-        number, unit = SIZE.fullmatch(self.memory).groups()  # type: ignore[union-attr]
+        found = SIZE.fullmatch(self.memory)
+        assert found is not None  # it was checked when it was given
+        number, unit = found.groups()
         return int(float(number) * UNITS[unit.upper()])
 
     @property

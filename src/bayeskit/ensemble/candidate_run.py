@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ class CandidateRun:
         self,
         wanted: list[Candidate],
         budget: float | None,
-        callback: Callable[[int, int, str], Any] | None,
+        callback: Callable[[int, int, str], object] | None,
     ) -> tuple[list[CandidatePrediction], list[LeaderboardEntry]]:
         """What each says of the rows of the plan, and why some say nothing."""
         begin = time.monotonic()

@@ -164,7 +164,7 @@ class CrossFit:
         return np.concatenate(pieces), np.concatenate(bases)
 
 
-def _factors(model: Model, block: Any, *_: Any) -> Float:
+def _factors(model: Model, block: Any, *_: object) -> Float:
     pieces = model.density.factors(block)
     return np.broadcast_to(pieces, (*pieces.shape[:2], len(model.weights)))
 

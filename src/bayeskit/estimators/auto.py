@@ -88,7 +88,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     time_budget : float, optional
         Seconds after which no further candidate is tried.
     max_candidates : int, optional
-        Number of candidates to try.
+        Number of candidates to try; variants that share a fit (weighted or not, several k) count once.
     exact : bool, default False
         Keep the different rows with their weights, at most 200,000, and derive all choices from them anew after every
         change: batches, forgetting and merging then give the model of one fit, bit for bit.
@@ -126,7 +126,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         time_budget: float | None = None,
         max_candidates: int | None = None,
         exact: bool = False,
-        callback: Callable[[int, int, str], Any] | None = None,
+        callback: Callable[[int, int, str], object] | None = None,
         random_state: Seed = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -158,7 +158,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike, classes: LabelsLike | None = None) -> Self:
         """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
@@ -284,7 +284,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         self.rows_ = rows
         return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
 
-    def _declaring(self, classes: Any) -> Self:
+    def _declaring(self, classes: LabelsLike | None) -> Self:
         """The same pool, in which these classes stay without a row."""
         told = () if classes is None else tuple(np.asarray(classes).tolist())
         if not told:
@@ -337,14 +337,14 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         )
         return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
 
-    def _by_portions(self, X: TableLike, change: Callable[[AutoBayes, pa.Table], Any]) -> Self:
+    def _by_portions(self, X: TableLike, change: Callable[[AutoBayes, pa.Table], object]) -> Self:
         """The rows of a file or relation, some at a time; all are taken, or none."""
         moved = copy(self)
         for part in portions(X, self.reader_.model_.counted.types):
             change(moved, part)
         return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
 
-    def _moved(self, change: Callable[[Any, Any], Any], X: TableLike, pool: Pool) -> Self:
+    def _moved(self, change: Callable[[Any, Any], object], X: TableLike, pool: Pool) -> Self:
         """Every member changed, or none."""
         members, shown = [], ViewCache.of(self.reader_.model_, X)
         for member in self.members_:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,10 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     kinds: Any
     n_jobs: int | None
 
-    _labelled: ClassVar[bool] = False  # whether the classes are counted apart
+    @property
+    def _labelled(self) -> bool:
+        """Whether the classes are counted apart."""
+        return False
 
     def fit(self, X: TableLike, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
         """Learn from a table; ``y`` holds the labels or names a column of X, which is left out.

@@ -51,11 +51,11 @@ def bundled(
     numbers = {f"pool.{n}": getattr(pool, n) for n in POOL}
     for i, view in enumerate(m.view for m in members):
         numbers |= {} if view is None else {f"view {i}.{n}": a for n, a in view.numbers().items()}
-    lines = tuple(
+    lines: tuple[Any, ...] = tuple(
         (n, *(float(v) if np.isfinite(v) else None for v in values), why) for n, *values, why in leaderboard.lines
     )
     views = tuple(None if m.view is None else m.view.described() for m in members)
-    notes = Notes(tuple(m.name for m in members), views, lines, leaderboard.rows)  # type: ignore[arg-type]
+    notes = Notes(tuple(m.name for m in members), views, lines, leaderboard.rows)
     return Bundle(name, dict(settings), parts, written(notes), numbers)
 
 

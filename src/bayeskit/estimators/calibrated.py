@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -81,7 +81,7 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Classifier, method: str = "temperature", folds: Any = 5, random_state: Seed = 0
+        self, estimator: Classifier, method: str = "temperature", folds: object = 5, random_state: Seed = 0
     ) -> None:
         self.estimator = estimator
         self.method = method

@@ -25,7 +25,7 @@ def candidates(kinds: KindsLike, unseen: str, holed: Sequence[str]) -> tuple[Can
     def kdb(k: int, cuts: str, **more: Any) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.KDB(k=k, cuts=cuts, backoff="class", **{**shared, **more})
 
-    def normal(covariance: str, shrinkage: Any) -> Callable[[], BayesClassifier]:
+    def normal(covariance: str, shrinkage: float | str) -> Callable[[], BayesClassifier]:
         return lambda: bayeskit.FullBayes(covariance=covariance, shrinkage=shrinkage)
 
     def near(k: int = max(SIZES)) -> BayesClassifier:

@@ -77,7 +77,7 @@ class Discretizer(Binned):
         self.n_jobs = n_jobs
 
     @property
-    def _labelled(self) -> bool:  # type: ignore[override]
+    def _labelled(self) -> bool:
         return self.method == "mdlp"
 
     def _column(self, name: str, x: Float, as_numbers: bool) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from bayeskit.arrays import Float, KindsLike, MissingLike, PriorLike, TableLike
+from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model.spec import Spec, together
@@ -138,7 +137,7 @@ class FullBayes(BayesClassifier):
         return self._density.normals.covariances
 
     @property
-    def regularised_(self) -> dict[Any, tuple[str, ...]]:
+    def regularised_(self) -> dict[Label, tuple[str, ...]]:
         """By class, the columns that its own covariance does not tell apart: constant in it, or dependent."""
         found = self._density.regularised
         return {label: names for label, names in zip(self.classes_.tolist(), found, strict=False) if names}

@@ -295,7 +295,7 @@ def check_rows_of(model: Model, given: Model) -> None:
         raise InputError(f"these are not all rows that the model has: it has {weight:,.10g} more; give all of them")
 
 
-def fitted_weights(weights: Any) -> bool:
+def fitted_weights(weights: object) -> bool:
     """Whether the setting asks for weights; anything it cannot mean is refused."""
     if weights not in (None, "fitted"):
         raise InputError(f"weights={weights!r}: choose None (every column counts once) or 'fitted'")

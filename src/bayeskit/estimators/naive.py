@@ -26,7 +26,7 @@ from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
 from bayeskit.model.codec import read
 from bayeskit.model.spec import Spec
-from bayeskit.smoothing import Laplace, NoSmoothing, TowardPooled
+from bayeskit.smoothing import Laplace, NoSmoothing, Smoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.choice import Choice, LevelChoice
 from bayeskit.structures.naive import Naive
@@ -106,7 +106,7 @@ class NaiveBayes(BayesClassifier):
         families: Any = None,
         kinds: KindsLike = None,
         prior: PriorLike = "empirical",
-        smoothing: Any = 1.0,
+        smoothing: float | Smoothing = 1.0,
         unseen: str = "missing",
         missing: MissingLike = "skip",
         backoff: float = 0.0,

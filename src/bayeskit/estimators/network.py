@@ -190,7 +190,7 @@ class Network(Questions):
         self,
         X: TableLike,
         method: str = "counts",
-        smoothing: Any = 1.0,
+        smoothing: object = 1.0,
         ess: float = 1.0,
         sample_weight: WeightsLike = None,
         restarts: int | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Code, Float, Json, Label, Seed, TableLike
+from bayeskit.arrays import Array, Code, Float, Frame, Json, Label, Seed, TableLike
 from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.node_table import NodeTable
@@ -186,7 +186,7 @@ class Questions:
             node: self.states(node)[code] for node, code in zip(self.graph.nodes, found[:, 0].tolist(), strict=True)
         }
 
-    def sample(self, n: int, evidence: Mapping[str, object] | None = None, random_state: Seed = None) -> Any:
+    def sample(self, n: int, evidence: Mapping[str, object] | None = None, random_state: Seed = None) -> Frame:
         """Rows drawn from the network, given the evidence exactly: a pandas frame, or Arrow without pandas.
 
         Parameters
@@ -209,7 +209,7 @@ class Questions:
         columns = {node: _values(self.states(node))[codes[j]] for j, node in enumerate(self.graph.nodes)}
         return frame(columns, "pandas" if find_spec("pandas") else "pyarrow")
 
-    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], Any]) -> list[Label]:
+    def _steps(self, X: TableLike, step: Callable[[Code, Float | None], object]) -> list[Label]:
         table = NodeTable.of(X, self.graph, None, self.n_jobs, known=self.graph.nodes)
         return list(table.steps(self.fitted.network.levels, self.unseen, step))
 

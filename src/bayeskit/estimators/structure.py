@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +42,7 @@ def learn_network(
     max_parents: int | None = None,
     restarts: int = 1,
     ess: float = 1.0,
-    smoothing: Any = 1.0,
+    smoothing: object = 1.0,
     sample_weight: WeightsLike = None,
     random_state: int | None = 0,
     callback: Callable[[str, str, str, float], object] | None = None,

@@ -44,11 +44,9 @@ def costs_of_decisions(model: Classifier, given: DecisionCosts | None, classes: 
     if decider is None or (given is None and not isinstance(decider, Decider)):
         return given
     actions = actions_of(model, classes)
-    if not isinstance(decider, Decider):
-        return DecisionCosts(given.table, given.reject, given.actions, actions)  # type: ignore[union-attr]
     if given is not None:
-        reject = decider.reject if given.reject is None else given.reject
-        return DecisionCosts(given.table, reject, given.actions, actions)
+        own = decider.reject if isinstance(decider, Decider) else None
+        return DecisionCosts(given.table, own if given.reject is None else given.reject, given.actions, actions)
     if decider.costs is None and not decider.may_abstain:
         return None
     table = Costs.of(decider.costs, classes.tolist())

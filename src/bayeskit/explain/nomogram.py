@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayeskit.arrays import Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
+from bayeskit.arrays import ArrayLike, Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
 from bayeskit.data.frame import TableRepr, frame, shortened
 from bayeskit.errors import InputError
@@ -82,7 +82,7 @@ class Nomogram(TableRepr):
     def of(
         cls,
         model: Model,
-        explain: Callable[[Any], Explanation],
+        explain: Callable[[TableLike], Explanation],
         target: Label,
         rival: Label | None = None,
         prior: PriorLike = None,
@@ -125,12 +125,12 @@ class Nomogram(TableRepr):
         found: Float = (terms[:, :, self.pair[0]] - terms[:, :, self.pair[1]] - self.low) / self.unit
         return found
 
-    def probability(self, total: Any) -> Float:
+    def probability(self, total: ArrayLike) -> Float:
         """P(target) for a total of points; of the two classes alone if there are more."""
         found: Float = np.asarray(expit(self.link.odds(self.base + self.unit * np.asarray(total, np.float64))))
         return found
 
-    def total(self, probability: Any) -> Float:
+    def total(self, probability: ArrayLike) -> Float:
         """The total of points that gives a probability; infinite or NaN for one that no total gives."""
         p = np.asarray(probability, dtype=np.float64)
         points: Float = np.asarray((self.link.summed(np.log(p) - np.log1p(-p)) - self.base) / self.unit)

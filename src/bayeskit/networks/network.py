@@ -79,8 +79,6 @@ class Network:
             and dict(self.tables) == dict(other.tables)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def nodes(self) -> tuple[str, ...]:
         return self.graph.nodes

@@ -23,7 +23,7 @@ PROBABILITY = "probability"
 SHOWN = 64  # configurations of the parents that are shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """P(child | parents).
 
@@ -65,8 +65,6 @@ class Table:
             and (self.child, self.parents) == (other.child, other.parents)
             and np.array_equal(self.probabilities, other.probabilities)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def _named(self) -> tuple[tuple[Label, ...], ...]:
@@ -217,7 +215,8 @@ def _place(labels: tuple[Label, ...], family: tuple[str, ...], states: Mapping[s
 def code_of(states: Levels, label: Label, node: str) -> int:
     """The position of a state, or an error that names it."""
     try:
-        code = states.index.get(key(label))  # type: ignore[arg-type]
+        found = key(label)
+        code = None if found is None else states.index.get(found)
     except TypeError:
         code = None
     if code is None:

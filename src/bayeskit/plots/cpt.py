@@ -35,7 +35,7 @@ class CptDisplay(Display):
 
     @classmethod
     def from_table(
-        cls, node: str, parents: Mapping[str, Sequence[Any]], states: Sequence[Label], table: Any
+        cls, node: str, parents: Mapping[str, Sequence[Label]], states: Sequence[Label], table: Any
     ) -> CptDisplay:
         """From probabilities with an axis for each parent and the last for the node.
 

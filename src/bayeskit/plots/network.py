@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Axes, Json
+from bayeskit.arrays import Axes, Json, Label
 from bayeskit.data.frame import shortened
 from bayeskit.errors import InputError
 from bayeskit.plots.cpt import CptDisplay
@@ -38,7 +38,7 @@ class NetworkDisplay(Display):
         cls,
         layers: Sequence[Sequence[str]],
         edges: Sequence[tuple[str, str]],
-        bars: Mapping[str, Mapping[Any, float]] | None = None,
+        bars: Mapping[str, Mapping[Label, float]] | None = None,
         observed: Mapping[str, object] | None = None,
         tables: Mapping[str, CptDisplay] | None = None,
     ) -> NetworkDisplay:

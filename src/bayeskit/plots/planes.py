@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Array, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
+from bayeskit.arrays import Array, ArrayLike, Axes, Classifier, Float, Int, Json, Label, LabelsLike, TableLike
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import Grid
 from bayeskit.plots.style import INK, Display, codes_of, colour, labels_of, legend, line, tidy
@@ -183,7 +183,7 @@ class ContourDisplay(Display):
         y: LabelsLike,
         columns: Sequence[Label] | None = None,
         share: float = 0.01,
-        points: Any = None,
+        points: ArrayLike | None = None,
         resolution: int = 160,
         margin: float = 0.35,
         at: Mapping[Label, object] | None = None,

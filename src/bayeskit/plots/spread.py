@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Axes, Float, Json
+from bayeskit.arrays import ArrayLike, Axes, Float, Json
 from bayeskit.errors import InputError
 from bayeskit.plots.style import FAINT, INK, PALETTE, Display, labels_of, tidy
 
@@ -78,7 +77,13 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_values(
-        cls, names: Sequence[str], value: object, low: Any, high: Any, measure: str, note: Sequence[str] = ()
+        cls,
+        names: Sequence[str],
+        value: object,
+        low: ArrayLike,
+        high: ArrayLike,
+        measure: str,
+        note: Sequence[str] = (),
     ) -> ComparisonDisplay:
         """In the order to be shown.
 

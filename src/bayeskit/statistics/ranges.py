@@ -113,11 +113,15 @@ def _decimals(columns: Columns, known: Float) -> Float:
     """The decimals of every column, of which so many are known: (d,)."""
     if isinstance(columns.arrays, Sparse):
         return _stored_decimals(columns.sparse, known)
+    if not (known < np.inf).any():
+        return known
     largest = np.abs(columns.ends).max(axis=0)
     if not isinstance(columns.arrays, np.ndarray) or columns.pick is not None:
-        ones = [slice(j, j + 1) for j in range(len(columns))]
-        each = [_raised(columns.column(j)[:, None], known[one], largest[one]) for j, one in enumerate(ones)]
-        return np.concatenate([np.empty(0), *each])
+        found = known.copy()
+        for j in np.flatnonzero(known < np.inf).tolist():
+            one = slice(j, j + 1)
+            found[one] = _raised(columns.column(j)[:, None], known[one], largest[one])
+        return found
     return _raised(columns.arrays, known, largest)
 
 
@@ -136,12 +140,13 @@ def _raised(x: Float, known: Float, largest: Float) -> Float:
 
 def _enough(x: Float, tried: Int, largest: Float) -> bool:
     """Whether so many decimals do for all values, without a missing one: quickly, as is done for every row."""
+    if not tried.any():
+        return bool((np.rint(x) == x).all())
     tens = TENS[tried] if (tried != tried[0]).any() else TENS[tried[0]]
-    back = np.rint(x) if not tried.any() else x * tens
-    if tried.any():
-        if not (largest * tens < DIGITS).all():
-            return False
-        np.divide(np.rint(back, out=back), tens, out=back)
+    if not (largest < DIGITS / tens).all():
+        return False
+    back = x * tens
+    np.divide(np.rint(back, out=back), tens, out=back)
     return bool((back == x).all())
 
 
@@ -166,8 +171,11 @@ def _written(x: Float, places: Int | int) -> Bool:
 
 def _places(x: Float) -> Float:
     """The decimals that each value needs: (n,)."""
-    found, left = np.full(len(x), np.inf), np.arange(len(x))
-    for k in range(PLACES + 1):
+    with np.errstate(over="ignore"):  # what most places do not tell, fewer do not either
+        most = np.maximum((np.abs(x)[:, None] * TENS < DIGITS).sum(axis=1) - 1, 0)
+        left = np.flatnonzero(_written(x, most) | (np.rint(x) == x))
+    found = np.full(len(x), np.inf)
+    for k in range(PLACES + 1 if len(left) else 0):
         with np.errstate(over="ignore"):
             written = _written(x[left], k)
         found[left[written]], left = k, left[~written]
@@ -179,6 +187,9 @@ def _stored_decimals(rows: Sparse, known: Float) -> Float:
     found = np.maximum(known, 0.0) if len(rows) else known
     if rows.hidden is not None:
         found = np.where(rows.hidden, known, found)
+    _, _, whole, missing, negative = rows.bounds
+    if whole and not missing and not negative:
+        return found
     values = np.asarray(rows.values, dtype=np.float64)
     off = np.flatnonzero((np.rint(values) != values) & (values == values))
     if len(off):
