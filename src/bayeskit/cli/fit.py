@@ -12,10 +12,11 @@ from bayeskit.arrays import Json, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.output import Saying, notes, trying, typed
 from bayeskit.cli.sources import Cluster, Rows, brought, opened
 from bayeskit.errors import UsageError
 
+NEW = "NEW.csv"  # what a user has yet to name
 MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
 
 Output = Annotated[
@@ -67,7 +68,7 @@ def fit(
                 classifier.fit(source, target, sample_weight=weight)
         warn_of_journal(path)
         journaled(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
-    _tell(classifier, path, "learned", told, say)
+    _tell(classifier, path, "learned", told, say, typed("predict", path, NEW))
 
 
 def update(
@@ -81,7 +82,7 @@ def update(
     """Teach a model file more rows; new classes and levels are welcome."""
     from bayeskit.estimators.files import update_file
 
-    _revise(update_file, "learned", file, rows, cluster, say, target, weight)
+    _revise(update_file, "learned", file, rows, cluster, say, target, weight, then=typed("predict", file, NEW))
 
 
 def forget(
@@ -95,7 +96,8 @@ def forget(
     """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
-    _revise(forget_file, "forgot", file, rows, cluster, say, target, weight)
+    then = typed("renew", file, "LEFT.csv") + " where choices are held, else " + typed("inspect", file)
+    _revise(forget_file, "forgot", file, rows, cluster, say, target, weight, then=then)
 
 
 def renew(
@@ -117,7 +119,8 @@ def renew(
     def change(file: Path, source: TableLike, target: str | None, weight: str | None) -> Any:
         return renew_file(file, source, target, weight, output)
 
-    _revise(change, "chose anew from", file, rows, cluster, say, target, weight, output)
+    then = typed("inspect", output or file)
+    _revise(change, "chose anew from", file, rows, cluster, say, target, weight, output, then)
 
 
 def merge(
@@ -132,7 +135,7 @@ def merge(
     check_output(output, MODEL, files, force)
     with notes(say) as told:
         classifier = merge_files(files, output)
-    _tell(classifier, output, f"merged {len(files)} models", told, say)
+    _tell(classifier, output, f"merged {len(files)} models", told, say, typed("predict", output, NEW))
 
 
 def _revise(
@@ -145,13 +148,16 @@ def _revise(
     target: str | None,
     weight: str | None,
     output: Path | None = None,
+    then: str = "",
 ) -> None:
     from bayeskit.estimators.files import core
 
+    if output is None and file.exists():  # a model that is not there is told of by who reads it
+        check_output(file, MODEL, [rows.place], True, rows.sql)
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
         classifier = change(file, source, target, weight)
     last = core(classifier).model_.journal[-1]
-    _tell(classifier, output or file, f"{done} {last.rows:,.10g} rows", told, say)
+    _tell(classifier, output or file, f"{done} {last.rows:,.10g} rows", told, say, then)
 
 
 def _beside(place: str | None) -> Path:
@@ -160,8 +166,8 @@ def _beside(place: str | None) -> Path:
     return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
 
 
-def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
-    """What the model is by now, and what was done to it."""
+def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, then: str) -> None:
+    """What the model is by now, what was done to it, and what to do next."""
     from bayeskit.estimators.files import core
 
     counted = core(classifier).summary()
@@ -176,7 +182,7 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) 
     }
     if "candidates" not in data:
         data["digest"] = counted.digest
-    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data)
+    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data, then)
 
 
 def candidates(classifier: Any) -> Json:
