@@ -52,14 +52,15 @@ def python_of(page: str) -> str:
 
 def test_the_card_says_where_a_page_comes_from(run: Any, here: Path) -> None:
     rows = ("first.csv", "-t", "diagnosis", "--ignore", "id", "-m", "naive", "--folds", "3", "--groups", "age")
-    code, _, _ = run("report", *rows, "--note", "For <triage>", "-q")
+    note = "For <triage> at the desk, beside the judgement of a nurse, never instead of it"
+    code, _, _ = run("report", *rows, "--note", note, "-q")
     card = card_of((here / "report.html").read_text(encoding="utf-8"))
     assert code == 0
-    assert "For <triage>" in card
+    assert f"Purpose  {note}" in card
     assert hashlib.sha256((here / "first.csv").read_bytes()).hexdigest() in card
     assert f"{(here / 'first.csv').stat().st_size:,}" in card
     assert "bayeskit report first.csv -t diagnosis --ignore id" in card
-    assert "--note 'For <triage>'" in card
+    assert f"--note '{note}'" in card
     assert re.search(r"Left out: id\s+not read \(--ignore\)", card)
     assert re.search(r"Left out: age\s+keeps rows together", card)
 

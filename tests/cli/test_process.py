@@ -30,7 +30,10 @@ def test_a_user_learns_updates_forgets_and_predicts(here: Path) -> None:
     assert (forget.returncode, forget.stdout, forget.stderr) == (0, "", "")
     assert bk.load("first.bayes").model_.digest == digest(HALF)
     predict = typed("predict", "first.bayes", "second.csv", "--keep", "id", "-o", "out.csv")
-    assert (predict.returncode, predict.stdout) == (0, "300 rows answered in out.csv\n")
+    assert (predict.returncode, predict.stdout) == (
+        0,
+        "300 rows answered in out.csv\n\nnext: bayeskit explain first.bayes second.csv --row 1\n",
+    )
 
 
 PEAK = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -22,6 +23,25 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from bayeskit import __version__
+
+        print(f"bayeskit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _begin(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Probabilities one can trust, from any table: learn, forget, predict, explain, decide."""
+
+
 for group in (fit, predict, report, evaluate, networks, inspect):
     group.register(app)
 

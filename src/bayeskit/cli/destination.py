@@ -41,9 +41,9 @@ def check_output(
     folder = target.absolute().parent
     if not folder.is_dir():
         raise FileError(f"{target}: No such file or directory; make the folder {folder} first")
+    if not os.access(folder, os.W_OK):  # a file is replaced by one that is written beside it
+        raise FileError(f"{target}: the folder {folder} may not be written to; choose another")
     if not os.path.lexists(target):
-        if not os.access(folder, os.W_OK):
-            raise FileError(f"{target}: the folder {folder} may not be written to; choose another")
         return
     if target.is_dir():
         raise FileError(f"{target}: a folder; name a file in it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from bayeskit.cli.options import (
     Weight,
     listed,
 )
-from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.output import Saying, notes, trying, typed
 from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
 from bayeskit.errors import InputError, UsageError
 
@@ -117,12 +118,14 @@ def evaluate(
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as told:
             found = evaluated(model or "naive", target, source, judging, settings, say)
+        then = typed("report", *source.words, "--target", target, "--model", model or "naive")
     else:
         if model is not None or settings.given or judging.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as told, opened(rows, say, "reading") as source:
             found = _examined(Path(file), source, target, judging)
-    say.answer(found, {**measures(found), "notes": told})
+        then = typed("predict", file, "NEW.csv")
+    say.answer(found, {**measures(found), "notes": told}, then)
 
 
 def compare(
@@ -149,7 +152,9 @@ def compare(
         found = bk.compare(models, taken.table, target, way, by=by, baselines=baselines, **others)
     each = {name: measures(found[name]) for name in found.ranking}
     ranked = {"models": found.frame("pyarrow").to_pylist(), "baseline": found.baseline}
-    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": told})
+    best = found.best if found.best in OFFERED else "auto"
+    then = typed("fit", *rows.words, "--target", target, "--model", best)
+    say.answer(found, {"by": found.by, **ranked, "each": each, "notes": told}, then)
 
 
 def evaluated(
@@ -162,6 +167,10 @@ def evaluated(
     then: Callable[[Any, Taken], object] | None = None,
 ) -> Any:
     """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
+    from sklearn.base import clone
+
+    from bayeskit.model.labelled_table import without
+
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
     way = judging.way(pooled)
     with (
@@ -170,6 +179,10 @@ def evaluated(
     ):
         found = bk.evaluate(classifier, taken.table, target, way, keep_models=then is not None, **others)
         if then is not None:
+            # fitted by name, so that a file of the model knows its target
+            X = without(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
+            learn = partial(clone(classifier).fit, X, target, sample_weight=judging.weight)
+            found = replace(found, fit=learn) if pooled else found
             then(found, taken)
     return found
 

@@ -14,10 +14,11 @@ from bayeskit.arrays import Json
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
-from bayeskit.cli.output import Saying, notes, trying
+from bayeskit.cli.output import Saying, notes, trying, typed
 from bayeskit.cli.sources import Cluster, Rows, brought, opened
 from bayeskit.errors import UsageError
 
+NEW = "NEW.csv"  # what a user has yet to name
 MOST = 300_000  # rows of a pool: it keeps some of them, and what it derives from all
 
 Output = Annotated[
@@ -69,7 +70,7 @@ def fit(
                 classifier.fit(source, target, sample_weight=weight)
         warn_of_journal(path)
         journaled(classifier, "fit", core(classifier).model_.counted.weight, origin).save(path)
-    _tell(classifier, path, "learned", told, say)
+    _tell(classifier, path, "learned", told, say, typed("predict", path, NEW))
 
 
 @dataclass(frozen=True)
@@ -98,18 +99,29 @@ class Renewal(Revision):
         return self.output or self.file
 
 
+@dataclass(frozen=True)
+class Change:
+    """What is done to a model file by rows, how that is told, and what to do next."""
+
+    make: Callable[..., Any]  # from file, source, target and weight the changed model
+    done: str
+    then: str
+
+
 def update(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Teach a model file more rows; new classes and levels are welcome."""
     from bayeskit.estimators.files import update_file
 
-    _revise(update_file, "learned", revision, rows, cluster, say)
+    _revise(Change(update_file, "learned", typed("predict", revision.file, NEW)), revision, rows, cluster, say)
 
 
 def forget(revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Make a model file forget rows: no text or number that only they had is left in it; what is held is told."""
     from bayeskit.estimators.files import forget_file
 
-    _revise(forget_file, "forgot", revision, rows, cluster, say)
+    file = revision.file
+    then = typed("renew", file, "LEFT.csv") + " where choices are held, else " + typed("inspect", file)
+    _revise(Change(forget_file, "forgot", then), revision, rows, cluster, say)
 
 
 def renew(renewal: Renewal, rows: Rows, cluster: Cluster, say: Saying) -> None:
@@ -118,7 +130,8 @@ def renew(renewal: Renewal, rows: Rows, cluster: Cluster, say: Saying) -> None:
 
     if renewal.output is not None:
         check_output(renewal.output, MODEL, [renewal.file, rows.place], renewal.force, rows.sql)
-    _revise(partial(renew_file, target=renewal.output), "chose anew from", renewal, rows, cluster, say)
+    change = partial(renew_file, target=renewal.output)
+    _revise(Change(change, "chose anew from", typed("inspect", renewal.written)), renewal, rows, cluster, say)
 
 
 def merge(
@@ -133,19 +146,19 @@ def merge(
     check_output(output, MODEL, files, force)
     with notes(say) as told:
         classifier = merge_files(files, output)
-    _tell(classifier, output, f"merged {len(files)} models", told, say)
+    _tell(classifier, output, f"merged {len(files)} models", told, say, typed("predict", output, NEW))
 
 
-def _revise(
-    change: Callable[..., Any], done: str, revision: Revision, rows: Rows, cluster: Cluster, say: Saying
-) -> None:
+def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, say: Saying) -> None:
     """Change a model file by rows, and tell what was done and where the model is."""
     from bayeskit.estimators.files import core
 
+    if revision.written == revision.file and revision.file.exists():  # else who reads it tells that it is not there
+        check_output(revision.file, MODEL, [rows.place], True, rows.sql)
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
-        classifier = change(revision.file, source, revision.target, revision.weight)
+        classifier = change.make(revision.file, source, revision.target, revision.weight)
     last = core(classifier).model_.journal[-1]
-    _tell(classifier, revision.written, f"{done} {last.rows:,.10g} rows", told, say)
+    _tell(classifier, revision.written, f"{change.done} {last.rows:,.10g} rows", told, say, change.then)
 
 
 def _beside(place: str | None) -> Path:
@@ -154,8 +167,8 @@ def _beside(place: str | None) -> Path:
     return Path(Path(place).name.split(".")[0] + ".bayes") if plain and place else Path("model.bayes")
 
 
-def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) -> None:
-    """What the model is by now, and what was done to it."""
+def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, then: str) -> None:
+    """What the model is by now, what was done to it, and what to do next."""
     from bayeskit.estimators.files import core
 
     counted = core(classifier).summary()
@@ -170,7 +183,7 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying) 
     }
     if "candidates" not in data:
         data["digest"] = counted.digest
-    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data)
+    say.answer(f"{classifier.summary()}\n\n{done}; the model has {weight:,.10g} rows; saved in {path}", data, then)
 
 
 def candidates(classifier: Any) -> Json:

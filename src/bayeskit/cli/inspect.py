@@ -12,7 +12,7 @@ import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import REPORT, Force, check_output
 from bayeskit.cli.options import ModelFile, assigned, exact
-from bayeskit.cli.output import Saying
+from bayeskit.cli.output import Saying, typed
 from bayeskit.model.journal import as_record
 
 HOLDS = "; the file holds the rows learned, equal ones once"
@@ -32,10 +32,11 @@ def inspect(file: ModelFile, say: Saying) -> None:
     told = container.peek(file).get("model")
     if told == network_file.KIND:
         network = bk.load(file)
-        say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges})
+        then = typed("network", "query", file, "--target", network.nodes[0])
+        say.answer(network, {"kind": told, "nodes": network.nodes, "edges": network.edges}, then)
         return
     if told == model_file.ESTIMATORS["AutoBayes"]:
-        _inspect_pool(bk.load(file), say)
+        _inspect_pool(bk.load(file), say, typed("predict", file, "NEW.csv"))
         return
     model, kind, settings = model_file.load(file)
     summary = Summary.of(model)
@@ -52,10 +53,10 @@ def inspect(file: ModelFile, say: Saying) -> None:
         "journal": [as_record(entry) for entry in model.journal],
         "exact": {"held": model.exact.held, "lost": model.exact.lost, "rows_kept": model.structure.kept},
     }
-    say.answer(text, data)
+    say.answer(text, data, typed("predict", file, "NEW.csv"))
 
 
-def _inspect_pool(pool: Any, say: Saying) -> None:
+def _inspect_pool(pool: Any, say: Saying, then: str) -> None:
     """What a pool holds: its members, and what the one that reads rows knows of them."""
     from bayeskit.cli.fit import candidates
     from bayeskit.explain.summary import Summary
@@ -76,7 +77,7 @@ def _inspect_pool(pool: Any, say: Saying) -> None:
         "exact": {"held": pool.exact_.held, "lost": pool.exact_.lost, "rows_kept": bool(pool.exact)},
         "journal": [as_record(entry) for entry in model.journal],
     }
-    say.answer(text, data)
+    say.answer(text, data, then)
 
 
 def rule(

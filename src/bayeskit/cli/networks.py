@@ -11,7 +11,7 @@ import bayeskit as bk
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import NETWORK, PICTURE, Force, check_output
 from bayeskit.cli.options import Kinds, assigned, kinds_of, listed
-from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.output import Saying, notes, typed
 from bayeskit.cli.sources import Rows, opened
 from bayeskit.errors import InputError, UsageError
 
@@ -57,7 +57,8 @@ def learn(
     network.save(output) if output.suffix == ".bayes" else bk.write_bif(network, output)
     shown = "\n".join(f"{parent} > {child}" for parent, child in network.edges) or "no arcs"
     data = {"network": str(output), "nodes": network.nodes, "edges": network.edges, "score": network.search_.score}
-    say.answer(f"{shown}\n\n{network!r}; saved in {output}", {**data, "notes": told})
+    then = typed("network", "draw", output, "-o", output.with_suffix(".svg"))
+    say.answer(f"{shown}\n\n{network!r}; saved in {output}", {**data, "notes": told}, then)
 
 
 def query(
@@ -71,7 +72,8 @@ def query(
     known = {node: _state(network, node, text) for node, text in assigned(evidence or (), "--evidence").items()}
     found = {str(state): float(p) for state, p in network.query(_node(network, target), known).items()}
     width = max(map(len, found))
-    say.answer("\n".join(f"{state:<{width}}  {p:.6g}" for state, p in found.items()), found)
+    then = typed("network", "draw", file, "-o", file.with_suffix(".svg"))
+    say.answer("\n".join(f"{state:<{width}}  {p:.6g}" for state, p in found.items()), found, then)
 
 
 def draw(
@@ -86,7 +88,8 @@ def draw(
     check_output(output, PICTURE, [file], force)
     network = _loaded(file)
     replace_file(str(output), [network.svg().encode()])
-    say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes})
+    then = typed("network", "query", file, "--target", network.nodes[0])
+    say.answer(f"{network!r}; drawn in {output}", {"picture": str(output), "nodes": network.nodes}, then)
 
 
 def _loaded(file: Path) -> Any:

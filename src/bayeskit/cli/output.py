@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import math
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,15 +31,15 @@ class Saying:
         """Whether nothing is to be said beside the answer."""
         return self.json or self.quiet
 
-    def answer(self, text: object, data: Any) -> None:
-        """The answer as text for people or as JSON for machines."""
+    def answer(self, text: object, data: Any, then: str = "") -> None:
+        """The answer as text for people, with the command that comes next, or as JSON for machines."""
         from bayeskit.data.frame import CONTROLS, visible
 
         if self.json:
             told = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False)
             print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", told))  # the same text to who reads JSON
         elif not self.quiet:
-            print(visible(str(text)))
+            print(visible(f"{text}\n\nnext: {then}" if then else str(text)))
 
 
 @contextmanager
@@ -118,6 +119,15 @@ def trying(say: Saying, fits: int) -> Iterator[Callable[[int, int, str], None] |
             shown.update(task, completed=fit - 1 + done / of, description=name, fit=fit, fits=max(fit, fits))
 
         yield now
+
+
+def typed(*words: Any) -> str:
+    """A command as one types it.
+
+    >>> typed("fit", "my table.csv", "--target", "income")
+    "bayeskit fit 'my table.csv' --target income"
+    """
+    return shlex.join(["bayeskit", *map(str, words)])
 
 
 class _Terminal(io.RawIOBase):

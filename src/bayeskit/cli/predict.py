@@ -13,7 +13,7 @@ from bayeskit.arrays import ColumnNames, TableLike
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
-from bayeskit.cli.output import Saying, notes, standard_output
+from bayeskit.cli.output import Saying, notes, standard_output, typed
 from bayeskit.cli.sources import Cluster, Rows, opened
 from bayeskit.errors import FileError, InputError, UsageError
 
@@ -108,7 +108,8 @@ def predict(
             form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
             done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)
     if output is not None:
-        say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told})
+        then = typed("explain", file, *rows.words, "--row", 1)
+        say.answer(f"{done:,} rows answered in {output}", {"answers": str(output), "rows": done, "notes": told}, then)
 
 
 def _check_folder(output: str | None) -> None:
@@ -150,4 +151,5 @@ def explain(
         for i in range(len(found))
     ]
     text = "\n\n".join(f"row {row + i}\n{found.row(i)}" for i in range(len(found)))
-    say.answer(text, {"rows": data, "notes": told})
+    then = typed("predict", file, *rows.words, "--reasons", 3)
+    say.answer(text, {"rows": data, "notes": told}, then)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from bayeskit.cli.commands import command
-from bayeskit.cli.destination import REPORT, Force, check_output
+from bayeskit.cli.destination import MODEL, REPORT, Force, check_output
 from bayeskit.cli.evaluate import Judging, evaluated, measures
 from bayeskit.cli.options import ModelName, Settings, Target, listed
-from bayeskit.cli.output import Saying, notes
+from bayeskit.cli.output import Saying, notes, typed
 from bayeskit.cli.sources import Rows, Taken
 
 
@@ -35,6 +34,9 @@ def report(
     interest: Annotated[
         str | None, typer.Option(help="The class whose calibration and precision are drawn; the rarest unless given.")
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="A .bayes file for the model that was judged, fitted to all rows.")
+    ] = None,
     embed: Annotated[
         bool,
         typer.Option(
@@ -52,6 +54,8 @@ def report(
     from bayeskit.reports.page import Page
 
     check_output(output, REPORT, [rows.place, judging.costs], force, rows.sql)
+    if save is not None:
+        check_output(save, MODEL, [rows.place, judging.costs], force, rows.sql)
     pages: list[Page] = []
 
     with notes(say) as told:
@@ -61,6 +65,8 @@ def report(
             origin = provenance(rows, judging, target, taken, note, tuple(told))
             pages.append(Page.of(found, title, embed, origin, interest))
             pages[0].write(output)
+            if save is not None:
+                _save(found.model, save, taken)
 
         found = evaluated(model, target, rows, judging, settings, say, written)
     page = pages[0]
@@ -70,10 +76,24 @@ def report(
         "verdict": page.verdict.sentences,
         **measures(found),
         "path": str(output),
+        "model_file": None if save is None else str(save),
         "contains": list(page.contents),
         "notes": told,
     }
-    say.answer(f"{said}\n\n{found}\n\nwritten to {output}; the page contains\n{held}", data)
+    words = ("fit", *rows.words, "--target", target, "--model", model)
+    then = typed(*words) if save is None else typed("predict", save, "NEW.csv")
+    kept = "" if save is None else f"\nthe model is saved in {save}"
+    say.answer(f"{said}\n\n{found}\n\nwritten to {output}; the page contains\n{held}{kept}", data, then)
+
+
+def _save(model: Any, path: Path, taken: Taken) -> None:
+    """The model that was judged, with where its rows came from."""
+    from bayeskit.estimators.files import core, journaled, warn_of_journal
+    from bayeskit.model.journal import Origin
+
+    warn_of_journal(path)
+    origin = Origin(*taken.files[0]) if len(taken.files) == 1 else Origin()
+    journaled(model, "fit", core(model).model_.counted.weight, origin).save(path)
 
 
 def provenance(rows: Rows, judging: Judging, target: str, taken: Taken, note: str, warned: tuple[str, ...]) -> Any:
@@ -90,7 +110,7 @@ def provenance(rows: Rows, judging: Judging, target: str, taken: Taken, note: st
     given |= {"sample_weight": judging.weight and repr(judging.weight)}
     return Provenance(
         note,
-        without_password(shlex.join(["bayeskit", *sys.argv[1:]])),
+        without_password(typed(*sys.argv[1:])),
         tuple(Origin(*one) for one in taken.files),
         "X" if rows.place == "-" else _python(taken),
         repr(target),

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -56,6 +56,19 @@ class Rows:
         str, typer.Option(help="Of CSV files: error, or skip (leave out and tell).", rich_help_panel=PANEL)
     ] = "error"
     memory: Annotated[str, typer.Option(help="About how much of it to use.", rich_help_panel=PANEL)] = "1GB"
+
+    @property
+    def words(self) -> list[str]:
+        """What to type to read the same rows again, without a password."""
+        from bayeskit.engines.reading import without_password
+
+        plain = Rows()
+        found = [] if self.place is None else [without_password(self.place)]
+        for f in fields(self):
+            value, option = getattr(self, f.name), f"--{f.name.replace('_', '-')}"
+            if f.name != "place" and value != getattr(plain, f.name):
+                found += [word for one in (value if isinstance(value, list) else [value]) for word in (option, one)]
+        return found
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
 from sklearn.base import clone
 
@@ -93,11 +92,12 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
     if origin.read:
         said.append(("Sample", f"drawn at random from {origin.read:,} rows; row numbers are those of the source"))
     said += [(f"Left out: {name}", why) for name, why in origin.excluded.items()]
-    parts = [table(("what", "said"), said, 2)]
+    parts = [table(("what", "said"), [(name, text(what, 2000)) for name, what in said], 2)]
     if origin.files:
         rows = [(o.file, o.sha256, f"{o.size:,}") for o in origin.files]
         parts.append(
-            "<h3>Source</h3>" + folded([(f, _hash(h), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2)
+            "<h3>Source</h3>"
+            + folded([(text(f, 90), text(h, 64), s) for f, h, s in rows], ("file", "SHA-256", "bytes"), 2)
         )
     warned = "".join(f"<li>{text(warning, 1000)}</li>" for warning in origin.warnings)
     if warned:
@@ -106,10 +106,6 @@ def card(evaluation: Evaluation, origin: Provenance, contents: list[str]) -> Sec
     parts.append(f'<h3>What this page contains</h3><ul class="notes">{held}</ul>')
     parts.append(_reproduced(evaluation, origin))
     return Section("card", "Model card", "".join(parts))
-
-
-def _hash(digest: str) -> Any:
-    return text(digest, 64)
 
 
 def _reproduced(evaluation: Evaluation, origin: Provenance) -> str:
