@@ -41,10 +41,10 @@ sanitized:
 	  -k "not postgresql" $(TESTS)
 
 lint: $(READY)
+	cp $(VENV)/lib/python3*/site-packages/bayeskit/_core.pyi src/bayeskit/_core.pyi
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(wildcard native/*/*.cpp native/*/*.h native/*/*.inl)
-	cp $(VENV)/lib/python3*/site-packages/bayeskit/_core.pyi src/bayeskit/_core.pyi
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
