@@ -98,6 +98,8 @@ def test_a_model_that_counts_a_column_many_times_is_too_sure():
     verdict = told(bk.NaiveBayes(), np.repeat(X, 12, axis=1) + np.arange(12), y)
     assert "it is too sure of itself" in verdict.sentences[0]
     assert "can be trusted" not in verdict.sentences[0]
+    assert verdict.sentences[1].startswith("Calibrated (in Python)")
+    assert verdict.sentences[1].endswith("or try AutoBayes (--model auto).")
 
 
 def test_a_rare_class_may_be_ranked_without_being_named():

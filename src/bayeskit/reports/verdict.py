@@ -101,9 +101,8 @@ class Verdict:
             mine, base = number(self._value("realised_cost"), 4), number(self._base("realised_cost"), 4)
             return [f"Its decisions cost {mine} a row; the best single answer for all rows would have cost {base}."]
         if self._value("ece_debiased") > TRUSTED:
-            return [
-                "Calibrated (in Python) sets probabilities right on rows the model has not learned; so do more rows."
-            ]
+            other = "" if found.name == "AutoBayes" else ", or try AutoBayes (--model auto)"
+            return [f"Calibrated (in Python) sets probabilities right on rows the model has not learned{other}."]
         return []
 
     @property
