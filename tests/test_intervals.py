@@ -26,6 +26,7 @@ from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import effective, wilson
 from bayeskit.numerics.reliability import tallied, width_bins
+from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.performance import calibration
 
 SCORE = np.array([2.1, 0.3, -0.4, 1.2, 0.3, 3.3, -1.0, 0.8, 0.3, -2.2, 1.9, -0.4])
@@ -245,7 +246,8 @@ def test_a_page_of_rows_of_weight_ten_thousand_has_the_whiskers_of_the_rows():
     one, other = (found.frame("pandas", of="reliability") for found in (plain, heavy))
     assert one["rows"].tolist() == pytest.approx(other["rows"].tolist())
     assert one["rows"].sum() == pytest.approx(100)
-    whiskers = [re.findall('<line class="whisker"[^>]*>', calibration(found).body) for found in (plain, heavy)]
+    pages = [calibration(found, OneClass.of(found, None)).body for found in (plain, heavy)]
+    whiskers = [re.findall('<line class="whisker"[^>]*>', page) for page in pages]
     assert whiskers[0] == whiskers[1] != []
 
 
