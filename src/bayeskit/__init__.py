@@ -12,6 +12,7 @@ _PLACES = {
     "AODE": "bayeskit.estimators.augmented",
     "KDB": "bayeskit.estimators.augmented",
     "AutoBayes": "bayeskit.estimators.auto",
+    "CorrectedNaiveBayes": "bayeskit.estimators.corrected",
     "FullBayes": "bayeskit.estimators.full",
     "NaiveBayes": "bayeskit.estimators.naive",
     "KNNBayes": "bayeskit.estimators.knn",

@@ -14,6 +14,7 @@ from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
 from bayeskit.estimators.auto import AutoBayes as AutoBayes
 from bayeskit.estimators.calibrated import Calibrated as Calibrated
+from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveBayes
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
@@ -49,6 +50,7 @@ __all__ = [  # noqa: RUF022
     "Bootstrap632",
     "Calibrated",
     "Confusion",
+    "CorrectedNaiveBayes",
     "Costs",
     "CrossValidation",
     "Discretizer",

@@ -114,6 +114,15 @@ class CutPoints:
         cuts: Float = self.between[_core.equal_weight_cuts(self.column.pooled, cells)]
         return cuts
 
+    def heavy_apart(self, cells: int) -> Float:
+        """Cuts on both sides of each bin that has 1/cells of the weight or more, and of equal weight among the others."""
+        pooled = self.column.pooled
+        heavy = np.flatnonzero(pooled >= pooled.sum() / cells)
+        light = pooled.copy()
+        light[heavy] = 0.0
+        after = np.concatenate([_core.equal_weight_cuts(light, cells), heavy - 1, heavy])
+        return self.between[np.unique(after[(after >= 0) & (after < len(self.between))])]
+
     def equal_width(self, cells: int, low: float | None = None, high: float | None = None) -> Float:
         """Cuts at equal steps from ``low`` to ``high``, the range of the column unless given."""
         if not len(self.last):
