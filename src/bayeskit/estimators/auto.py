@@ -33,6 +33,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.engines.engine import is_outside
+from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
@@ -56,9 +57,8 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.model import Model
-from bayeskit.model.prior import log_prior, normal_prior
+from bayeskit.model.posterior import log_prior, normal_prior
 from bayeskit.model.read_rows import portions, read_rows
-from bayeskit.statistics import blas
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
@@ -171,7 +171,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
         wanted, unhelpful = self._wanted(run.facts)
         plan = run.plan
-        with blas.alone():  # its threads cost more than they save in matrices of this size
+        with single_threaded_blas():  # its threads cost more than they save in matrices of this size
             evaluated, skipped = run.evaluated(wanted, self.time_budget, self.callback)
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
