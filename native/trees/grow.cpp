@@ -31,7 +31,7 @@ struct Settings {
 };
 
 struct Split {
-    double gain = 0;  // by which the sum over children of (sum of squared class weights) / weight grows
+    double gain = -1;  // by which the sum over children of (sum of squared class weights) / weight grows
     int32_t column = -1;
     uint64_t mask = 0;
     bool majority = true;
@@ -53,7 +53,7 @@ class Grower {
     std::vector<int64_t> begin, end;
     std::vector<Split> split;
 
-  public:
+public:
     std::vector<int32_t> column, child;
     std::vector<uint64_t> mask;
     std::vector<uint8_t> majority;
@@ -87,7 +87,7 @@ class Grower {
         }
     }
 
-  private:
+private:
     void add(int64_t from, int64_t to, std::priority_queue<Waiting> &waiting) {
         int64_t node = int64_t(column.size());
         column.push_back(-1);
@@ -110,10 +110,8 @@ class Grower {
         const Split &s = split[size_t(node)];
         int64_t to = begin[size_t(node)], other = 0;
         for (int64_t i = begin[size_t(node)]; i < end[size_t(node)]; ++i) {
-            if (goes_left(s, row[size_t(i)]))
-                row[size_t(to++)] = row[size_t(i)];
-            else
-                spare[size_t(other++)] = row[size_t(i)];
+            if (goes_left(s, row[size_t(i)])) row[size_t(to++)] = row[size_t(i)];
+            else spare[size_t(other++)] = row[size_t(i)];
         }
         std::copy(spare.begin(), spare.begin() + other, row.begin() + to);
         return to;
@@ -147,12 +145,16 @@ class Grower {
         }
         uint8_t order[MOST_LEVELS];
         int there = 0;
+        uint64_t absent = 0;
         double total = 0, squares = 0;
         std::fill(left.begin(), left.end(), 0.0);
         for (int64_t b = 0; b < size; ++b) {
             double weight = 0;
             for (int64_t k = 0; k < K; ++k) weight += histogram[size_t(b * K + k)];
-            if (!(weight > 0)) continue;
+            if (!(weight > 0)) {
+                absent |= uint64_t(1) << b;
+                continue;
+            }
             for (int64_t k = 0; k < K; ++k) left[size_t(k)] += histogram[size_t(b * K + k)];
             share[size_t(b)] = histogram[size_t(b * K + leading)] / weight;
             order[there++] = uint8_t(b);
@@ -180,7 +182,11 @@ class Grower {
             double above = total - below;
             if (below < how.least || above < how.least) continue;
             double gain = under_squares / below + over_squares / above - base;
-            if (gain > found.gain && gain > 1e-12 * total) found = {gain, at, mask, below >= above};
+            if (gain <= found.gain && found.column >= 0) continue;
+            bool majority = below >= above;
+            // Intervals without rows here go with the nearer neighbour, levels without rows where most rows go.
+            uint64_t low = (uint64_t(2) << ((order[b] + order[b + 1]) / 2)) - 1;
+            found = {gain, at, table.ordered[at] ? low : mask | (majority ? absent : 0), majority};
         }
         return true;
     }
@@ -194,8 +200,10 @@ template <typename T> Array<T, 1> joined(const std::vector<std::vector<T>> &part
     return out.array;
 }
 
-nb::tuple grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<double, 1> weight, Flags ordered, Flags sizes,
-                     int64_t classes, int64_t trees, int64_t tried, int64_t leaves, double least, uint64_t seed) {
+using Grown = std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<uint64_t, 1>, Array<int32_t, 1>, Array<uint8_t, 1>>;
+
+Grown grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<double, 1> weight, Flags ordered, Flags sizes,
+                 int64_t classes, int64_t trees, int64_t tried, int64_t leaves, double least, uint64_t seed) {
     Levels c = levels_of(codes);
     require(int64_t(label.shape(0)) == c.rows && int64_t(weight.shape(0)) == c.rows, "labels or weights differ in length");
     require(int64_t(ordered.shape(0)) == c.columns && int64_t(sizes.shape(0)) == c.columns, "one entry per column is needed");
@@ -231,17 +239,12 @@ nb::tuple grow_trees(Input<uint8_t, 2> codes, Input<int32_t, 1> label, Input<dou
     }
     Owned<int64_t, 1> start({size_t(trees) + 1});
     for (size_t t = 0; t < size_t(trees); ++t) start.data[t + 1] = start.data[t] + int64_t(column[t].size());
-    return nb::make_tuple(start.array, joined(column), joined(mask), joined(child), joined(majority));
+    return Grown(start.array, joined(column), joined(mask), joined(child), joined(majority));
 }
 
 const Binding binding([](nb::module_ &m) {
     m.def("grow_trees", &grow_trees, "codes"_a.noconvert(), "label"_a.noconvert(), "weight"_a.noconvert(),
           "ordered"_a.noconvert(), "sizes"_a.noconvert(), "classes"_a, "trees"_a, "tried"_a, "leaves"_a, "least"_a, "seed"_a,
-          nb::sig("def grow_trees(codes: numpy.typing.NDArray, label: numpy.typing.NDArray, weight: numpy.typing.NDArray, "
-                  "ordered: numpy.typing.NDArray, sizes: numpy.typing.NDArray, classes: int, trees: int, tried: int, "
-                  "leaves: int, least: float, seed: int) -> tuple[numpy.typing.NDArray[numpy.int64], "
-                  "numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.uint64], "
-                  "numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.uint8]]"),
           "Trees of least Gini impurity over codes (columns, rows), grown best first: where each begins, and of its nodes the "
           "column, the levels of the first child, its place, and whether it has most rows.");
 });

@@ -28,6 +28,11 @@ void find_leaves(Input<uint8_t, 2> codes, Starts start, Columns32 column, Masks 
     }
 }
 
+struct Node {
+    uint64_t mask;
+    int32_t column, child;
+};
+
 // A node that is yet to be visited: how much of the row gets there.
 struct Visit {
     int64_t node;
@@ -43,34 +48,39 @@ void forest_shares(Input<uint8_t, 2> codes, Starts start, Columns32 column, Mask
     require(int64_t(out.shape(0)) == c.rows && out.shape(1) == K, "out must be (rows, classes)");
     nb::gil_scoped_release free;
     std::vector<Visit> stack;
-    for (int64_t r = 0; r < c.rows; ++r) {
-        double *to = out.data() + size_t(r) * K;
-        for (int64_t t = 0; t < f.trees; ++t) {
-            int64_t begin = f.start[t];
-            stack.push_back({begin, 1.0});
+    std::vector<Node> node;
+    // Tree after tree, so that each stays in the cache while all rows go through it.
+    for (int64_t t = 0; t < f.trees; ++t) {
+        int64_t begin = f.start[t];
+        node.clear();
+        for (int64_t i = begin; i < f.start[t + 1]; ++i) node.push_back({f.mask[i], f.column[i], f.child[i]});
+        for (int64_t r = 0; r < c.rows; ++r) {
+            double *to = out.data() + size_t(r) * K;
+            stack.push_back({0, 1.0});
             while (!stack.empty()) {
                 auto [at, part] = stack.back();
                 stack.pop_back();
-                while (f.column[at] >= 0) {
-                    uint8_t code = c.data[f.column[at] * c.rows + r];
-                    int64_t next = begin + f.child[at];
-                    if (code == MISSING) {
-                        double mine = first.data()[at];
-                        if (mine < 1) stack.push_back({next + 1, part * (1 - mine)});
-                        part *= mine;
-                        at = next;
-                        if (!(part > 0)) break;
-                    } else {
-                        at = next + !in_mask(f.mask[at], code);
+                while (node[size_t(at)].column >= 0) {
+                    const Node &here = node[size_t(at)];
+                    uint8_t code = c.data[here.column * c.rows + r];
+                    if (code != MISSING) {
+                        at = here.child + !in_mask(here.mask, code);
+                        continue;
                     }
+                    double mine = first.data()[begin + at];
+                    if (mine < 1) stack.push_back({here.child + 1, part * (1 - mine)});
+                    part *= mine;
+                    at = here.child;
+                    if (!(part > 0)) break;
                 }
                 if (!(part > 0)) continue;
-                const double *p = shares.data() + size_t(at) * K;
+                const double *p = shares.data() + size_t(begin + at) * K;
                 for (size_t k = 0; k < K; ++k) to[k] += part * p[k];
             }
         }
-        for (size_t k = 0; k < K; ++k) to[k] /= double(f.trees);
     }
+    size_t n = size_t(c.rows) * K;
+    for (size_t i = 0; i < n; ++i) out.data()[i] /= double(f.trees);
 }
 
 // What trees say once the columns of the first 0, 1, ... ranks are known, all from one walk: the part of a row that gets to
@@ -83,7 +93,7 @@ class Stages {
     int64_t stages, K;
     std::vector<double> part;  // (depth, stages)
 
-  public:
+public:
     Stages(const Levels &codes, const Forest &f, const int32_t *rank, const double *first, const double *shares, int64_t K)
         : codes(codes), f(f), rank(rank), first(first), shares(shares), stages(codes.columns + 1), K(K) {}
 
@@ -92,7 +102,7 @@ class Stages {
         visit(row, f.start[tree], f.start[tree], 0, 0, stages, to);
     }
 
-  private:
+private:
     // Stages from `low` up to `high` get here at all.
     void visit(int64_t row, int64_t begin, int64_t at, size_t depth, int64_t low, int64_t high, double *to) {
         if (low >= high) return;
@@ -145,13 +155,13 @@ const Binding binding([](nb::module_ &m) {
           "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "out"_a.noconvert(),
           "The leaf of each row in each tree, counted within the tree; missing values go where most rows went.");
     m.def("forest_shares", &forest_shares, "codes"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(),
-          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(),
-          "shares"_a.noconvert(), "out"_a.noconvert(),
-          "Adds the mean over trees of the class shares of each row's leaf; missing values go both ways, `first` of them to "
+          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(), "shares"_a.noconvert(),
+          "out"_a.noconvert(),
+          "The mean over trees of the class shares of each row's leaf; missing values go both ways, `first` of them to "
           "the first child.");
     m.def("forest_stages", &forest_stages, "codes"_a.noconvert(), "start"_a.noconvert(), "column"_a.noconvert(),
-          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(),
-          "shares"_a.noconvert(), "rank"_a.noconvert(), "out"_a.noconvert(),
+          "mask"_a.noconvert(), "child"_a.noconvert(), "majority"_a.noconvert(), "first"_a.noconvert(), "shares"_a.noconvert(),
+          "rank"_a.noconvert(), "out"_a.noconvert(),
           "The same with the columns of the first 0, 1, ... ranks known: (rows, columns + 1, classes).");
 });
 

@@ -29,6 +29,7 @@ _PLACES = {
     "TAN": "bayeskit.estimators.augmented",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
+    "ProbabilityForest": "bayeskit.estimators.forest",
     "Calibrated": "bayeskit.estimators.calibrated",
     "RiskClassifier": "bayeskit.estimators.risk",
     "Costs": "bayeskit.decision.costs",

@@ -18,6 +18,7 @@ from bayeskit.estimators.corrected import CorrectedNaiveBayes as CorrectedNaiveB
 from bayeskit.estimators.discretizer import Discretizer as Discretizer
 from bayeskit.estimators.files import load as load
 from bayeskit.estimators.files import merge as merge
+from bayeskit.estimators.forest import ProbabilityForest as ProbabilityForest
 from bayeskit.estimators.full import FullBayes as FullBayes
 from bayeskit.estimators.joined import AJE as AJE
 from bayeskit.estimators.knn import KNNBayes as KNNBayes
@@ -66,6 +67,7 @@ __all__ = [  # noqa: RUF022
     "Nominal",
     "NormalScores",
     "Ordinal",
+    "ProbabilityForest",
     "RiskClassifier",
     "TAN",
     "bayes_error",

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from bayeskit.arrays import Array, Float, Int
-from bayeskit.data.domain import Domain
+from bayeskit.data.levels import Domain
 from bayeskit.data.schema import Column
 from bayeskit.data.support import ANY, Support
 from bayeskit.densities.density import Density

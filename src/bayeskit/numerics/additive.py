@@ -20,8 +20,8 @@ CLOSE = 1e-9  # share of the loss that is left to gain where it ends
 class AdditiveTables:
     """Labelled rows that look up a line of K numbers in each of several tables.
 
-    log P(c | row) = base_c + sum over tables t of table_t[code_t]_c + constant. Fitted tables minimise the sum over rows
-    of - mass log P(label | row), + the sum over cells of ridge |entry|^2 / 2 + fused |entry - next entry|^2 / 2.
+    log P(c | row) = base_c + sum over tables t of table_t[code_t]_c + constant. Fitted tables minimise the sum over
+    rows of - mass log P(label | row), + the sum over cells of ridge |entry|^2 / 2 + fused |entry - next entry|^2 / 2.
 
     >>> rows = AdditiveTables(np.array([[0, 0, 0, 1]], dtype=np.int32), np.array([0, 4]), np.zeros((4, 2)),
     ...                       np.array([0, 0, 1, 1]), np.ones(4), np.zeros(4))
@@ -94,7 +94,8 @@ class AdditiveTables:
             rest[row, self.label] -= 1.0
             rest *= mass[:, None]
             pull, step = self.ridge[:, None] * table, self.fused[:-1, None] * np.diff(table, axis=0)
-            value = float(mass @ (total - given)) + float((pull * table).sum() + (step * np.diff(table, axis=0)).sum()) / 2
+            penalty = float((pull * table).sum() + (step * np.diff(table, axis=0)).sum()) / 2
+            value = float(mass @ (total - given)) + penalty
             slope = self.sums(rest) + pull
             slope[:-1] -= step
             slope[1:] += step

@@ -35,7 +35,11 @@ from bayeskit.structures.wrapped import Backoff, FactorWeights, title
 
 TEXTS = ("names", "columns", "classes", "levels")
 TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
-ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
+ESTIMATORS = {
+    **{name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK},
+    "CorrectedNaiveBayes": "corrected",
+    "ProbabilityForest": "forest",
+}
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
 
 

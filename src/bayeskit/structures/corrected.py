@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayeskit.data.domain import Domain
+from bayeskit.data.levels import Domain
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
@@ -20,7 +20,7 @@ from bayeskit.statistics.sliced import LEVELS, Sliced, Slices
 from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.correction import Correction
 from bayeskit.structures.correction_search import CorrectionSearch
-from bayeskit.structures.discrete import FREQUENCY, Discrete
+from bayeskit.structures.discrete import MDLP, Discrete
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.joined import class_evidence, evidence_strengths
 from bayeskit.validation import whole
@@ -50,8 +50,6 @@ class Corrected(Discrete):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.cuts != FREQUENCY:
-            raise InputError(f"cuts={self.cuts!r}: corrections are made of intervals of about equal weight")
         for name, value, least, largest in (("bins", self.bins, 2, 1024), ("pairs", self.pairs, 0, 1000)):
             if (found := whole(value)) is None or not least <= found <= largest:
                 raise InputError(f"{name}={value!r}: give a whole number from {least:,} to {largest:,}")
@@ -72,6 +70,8 @@ class Corrected(Discrete):
         return super().statistic(columns, n_groups)
 
     def cut(self, bins: Bins) -> Self:
+        if self.cuts == MDLP:
+            return super().cut(bins)
         columns = [bins.column(j) for j in range(len(bins.columns))]
         made = []
         for column in columns:
@@ -102,7 +102,7 @@ class Corrected(Discrete):
             logs = weight * class_evidence(table, strength)
             logs[FRONT:] += more
             tables.append(logs)
-        members = [(j,) for j in range(len(names))]
+        members: list[tuple[int, ...]] = [(j,) for j in range(len(names))]
         for (a, b), pair in correction.of_pairs(domain, sizes).items():
             first, second = sorted((place[a], place[b]))
             members.append((first, second))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.data.domain import Domain
+from bayeskit.data.levels import Domain
 from bayeskit.errors import InputError
 
 

@@ -10,15 +10,15 @@ from itertools import combinations
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Code, Float, Int
-from bayeskit.data.domain import Domain
+from bayeskit.arrays import Code, Float, Int
+from bayeskit.data.levels import Domain
 from bayeskit.numerics.additive import FRONT, AdditiveTables
 from bayeskit.numerics.information import best_first
 from bayeskit.numerics.log_linear import Evidence
-from bayeskit.statistics.content import Content
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.sliced import Slices
 from bayeskit.statistics.units import Units
+from bayeskit.structures.content_order import ContentOrder
 from bayeskit.structures.correction import ColumnCorrection, Correction, PairCorrection, packed, words_of
 from bayeskit.structures.joined import class_share, evidence_strengths
 
@@ -49,22 +49,18 @@ class CorrectionSearch:
 
     @classmethod
     def of(cls, rows: Rows, slices: Slices, domain: Domain) -> CorrectionSearch:
-        block = replace(rows.block(), levels=domain.levels)
-        words, weight = Content.varying([block]).words(block), rows.rows.weight.rounded()
-        classes, label = _by_content(words, rows.rows.group)
-        order = np.lexsort((label, words[1], words[0]))
+        kept = ContentOrder.of(rows, domain)
         sizes = {**{name: len(levels) for name, levels in domain.levels.items()}, **slices.sizes}
-        codes = dict(zip(slices.columns, slices.codes(block), strict=True))
+        codes = dict(zip(slices.columns, slices.codes(kept.block), strict=True))
         names = tuple(sorted(name for name in slices.columns if len(np.unique(codes[name][codes[name] >= 0])) > 1))
-        units = Units(np.ascontiguousarray(words[:, order]), label[order], weight[order])
         return cls(
             names,
-            np.array([codes[name][order] for name in names], dtype=np.int32).reshape(len(names), len(order)),
+            np.array([codes[name][kept.order] for name in names], dtype=np.int32).reshape(len(names), len(kept.order)),
             tuple(sizes[name] for name in names),
             tuple(len(slices.cuts[name]) + 1 if name in slices.cuts else 0 for name in names),
-            label[order],
-            classes,
-            units,
+            kept.label,
+            kept.classes,
+            kept.units,
         )
 
     @cached_property
@@ -138,9 +134,11 @@ class CorrectionSearch:
         units = Units(np.ascontiguousarray(self.units.words[:, : len(mass)]), few.label, mass)
         place = units.places(FOLDS)
         tested = [units.dealt(place, FOLDS, fold) for fold in range(1 if len(mass) > JUDGED // 2 else FOLDS)]
-        losses, tables = [], []
+        losses: list[float] = []
+        tables: list[list[Float]] = []
         for ridge in RIDGES:
-            made, before = few.with_ridge(ridge, self.intervals), tables[-1] if tables else [None] * len(tested)
+            made = few.with_ridge(ridge, self.intervals)
+            before = tables[-1] if tables else [np.zeros((few.cells, len(self.classes)))] * len(tested)
             tables.append([made.fitted(mass - test, t) for test, t in zip(tested, before, strict=True)])
             losses.append(sum(made.loss(t, test) for test, t in zip(tested, tables[-1], strict=True)))
             if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
@@ -255,20 +253,6 @@ def _grouped(weight: Float, intervals: int) -> Int:
         return group
     inner = weight[:intervals]
     middle = (np.cumsum(inner) - inner / 2) / max(float(inner.sum()), 1e-300)
-    group = np.append(np.minimum((middle * GROUPS).astype(np.int64), GROUPS - 1), np.full(len(weight) - intervals, GROUPS))
+    group = np.full(len(weight), GROUPS)  # that of missing values, where they are a level
+    group[:intervals] = np.minimum((middle * GROUPS).astype(np.int64), GROUPS - 1)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
-
-
-def _by_content(words: Int, group: Int) -> tuple[Int, Int]:
-    """The classes that have rows in an order that hangs on no name, and the place of each row's class in it."""
-    every = np.unique(group)
-    least = [tuple(words[:, i].tolist()) for i in (np.lexsort((words[1], words[0], group))[_first(np.sort(group))])]
-    order = sorted(range(len(every)), key=lambda i: (least[i], int((group == every[i]).sum()), i))
-    place = np.empty(int(every.max(initial=0)) + 1, dtype=np.int64)
-    place[every[order]] = np.arange(len(every))
-    return every[order], place[group]
-
-
-def _first(group: Int) -> Bool:
-    """Where each stretch of equal numbers begins."""
-    return np.diff(group, prepend=-1) != 0
