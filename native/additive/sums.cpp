@@ -3,6 +3,24 @@
 
 namespace bayeskit::additive { namespace {
 
+// With W values of each row, any number where W is 0.
+template <size_t W> Status add(Codes c, const int64_t *offset, const double *values, size_t any, double *out) {
+    const size_t wide = W ? W : any;
+    for (int64_t j = 0; j < c.columns; ++j) {
+        const int32_t *code = c.data + j * c.rows;
+        int64_t size = offset[j + 1] - offset[j];
+        double *table = out + size_t(offset[j]) * wide;
+        for (int64_t i = 0; i < c.rows; ++i) {
+            int64_t cell = int64_t(code[i]) + 2;
+            if (cell < 0 || cell >= size) return Status::code;
+            double *to = table + size_t(cell) * wide;
+            const double *from = values + size_t(i) * wide;
+            for (size_t k = 0; k < wide; ++k) to[k] += from[k];
+        }
+    }
+    return Status::fine;
+}
+
 void sum_by_code(Input<int32_t, 2> codes, Input<int64_t, 1> offset, Input<double, 2> values, Output<double, 2> out) {
     Codes c = codes_of(codes);
     size_t wide = values.shape(1);
@@ -12,19 +30,12 @@ void sum_by_code(Input<int32_t, 2> codes, Input<int64_t, 1> offset, Input<double
     require(offset.data()[0] >= 0 && offset.data()[c.columns] <= int64_t(out.shape(0)), "a table lies outside the cells");
     for (int64_t j = 0; j < c.columns; ++j) require(offset.data()[j] <= offset.data()[j + 1], "offset must not decrease");
     run([&] {
-        for (int64_t j = 0; j < c.columns; ++j) {
-            const int32_t *code = c.data + j * c.rows;
-            int64_t size = offset.data()[j + 1] - offset.data()[j];
-            double *table = out.data() + size_t(offset.data()[j]) * wide;
-            for (int64_t i = 0; i < c.rows; ++i) {
-                int64_t cell = int64_t(code[i]) + 2;
-                if (cell < 0 || cell >= size) return Status::code;
-                double *to = table + size_t(cell) * wide;
-                const double *from = values.data() + size_t(i) * wide;
-                for (size_t k = 0; k < wide; ++k) to[k] += from[k];
-            }
+        switch (wide) {
+        case 2: return add<2>(c, offset.data(), values.data(), wide, out.data());
+        case 3: return add<3>(c, offset.data(), values.data(), wide, out.data());
+        case 4: return add<4>(c, offset.data(), values.data(), wide, out.data());
+        default: return add<0>(c, offset.data(), values.data(), wide, out.data());
         }
-        return Status::fine;
     });
 }
 

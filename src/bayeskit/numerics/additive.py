@@ -13,7 +13,8 @@ from bayeskit.arrays import Bool, Code, Float, Int
 
 FRONT = 2  # cells in front of each table, for codes -2 (never seen) and -1 (missing): they stay 0
 STEPS = 100  # of L-BFGS
-CLOSE = 1e-9  # share of the loss that is left to gain where it ends
+CLOSE = 1e-8  # share of the loss that is left to gain where it ends
+ROUGH = 2e-5  # the same where a fit is only judged
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,11 @@ class AdditiveTables:
         _core.sum_by_code(self.codes, self.offset, values, out)
         return out
 
-    def fitted(self, mass: Float, start: Float | None = None) -> Float:
-        """The tables of the least penalised loss, (cells, K); ``start`` is where the search begins."""
+    def fitted(self, mass: Float, start: Float | None = None, close: float = CLOSE) -> Float:
+        """The tables of the least penalised loss, (cells, K); ``start`` is where the search begins.
+
+        It ends where a step gains less than ``close`` of the loss.
+        """
         begin = np.zeros((self.cells, self.base.shape[1])) if start is None else start
         p = self.posterior(begin)
         bend = self.sums(p * (1 - p) * mass[:, None]) + (self.ridge + self.fused + np.roll(self.fused, 1))[:, None]
@@ -101,7 +105,7 @@ class AdditiveTables:
             slope[1:] += step
             return value, (slope * scale)[free]
 
-        options = {"maxiter": STEPS, "ftol": CLOSE, "gtol": 1e-6}
+        options = {"maxiter": STEPS, "ftol": close, "gtol": 1e-6}
         x = (begin / np.where(scale > 0, scale, 1.0))[free]
         found = minimize(objective, x, jac=True, method="L-BFGS-B", options=options)
         out = np.zeros_like(begin)

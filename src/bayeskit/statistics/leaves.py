@@ -157,6 +157,11 @@ class Leaves:
         """Levels of the columns that have some in the domain."""
         return self.levels.sizes
 
+    @property
+    def cuts(self) -> dict[str, tuple[float, ...]]:
+        """Those of the columns of numbers."""
+        return {column.name: column.cuts for column in self.trees.columns if column.numeric}
+
     def counts(self) -> Float:
         """Weight of each leaf, tree after tree: (G, leaves)."""
         return np.concatenate(list(self.leaves.counts(range(len(self.leaves.tables)))), axis=1)

@@ -21,7 +21,7 @@ from bayeskit.statistics.statistic import Statistic
 from bayeskit.structures.correction import Correction
 from bayeskit.structures.correction_search import CorrectionSearch
 from bayeskit.structures.discrete import MDLP, Discrete
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.factored import RatioDensity
 from bayeskit.structures.joined import class_evidence, evidence_strengths
 from bayeskit.validation import whole
 
@@ -114,7 +114,7 @@ class Corrected(Discrete):
 
 
 @dataclass(frozen=True)
-class CorrectedDensity(FactorDensity):
+class CorrectedDensity(RatioDensity):
     """Tables of columns and of pairs."""
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.levels import Domain
-from bayeskit.numerics.additive import FRONT, AdditiveTables
+from bayeskit.numerics.additive import FRONT, ROUGH, AdditiveTables
 from bayeskit.numerics.information import best_first
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.statistics.rows import Rows
@@ -22,10 +22,10 @@ from bayeskit.structures.content_order import ContentOrder
 from bayeskit.structures.correction import ColumnCorrection, Correction, PairCorrection, packed, words_of
 from bayeskit.structures.joined import class_share, evidence_strengths
 
-RIDGES = (128.0, 32.0, 8.0, 2.0, 0.5)  # penalties of corrections to choose from, the strongest first
+RIDGES = (64.0, 16.0, 4.0, 1.0, 0.25)  # penalties of corrections to choose from, the strongest first
 FUSED = 10.0  # times as much for the difference of neighbouring intervals
-PAIRED = ((None, 128.0), (None, 16.0), (None, 2.0), (6, 8.0))  # pairs, all if None, and their penalties to choose from
-FOLDS, JUDGED = 3, 12_000  # inner folds, and rows that penalties are chosen by
+PAIRED = (64.0, 8.0, 1.0)  # those of pairs
+FOLDS, FEW, JUDGED = 3, 500, 8_000  # inner folds, rows up to which all are tested, rows that penalties are chosen by
 WEIGHED, CELLS = 6_000, 20_000_000  # rows that weights of columns are fitted to; numbers that takes at most
 TOWARD, FIRM = 10.0, 1e9  # pull of weights toward the common temperature; of biases toward 0, which has no bias
 COLUMNS, GROUPS = 32, 8  # columns that pairs are made of, and groups of levels of each
@@ -133,15 +133,15 @@ class CorrectionSearch:
         mass = self.units.weight[: len(few.label)]
         units = Units(np.ascontiguousarray(self.units.words[:, : len(mass)]), few.label, mass)
         place = units.places(FOLDS)
-        tested = [units.dealt(place, FOLDS, fold) for fold in range(1 if len(mass) > JUDGED // 2 else FOLDS)]
+        tested = [units.dealt(place, FOLDS, fold) for fold in range(FOLDS if mass.sum() <= FEW else 1)]
         losses: list[float] = []
         tables: list[list[Float]] = []
         for ridge in RIDGES:
             made = few.with_ridge(ridge, self.intervals)
             before = tables[-1] if tables else [np.zeros((few.cells, len(self.classes)))] * len(tested)
-            tables.append([made.fitted(mass - test, t) for test, t in zip(tested, before, strict=True)])
+            tables.append([made.fitted(mass - test, t, ROUGH) for test, t in zip(tested, before, strict=True)])
             losses.append(sum(made.loss(t, test) for test, t in zip(tested, tables[-1], strict=True)))
-            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+            if len(losses) > 1 and losses[-1] > losses[-2]:
                 break
         best = int(np.argmin(losses))
         made = few.with_ridge(RIDGES[best], self.intervals)
@@ -150,14 +150,14 @@ class CorrectionSearch:
             return RIDGES[best], 0, 1.0
         chosen = [pairs.best(made, t, mass - test, most) for test, t in zip(tested, tables[best], strict=True)]
         lowest, wanted = losses[best], (RIDGES[best], 0, 1.0)
-        for number, ridge in PAIRED:
+        for ridge in PAIRED:
             loss = 0.0
             for some, test, table in zip(chosen, tested, tables[best], strict=True):
-                kept = some if number is None else some.first(number)
-                wide = kept.joined(made, ridge)
-                loss += wide.loss(wide.fitted(mass - test, kept.extended(table)), test)
-            if loss < lowest:
-                lowest, wanted = loss, (RIDGES[best], most if number is None else min(number, most), ridge)
+                wide = some.joined(made, ridge)
+                loss += wide.loss(wide.fitted(mass - test, some.extended(table), ROUGH), test)
+            if loss >= lowest:
+                break  # a weaker penalty would be no better
+            lowest, wanted = loss, (RIDGES[best], most, ridge)
         return wanted
 
 
@@ -196,9 +196,6 @@ class Pairs:
         codes = np.stack([np.append(g, -1)[np.maximum(c, -1)] for g, c in zip(groups, search.codes, strict=True)])
         kept = sorted(best_first(gains, search.names)[:COLUMNS])
         return cls(codes.astype(np.int32), groups, sizes, tuple(combinations(kept, 2)))
-
-    def first(self, most: int) -> Pairs:
-        return replace(self, members=self.members[:most])
 
     def cells(self, member: tuple[int, int], rows: int) -> Code:
         """Of each row, -1 where one of the two is missing: (n,)."""

@@ -177,6 +177,7 @@ class ForestDensity(Density):
 
     normalised: ClassVar[bool] = False
     additive: ClassVar[bool] = False
+    class_ratios: ClassVar[bool] = True
 
     @classmethod
     def of(cls, trees: Trees, counts: Float, strength: float, names: tuple[str, ...]) -> ForestDensity:
@@ -250,7 +251,7 @@ class ForestDensity(Density):
 
 
 def _column(column: Column, block: Block, domain: Domain, weight: Float) -> TreeColumn | None:
-    """At most 64 levels: intervals, or the commonest levels and all others as one; None where the column is constant."""
+    """At most 64 levels: intervals, or the commonest levels and all others as one; None of a constant column."""
     if column.numeric:
         x = block.numeric.column(block.schema.numeric_index[column.name])
         value, place = np.unique(x[~np.isnan(x)], return_inverse=True)

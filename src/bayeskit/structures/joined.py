@@ -21,7 +21,7 @@ from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.discrete import MDLP, Discrete
-from bayeskit.structures.factored import FactorDensity
+from bayeskit.structures.factored import RatioDensity
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 WIDTH = 12  # columns that sets are made of
@@ -96,7 +96,7 @@ class Joined(Discrete):
         made = (some for size in range(2, self.n + 1) for some in combinations(columns, size))
         return tuple(some for some in made if classes * prod(sizes[name] for name in some) <= CELLS)
 
-    def fit(self, statistic: Sliced, context: Context) -> FactorDensity:
+    def fit(self, statistic: Sliced, context: Context) -> RatioDensity:
         names = statistic.slices.columns
         place = {name: j for j, name in enumerate(names)}
         kept = self.sets or ()
@@ -108,7 +108,7 @@ class Joined(Discrete):
         logs = [class_evidence(table, strength) for table, strength in zip(counts, strengths.tolist(), strict=True)]
         members = [tuple(place[name] for name in some) for some in kept]
         sizes = [statistic["levels"].sizes[name] for name in names]
-        density = FactorDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
+        density = RatioDensity.of(statistic.slices, members, sizes, logs, statistic.groups, strengths.tolist())
         told = [some for some in kept if any(statistic["levels"].sizes[name] > 1 for name in some)]
         copies = sum(map(len, told)) / max(len({name for some in told for name in some}), 1)
         return replace(density, scale=1 / max(copies, 1.0))
