@@ -27,16 +27,12 @@ from bayeskit.validation import whole
 
 ROWS = 40_000  # different rows that trees are grown on; all are counted in the leaves
 STRENGTHS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # pseudo-rows of the parent's shares to choose from
-FOLDS, TRIED, FEW = (
-    3,
-    24,
-    2_000,
-)  # inner folds that choose among them, trees of each, rows up to which all folds are used
-BYTES, FEWEST, LEAST = (
-    1_500_000,
-    100,
-    24,
-)  # of a forest in a file; leaves of a tree, below which there are fewer trees; these
+FOLDS = 3  # that choose among them
+TRIED = 16  # trees of each fold
+FEW = 500  # rows up to which all folds are used, beyond one
+BYTES = 1_850_000  # of a forest in a file
+FEWEST = 100  # leaves of a tree, below which there are fewer trees
+LEAST = 24  # trees, in any case
 
 
 @dataclass(frozen=True)
