@@ -221,7 +221,8 @@ def effect_curves(effect: Effect, reach: float) -> str:
     )
     base = f'<line class="rule" x1="{left}" x2="{wide - edge}" y1="{floor}" y2="{floor}"/>'
     named = f'role="img" aria-label="{plain(f"Evidence in bits by value of {effect.name}", 120)}"'
-    return f'<svg class="plot" viewBox="0 0 {wide} {floor + 22}" {named}>{sides}{base}{histogram}{band}{curves}{ends}</svg>'
+    inner = f"{sides}{base}{histogram}{band}{curves}{ends}"
+    return f'<svg class="plot" viewBox="0 0 {wide} {floor + 22}" {named}>{inner}</svg>'
 
 
 def round_ticks(low: float, high: float, about: int) -> list[float]:
@@ -238,7 +239,7 @@ def round_ticks(low: float, high: float, about: int) -> list[float]:
 def effect_levels(
     names: Sequence[Label], bits: Float, exact: Float, shares: Sequence[str], reach: float, several: bool
 ) -> str:
-    """Levels with bars (or of several classes points) from -reach to reach bits, and the share of rows that have each."""
+    """Levels with bars (points, of several classes) from -reach to reach bits, and the share of rows that have each."""
 
     def at(size: float) -> float:
         return 50 + 50 * size / reach

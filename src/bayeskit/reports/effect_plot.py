@@ -159,8 +159,8 @@ def _pair(pair: Pair, most: float) -> str:
     one, other = (text(name, 28) for name in pair.names)
     return (
         f'<figure><h4>{one} <span class="fine">(down)</span> and {other} <span class="fine">(across)</span></h4>'
-        f'<div class="wide"><table class="heat pair"><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f"</div></figure>"
+        f'<div class="wide"><table class="heat pair"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></figure>"
     )
 
 

@@ -203,8 +203,7 @@ def _arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _numbers(column: pa.ChunkedArray) -> Float:
-    x = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    return x
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _axis(column: pa.ChunkedArray) -> tuple[list[Any], Float]:

@@ -11,7 +11,7 @@ from bayeskit.evaluation.groups import FEW as LEAST
 from bayeskit.evaluation.groups import Groups, group_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import LEVEL
+from bayeskit.numerics.rates import LEVEL
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 from bayeskit.reports.one_class import OneClass
 
