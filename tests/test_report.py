@@ -104,7 +104,9 @@ def test_costs_are_judged(tmp_path):
 )
 def test_what_cannot_be_written_down_is_answered_beforehand(tmp_path, model, why):
     page, outline = written(tmp_path, model, *load_iris(return_X_y=True))
-    assert re.search(r"holds the answers of the model at all [\d,]+ combinations.*" + re.escape(why), outline.text)
+    assert re.search(
+        r"holds the answers of the model at all [\d,]+ combinations.*because " + re.escape(why), outline.text
+    )
     assert 'id="program"' in page
 
 

@@ -160,6 +160,8 @@ def _beyond(said: Float, count: Float) -> Float:
 def changed_rows(table: Table, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Any:
     """Some rows as a table of the kind they came in, with some columns changed; None is missing."""
     features = table.sample.features
+    if isinstance(features, list | tuple) and not isinstance(features[0], Mapping):
+        features = np.asarray(features)
     if isinstance(features, np.ndarray) and features.ndim == 2:
         plain = np.array(features[rows], dtype=features.dtype if features.dtype.kind == "O" else np.float64)
         for name, values in changed.items():

@@ -88,9 +88,9 @@ def _fairness(found: Groups, name: str, label: Label) -> str:
     left = f" Groups of fewer than {LEAST} rows are left out: {text(', '.join(small), 200)}." if small else ""
     shown = table(("measure", "value", "p", "lowest in", "highest in"), rows) if rows else ""
     return (
-        f"<p>Of a difference 0 is equal, of a ratio 1; p is the chance of rates this far apart if they were equal in all "
-        f"groups (a dash where too few rows tell). Which of these should be equal is not for a table to say, and they "
-        f"cannot all be.{left}</p>{shown}"
+        f"<p>Of a difference 0 is equal, of a ratio 1; p is the chance of rates this far apart if they were equal in "
+        f"all groups (a dash where too few rows tell). Which of these should be equal is not for a table to say, and "
+        f"they cannot all be.{left}</p>{shown}"
     )
 
 
@@ -106,8 +106,8 @@ def segments(evaluation: Evaluation) -> Section | None:
     if not found.tested:
         return None
     how = (
-        f"{found.tested:,} groups of at least {found.least} rows were compared with all other rows, by the values of one "
-        f"column and of two together (numbers in quarters of the rows)"
+        f"{found.tested:,} groups of at least {found.least} rows were compared with all other rows, by the values of "
+        f"one column and of two together (numbers in quarters of the rows)"
     )
     if not len(found):
         return Section(
@@ -119,8 +119,8 @@ def segments(evaluation: Evaluation) -> Section | None:
         where = Safe(" and ".join(f"{text(column)} <b>{text(group)}</b>" for column, group in s.where))
         rows.append((where, f"{s.rows:,}", percent(s.value), percent(s.rest), _p(s.p)))
     lead = (
-        f"<p>{how}. These have more errors than chance explains; p is corrected for all that were compared. Two columns "
-        f"are listed only where they are worse together than each is alone.</p>"
+        f"<p>{how}. These have more errors than chance explains; p is corrected for all that were compared. Two "
+        f"columns are listed only where they are worse together than each is alone.</p>"
     )
     head = ("rows with", "rows", "wrong here", "wrong elsewhere", "p")
     return Section("segments", "Where it fails most", lead + table(head, rows))

@@ -182,7 +182,8 @@ def _sections(
         None if seen is None or told is None else cases.informative(seen, told),
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
-    worth = None if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
     effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
     found.append(effects.section())
     if whatif.program is None and rows is not None:

@@ -65,13 +65,13 @@ def _way(evaluation: Evaluation) -> str:
     """How to try the model out where the page cannot."""
     if evaluation.proba is None:
         return (
-            "Rows read into memory have a panel: <code>--sample 50000</code> in the shell, or a table instead of a file in "
-            "Python. Without one, save the model (<code>--save model.bayes</code>) and ask "
+            "Rows read into memory have a panel: <code>--sample 50000</code> in the shell, or a table instead of a "
+            "file in Python. Without one, save the model (<code>--save model.bayes</code>) and ask "
             "<code>bayeskit predict model.bayes rows.csv</code>."
         )
     return (
-        "Ask it in Python, with rows of your own: <code>evaluation.model.predict_proba(rows)</code>, or in the shell with "
-        "<code>--save model.bayes</code> and <code>bayeskit predict model.bayes rows.csv</code>."
+        "Ask it in Python, with rows of your own: <code>evaluation.model.predict_proba(rows)</code>, or in the shell "
+        "with <code>--save model.bayes</code> and <code>bayeskit predict model.bayes rows.csv</code>."
     )
 
 

@@ -44,10 +44,11 @@ def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: st
     program = _program(asking, chosen, logs - start, start)
     others = len(table.names) - len(chosen)
     missing = "" if asking.optional else " A value left open counts as usual: this model needs every column."
+    which = f"The {len(chosen)} columns that matter most (the other {others:,} are at their usual values)"
+    which = which if others else f"All {len(chosen)} columns"
     lead = (
-        f"The {len(chosen)} columns that matter most can be changed; the other {others:,} are at their usual values. The "
-        f"page holds the answers of the model at all {logs[..., 0].size:,} combinations of the values offered, as Python "
-        f"gives them ({why}).{missing}"
+        f"{which} can be changed. The page holds the answers of the model at all {logs[..., 0].size:,} combinations of "
+        f"the values offered, as Python gives them, because {why}.{missing}"
     )
     return WhatIf(program, "", 0.0, 0, lead=lead)
 
@@ -113,4 +114,5 @@ def _prior(model: Classifier, table: Table) -> Float:
     labels = table.sample.rows.classes.tolist()
     often = dict(zip(labels, np.bincount(table.truth[table.truth >= 0], minlength=len(labels)), strict=True))
     share = np.array([float(often.get(label, 0)) for label in model.classes_.tolist()])
-    return share / share.sum()
+    prior: Float = share / share.sum()
+    return prior
