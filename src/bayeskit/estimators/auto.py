@@ -48,11 +48,10 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.learn import forget_rows, learn_more, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn_more, learn_rows
 from bayeskit.model.model import Model
-from bayeskit.model.prior import normal_prior
+from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
-from bayeskit.model.spec import Spec
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness

@@ -19,10 +19,9 @@ from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
-from bayeskit.model.learn import forget_rows, learn, learn_more, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.model.spec import Spec
 from bayeskit.storage import model_file
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive

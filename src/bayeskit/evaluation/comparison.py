@@ -19,7 +19,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import ByRow
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import LEVEL, effective
+from bayeskit.numerics.rates import LEVEL, effective
 from bayeskit.plots.style import Display
 
 

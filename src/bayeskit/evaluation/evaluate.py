@@ -23,7 +23,6 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.actions import Actions
@@ -47,7 +46,7 @@ from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
 from bayeskit.memory import check_memory
-from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.labelled_table import LabelledTable, Rows
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 

@@ -12,7 +12,6 @@ from scipy.special import expit
 
 from bayeskit.arrays import Array, Axes, Float, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
-from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
 from bayeskit.evaluation.bootstrapped import Bootstrapped
 from bayeskit.evaluation.confusion import Confusion
@@ -23,9 +22,8 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.scores import SCORES, with_scores
-from bayeskit.numerics.proportion import Interval, effective
-from bayeskit.numerics.reliability import BINS
-from bayeskit.numerics.roc import Curve, curve
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import BINS, Curve, Interval, curve, effective
 from bayeskit.plots.panels import Panels
 from bayeskit.plots.style import Display
 

@@ -12,7 +12,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from bayeskit.arrays import Array, Bool, Frame, Json, Label
 from bayeskit.data.frame import TableRepr, frame
-from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
 from bayeskit.evaluation.comparison import Difference, holm
 from bayeskit.evaluation.confusion import Confusion
@@ -24,7 +23,8 @@ from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import LEVEL
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import LEVEL
 
 Z = float(ndtri((1 + LEVEL) / 2))
 
