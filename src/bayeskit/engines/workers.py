@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from copy import copy, deepcopy
@@ -36,6 +36,10 @@ class Streamed:
         smaller = copy(self)
         smaller.rows = rows
         return smaller
+
+    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
+        """Names and types of the source's columns, as in ``Engine``."""
+        raise NotImplementedError
 
     def _batches(
         self, source: object, columns: Sequence[str], ordered: bool
