@@ -24,8 +24,7 @@ from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import effective, wilson
-from bayeskit.numerics.reliability import tallied, width_bins
+from bayeskit.numerics.rates import effective, tallied, width_bins, wilson
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.performance import calibration
 

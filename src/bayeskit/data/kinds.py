@@ -14,8 +14,7 @@ from bayeskit.arrays import Json, KindsLike, Label
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
-from bayeskit.engines.declared import Declared
-from bayeskit.engines.types import is_level, is_number, is_text
+from bayeskit.engines.fields import Declared, is_level, is_number, is_text
 from bayeskit.errors import InputError, KindError, SchemaError
 
 

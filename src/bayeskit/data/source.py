@@ -16,10 +16,8 @@ from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
-from bayeskit.engines.declared import Declared, declaring, unlike
 from bayeskit.engines.engine import is_outside
-from bayeskit.engines.sound import check_names, damage_told, sound
-from bayeskit.engines.types import plain_column
+from bayeskit.engines.fields import Declared, check_names, damage_told, declaring, plain_column, sound, unlike
 from bayeskit.errors import InputError, KindError, SchemaError
 
 

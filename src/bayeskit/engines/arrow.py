@@ -9,11 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.arrays import Batch
-from bayeskit.engines.declared import declaring, unlike
+from bayeskit.engines.fields import damage_told, declaring, plain_batch, plain_type, sound, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sound import damage_told, sound
-from bayeskit.engines.types import plain_batch, plain_type
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import SchemaError
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.engines.declared import Declared
+from bayeskit.engines.fields import Declared
 from bayeskit.engines.reading import Reading
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError, SchemaError

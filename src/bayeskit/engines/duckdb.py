@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.arrays import Batch, Connection, Relation
-from bayeskit.engines.declared import Declared
 from bayeskit.engines.encodings import advice
 from bayeskit.engines.engine import batch_rows
+from bayeskit.engines.fields import Declared
 from bayeskit.engines.files import SHARE, Files, malformed
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import ONE, Table, quoted, subquery

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.engines.declared import unlike
 from bayeskit.engines.delimited import MOSTLY
 from bayeskit.engines.engine import KEY
+from bayeskit.engines.fields import is_text, unlike
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.types import is_text
 from bayeskit.engines.workbook import Broken, Row, rows_of
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError, SchemaError

@@ -1,4 +1,4 @@
-"""Threads for an engine: the only place where bayeskit starts any."""
+"""Threads: the only place where bayeskit starts any, and where BLAS is kept from it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy, deepcopy
+from functools import cache
 from numbers import Integral
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
+from threadpoolctl import ThreadpoolController
 
 from bayeskit.arrays import Batch
 from bayeskit.engines.engine import R, slices
@@ -21,6 +23,9 @@ from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
 ROWS = 1 << 16  # at most in a batch
+_lock = threading.Lock()
+_inside = 0
+_limited: Any = None
 
 
 class Streamed:
@@ -124,3 +129,26 @@ def map_batches(batches: Iterable[Batch], step: Callable[[Batch, int], Result], 
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """One thread per BLAS call while any thread is inside; the number is global, so the last one out restores it."""
+    global _inside, _limited
+    with _lock:
+        if _inside == 0:
+            _limited = _controller().limit(limits=1)
+            _limited.__enter__()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limited.__exit__(None, None, None)

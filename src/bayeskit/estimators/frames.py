@@ -19,8 +19,8 @@ from bayeskit.arrays import ColumnNames, FilePath, Float, Frame, PriorLike, Tabl
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
+from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
-from bayeskit.engines.types import is_text
 from bayeskit.engines.xlsx_writer import write_xlsx
 from bayeskit.errors import InputError
 from bayeskit.explain.answers import Answers

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.model.spec import Spec, together
+from bayeskit.model.learn import Spec, together
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 

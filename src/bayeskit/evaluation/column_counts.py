@@ -13,7 +13,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.levels import MISSING, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.model.model import Model
-from bayeskit.numerics.proportion import effective
+from bayeskit.numerics.rates import effective
 from bayeskit.statistics.margin import Cells, Margin, Summed, margins, summed
 
 GROUPS = 10  # cells that the values of a column of numbers are divided into

@@ -23,7 +23,6 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.actions import Actions
@@ -34,6 +33,8 @@ from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
+from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
+from bayeskit.evaluation.groups import Groups
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
@@ -44,7 +45,7 @@ from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
 from bayeskit.memory import check_memory
-from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.labelled_table import LabelledTable, Rows
 
 METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
 
@@ -62,6 +63,7 @@ def evaluate(
     random_state: Seed = 0,
     n_jobs: int | None = None,
     keep_models: bool = False,
+    by: GroupsLike = None,
 ) -> Evaluation:
     """How well a classifier does on rows it has not learned.
 
@@ -96,6 +98,10 @@ def evaluate(
         Number of threads, and of processes where models are refitted; -1 is all cores, None one.
     keep_models : bool, default False
         Keep the models of folds that are refitted, which ``model_for`` and a report else fit again.
+    by : str, sequence of str, or mapping, optional
+        Columns whose groups are judged one by one, each against all other rows, and together if they are several:
+        ``evaluation.groups``. They stay features; values that are none are given as ``{name: values}``. Numbers of
+        many values are cut into quarters of the rows.
 
     Returns
     -------
@@ -112,8 +118,21 @@ def evaluate(
     ('0.9533', 'algebra')
     """
     plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
+    into = None if by is None else _grouped(by, X, y, method)
     found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
-    return replace(found, random_state=random_state)
+    found = replace(found, random_state=random_state)
+    if into is None:
+        return found
+    return replace(found, groups=Groups.of(found.measures, found.classes, into, found.others, found.kind))
+
+
+def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method | None) -> tuple[Grouping, ...]:
+    """The groups of rows to judge, refused before any model is fitted."""
+    if is_outside(X):
+        raise InputError("by= judges groups of rows that were kept, and a file is read in passes; read it into memory")
+    if isinstance(method, Bootstrap632):
+        raise InputError("by= judges groups by one prediction for each row, which a bootstrap has not; cross-validate")
+    return groupings(by, LabelledTable.of(X, y, least=1))
 
 
 def planned(

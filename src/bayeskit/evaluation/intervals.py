@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from bayeskit.arrays import Float
-from bayeskit.numerics.proportion import LEVEL, Interval, wilson
+from bayeskit.numerics.rates import LEVEL, Interval, wilson
 
 MANY = 1e6  # a quantile beyond which Wilson's interval is all of 0 to 1
 

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.decision_costs import DecisionCosts
@@ -18,8 +17,8 @@ from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import Interval, effective
-from bayeskit.numerics.reliability import BINS, FIELDS
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import BINS, FIELDS, Interval, effective
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion

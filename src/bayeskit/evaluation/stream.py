@@ -28,10 +28,9 @@ from bayeskit.evaluation.protocols import SupportsSpec
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.singles import Singles
-from bayeskit.model.learn import learn
+from bayeskit.model.learn import Spec, learn
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.model.spec import Spec
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each

@@ -15,11 +15,10 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch

@@ -1,4 +1,4 @@
-"""LabelledTable: a labelled table in memory, of which some rows can be taken."""
+"""LabelledTable: a labelled table in memory, of which some rows can be taken; Rows: what is known of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,33 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils import _safe_indexing
 
-from bayeskit.arrays import Array, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Bool, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.rows import Rows
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.model.open_table import OpenTable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a method may know of the rows: their classes, weights and groups, never their features."""
+
+    codes: Int  # (n,) class of each row, -1 without a label
+    weights: Float  # (n,)
+    classes: Array  # (K,) labels
+    groups: Int | None = None  # (n,) rows of one group stay together
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def counted(self) -> Bool:
+        """Rows that have a label and some weight; the others are predicted but neither learned nor judged."""
+        return (self.codes >= 0) & (self.weights > 0)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,13 @@ from bayeskit.arrays import Float, Int
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
 from bayeskit.statistics.keyed import Keyed
-from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.moments import Moments, View
 from bayeskit.statistics.rows import Rows
 from bayeskit.statistics.scatter import Scatter
 from bayeskit.statistics.sliced import LEVELS, Sliced
-from bayeskit.statistics.statistic import Statistic
+from bayeskit.statistics.statistic import Product, Statistic
 from bayeskit.statistics.tables import Tables
 from bayeskit.statistics.totals import Totals
-from bayeskit.statistics.view import View
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Likelihood
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
 from bayeskit.statistics.scatter import Scatter
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.cells import Cells
 from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import unless_grouped
 from bayeskit.evaluation.scores.coverage import Coverage
-from bayeskit.numerics.proportion import Interval, ratio, wilson
+from bayeskit.numerics.rates import Interval, ratio, wilson
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures

@@ -1,19 +1,62 @@
-"""Declared: what the type of a column says of its levels, kept in the metadata of an Arrow field."""
+"""Fields: what Arrow's types count as, what they declare, and whether the data behind them may be read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from bayeskit.engines.types import is_level
-from bayeskit.errors import SchemaError
+from bayeskit.errors import BayeskitError, InputError, SchemaError
 
 LEVELS = b"bayeskit:levels"
+Data = TypeVar("Data", pa.Table, pa.RecordBatch)
+
+
+def is_text(t: pa.DataType) -> bool:
+    return bool(pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t))
+
+
+def is_number(t: pa.DataType) -> bool:
+    return bool(pt.is_integer(t) or pt.is_floating(t) or pt.is_decimal(t))
+
+
+def is_level(t: pa.DataType) -> bool:
+    """Whether values of this type can be levels."""
+    return is_text(t) or is_number(t) or bool(pt.is_boolean(t))
+
+
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """What an extension type counts as: identifiers and JSON as text, truth values of a byte as truth values."""
+    if isinstance(t, pa.UuidType):
+        return pa.string()
+    if isinstance(t, pa.JsonType):
+        return t.storage_type
+    return pa.bool_() if isinstance(t, pa.Bool8Type) else t
+
+
+def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with what its extension types count as."""
+    if not any(isinstance(t, pa.BaseExtensionType) for t in batch.schema.types):
+        return batch
+    return pa.RecordBatch.from_arrays([plain_column(c) for c in batch.columns], names=batch.schema.names)
+
+
+def plain_column(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values as what their extension type counts as."""
+    t = values.type
+    if not isinstance(t, pa.UuidType | pa.JsonType | pa.Bool8Type):
+        return values
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([plain_column(chunk) for chunk in values.chunks], plain_type(t))
+    if isinstance(t, pa.UuidType):
+        return pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())
+    return pc.cast(values.storage, plain_type(t))
 
 
 @dataclass(frozen=True)
@@ -88,3 +131,36 @@ def unlike(names: list[str], where: str = "") -> list[str]:
         doubled = next(n for n in names if names.count(n) > 1)
         raise SchemaError(f"{where}column name {doubled!r} occurs twice; rename one of them")
     return names
+
+
+def sound(data: Data, where: str) -> Data:
+    """The data, once every offset, index and text in it has been found to be what it should be.
+
+    Arrow believes its buffers: an offset beyond its buffer ends the process that follows it.
+    """
+    with damage_told(where):
+        data.validate(full=True)
+        check_names(data.schema)
+    return data
+
+
+def check_names(fields: Iterable[pa.Field]) -> None:
+    """Read every name, also of nested fields: Arrow decodes a name when it is asked for, and one may be no text."""
+    for f in fields:
+        _ = f.name
+        check_names(f.type.field(i) for i in range(f.type.num_fields))
+
+
+@contextmanager
+def damage_told(where: str) -> Iterator[None]:
+    """Whatever Arrow says of data that it cannot read, as an error that names them.
+
+    Arrow lets errors of Python through where names are no text or numbers too large.
+    """
+    try:
+        yield
+    except BayeskitError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, ArithmeticError, MemoryError) as error:
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{where}: it is damaged, or not what its name says ({told}); get it anew") from error
