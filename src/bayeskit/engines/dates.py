@@ -113,6 +113,10 @@ class Dated(Streamed):
         self._inner = inner
         self._base: dict[str, str] = {}  # which column a part is of
 
+    @staticmethod
+    def takes(source: object) -> bool:
+        return False  # ``engine_for`` puts it around the engine that does
+
     def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
         reading = Reading.of(source)
         parts = check_parts(reading.dates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -121,16 +121,22 @@ def _counts(schema: pa.Schema) -> dict[str, int]:
         return {}
 
 
-def unlike(names: list[str], where: str = "") -> list[str]:
-    """The names, refused if one occurs twice.
+def check_names_differ(names: Sequence[str], where: str = "", folded: bool = False) -> None:
+    """Refuse names of which one occurs twice, ``folded`` also where only case tells them apart, as in SQL.
 
-    >>> unlike(["a", "b"])
-    ['a', 'b']
+    >>> check_names_differ(["a", "A"])
+    >>> check_names_differ(["a", "A"], folded=True)
+    Traceback (most recent call last):
+    ...
+    bayeskit.errors.SchemaError: column names 'a' and 'A' count as the same one; rename one
     """
-    if len(set(names)) < len(names):
-        doubled = next(n for n in names if names.count(n) > 1)
-        raise SchemaError(f"{where}column name {doubled!r} occurs twice; rename one of them")
-    return names
+    same = [name.casefold() for name in names] if folded else list(names)
+    if len(set(same)) < len(same):
+        twice = [name for name, of in zip(names, same, strict=True) if same.count(of) > 1]
+        if folded:
+            told = " and ".join(map(repr, twice))
+            raise SchemaError(f"{where}column names {told} count as the same one; rename one")
+        raise SchemaError(f"{where}column name {twice[0]!r} occurs twice; rename one of them")
 
 
 def sound(data: Data, where: str) -> Data:

@@ -21,7 +21,7 @@ from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
 from bayeskit.engines.fields import Declared, damage_told, declaring, is_level, is_text, plain_type
 from bayeskit.engines.header import Header
 from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
-from bayeskit.engines.sql import Table, literal, unlike
+from bayeskit.engines.sql import Table, check_sql_names, literal
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
@@ -100,7 +100,7 @@ class Files:
     def table(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
-            unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
+            check_sql_names(self.all[0], _parquet(self.all[0], pq.read_schema).names)
             self.check_alike(lambda path: _parquet(path, pq.read_schema).names)
             return Table(f"read_parquet({self._list}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bayeskit.engines.encodings import advice, check_encoding, opened
-from bayeskit.engines.sql import unlike
+from bayeskit.engines.sql import check_sql_names
 from bayeskit.errors import InputError
 
 SEPARATOR = re.compile('\ufeff*"?sep=([,;\t|])"?[\r\n]*', re.IGNORECASE)
@@ -31,7 +31,7 @@ class Header:
         bare = "".join(line.split('"')[::2])  # what stands outside of quotes
         delimiter = told or ("\t" if ".tsv" in Path(path).suffixes else max(",;\t|", key=bare.count))
         names = tuple(name.strip() for name in _fields(line, delimiter, path))
-        unlike(path, names)
+        check_sql_names(path, names)
         end = head[len(line) :].replace("\r", r"\r").replace("\n", r"\n")
         return cls(delimiter, names, end if end in LINE_ENDS else LINE_ENDS[0], bool(told))
 

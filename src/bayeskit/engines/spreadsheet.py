@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from bayeskit.engines.delimited import MOSTLY
 from bayeskit.engines.engine import KEY
-from bayeskit.engines.fields import is_text, unlike
+from bayeskit.engines.fields import check_names_differ, is_text
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.workbook import Broken, Row, rows_of
@@ -206,7 +206,7 @@ def _names(path: str, head: tuple[int, Row] | None) -> list[str]:
         raise InputError(f"{path}: the sheet is empty")
     held = [None if isinstance(v, Broken) else v for v in head[1]]
     names = ["" if v is None else _texts(_array([v], type(v)))[0].as_py().strip() for v in held]
-    unlike([name for name in names if name], f"{path}: ")
+    check_names_differ([name for name in names if name], f"{path}: ")
     if not any(names):
         raise SchemaError(f"{path}: row {head[0]} names no column; the first row that holds something must")
     return names

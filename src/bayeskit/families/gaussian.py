@@ -52,7 +52,7 @@ class Gaussian(Family[Moments]):
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
-        switch(self, "predictive")
+        switch(self, predictive=self.predictive)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)
