@@ -64,7 +64,7 @@ def homogeneity(old: Float, new: Float) -> float:
     and the smaller of both probabilities counts twice. NaN without rows, or with one cell.
 
     >>> round(homogeneity(np.array([30.0, 70.0]), np.array([20.0, 20.0])), 4)
-    0.0252
+    0.0257
     """
     n, m = float(old.sum()), float(new.sum())
     if not (n > 0 and m > 0):
@@ -106,7 +106,7 @@ def mean_test(shift: float, variances: tuple[float, float], rows: tuple[float, f
     values too, where one sample is much smaller, which Welch's test does not.
 
     >>> round(mean_test(1.0, (1.0, 4.0), (10.0, 10.0)), 4)
-    0.1963
+    0.1964
     """
     total = sum(rows)
     if min(rows) < 2:
