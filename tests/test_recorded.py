@@ -106,7 +106,8 @@ def test_ticks_of_whole_numbers_are_whole() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     from bayeskit.plots.nomogram import number_ticks
 
-    assert [text for _, text in number_ticks([0.0, 1.0, 2.0, 3.0], np.array([0.0, 20.0, 50.0, 90.0]), False)] == [*"0123"]
+    ticks = number_ticks([0.0, 1.0, 2.0, 3.0], np.array([0.0, 20.0, 50.0, 90.0]), False)
+    assert [text for _, text in ticks] == [*"0123"]
 
 
 # -- what was recorded ---------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def _chosen(asking: Asking, profiles: Sequence[Profile], classes: int) -> dict[s
 
 
 def _asked(asking: Asking, chosen: Mapping[str, list[Any]]) -> Float:
-    """log P(class) at every combination, the place in front for a missing (or else the usual) value: (m + 1, ..., K)."""
+    """log P(class) at every combination, in front a missing (or else the usual) value: (m + 1, ..., K)."""
     table, model = asking.table, asking.model
     usual = usual_values(table)
     first = {name: None if asking.optional else usual[name] for name in chosen}

@@ -23,13 +23,13 @@ def threshold(evaluation: Evaluation, interest: OneClass) -> Section | None:
     name = text(interest.label)
     lead = (
         f"<p>Suppose something is done for every row in which {name} has at least some probability: a check, a call, a "
-        f"treatment. Where that line should be follows from costs: if missing a {name} is nine times as bad as acting in "
-        f"vain, act from 10 % on.</p>"
+        f"treatment. Where that line should be follows from costs: if missing a {name} is nine times as bad as acting "
+        f"in vain, act from 10 % on.</p>"
     )
     where = _useful(curve)
     figure = (
-        f"<figure>{_drawn(curve, interest)}<figcaption>Net benefit: finds, less false alarms at their price, in finds a "
-        f"row. The line is the model (with 95 % intervals), dashed is acting on all rows, zero is acting on none. "
+        f"<figure>{_drawn(curve, interest)}<figcaption>Net benefit: finds, less false alarms at their price, in finds "
+        f"a row. The line is the model (with 95 % intervals), dashed is acting on all rows, zero is acting on none. "
         f"{where}</figcaption></figure>"
     )
     data = {
@@ -127,10 +127,12 @@ def _drawn(curve: DecisionCurve, interest: OneClass) -> str:
     band = f"{points(curve.low.tolist())} {points(curve.high.tolist(), down=True)}"
     label = f"Net benefit of acting on {interest.label} by threshold"
     return (
-        f'<svg class="plot broad" viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{plain(label, 120)}">{"".join(parts)}'
+        f'<svg class="plot broad" viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{plain(label, 120)}">'
+        f"{''.join(parts)}"
         f'<line class="zero" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>'
         f'<polygon class="band" points="{band}"/><polyline class="all" points="{everyone}"/>'
         f'<polyline class="line" points="{points(curve.benefit.tolist())}"/>'
         f'<line class="mark" id="cut-mark" x1="0" x2="0" y1="{TOP}" y2="{HIGH - BASE}"/>'
-        f'<text class="axis" x="{x(0.5):.0f}" y="{HIGH - 8}" text-anchor="middle">act from this probability on</text></svg>'
+        f'<text class="axis" x="{x(0.5):.0f}" y="{HIGH - 8}" text-anchor="middle">act from this probability on</text>'
+        f"</svg>"
     )
