@@ -26,7 +26,7 @@ from bayeskit.cli.options import (
     listed,
 )
 from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
+from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
 from bayeskit.errors import InputError, UsageError
 
 ByGroup = Annotated[
@@ -259,6 +259,7 @@ def _examined(file: Path, source: TableLike, target: str | None, judging: Judgin
     target = target or known.schema.target
     if target is None:
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
+    source = dated(source, known.schema.names)
     rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
     others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)

@@ -196,7 +196,10 @@ def _natural(f: pa.Field, declared: Declared | None) -> str:
 
 def _refusal(f: pa.Field) -> str:
     if pt.is_temporal(f.type):
-        advice = "turn it into a number (days since an event) or a level (month, weekday), or leave it out"
+        advice = (
+            "read its year, month, weekday or age as columns (--dates year,month,weekday,age; bk.date_features), "
+            "or leave it out (--ignore)"
+        )
     elif pt.is_nested(f.type):
         advice = "expand it into columns of single values, or leave it out"
     else:

@@ -115,7 +115,18 @@ def engine_for(source: object, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):
-            return kind(n_jobs)
+            return _dated(kind(n_jobs), source)
     raise InputError(
         f"no engine reads {type(source).__name__}; give a table, a file path, a DuckDB relation or a Spark frame"
     )
+
+
+def _dated(engine: Engine, source: object) -> Engine:
+    """The engine, with dates as features where the source is to be read so."""
+    from bayeskit.engines.dates import Dated
+    from bayeskit.engines.reading import Reading
+    from bayeskit.engines.workers import Streamed
+
+    if isinstance(engine, Streamed) and isinstance(source, Reading) and source.dates:
+        return Dated(engine)
+    return engine

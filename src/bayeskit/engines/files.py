@@ -27,6 +27,7 @@ from bayeskit.replacement import check_readable
 
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
 FIRST_LINE = 1 << 26  # bytes of the first line of a JSON file that are looked at
+OTHER_SHEETS = (".xls", ".xlsb", ".numbers", ".sxc")
 WIDE_SHARE = 0.75  # the same where there are many columns
 WRITTEN = b"ARROW:schema"
 
@@ -48,6 +49,8 @@ class Files:
         ending = _ending(place)
         if ending not in FILES:
             known = ", ".join(FILES)
+            if ending in OTHER_SHEETS:
+                raise InputError(f"{place}: {ending} files are not read; open it and save it as .xlsx or .csv")
             raise InputError(f"{place}: cannot tell what kind of file this is; known endings: {known}")
         pattern = glob.escape(place) if Path(place).exists() else place
         found = tuple(sorted(glob.iglob(pattern, recursive=True)))
@@ -140,7 +143,7 @@ def rows_of(source: object) -> int | None:
 
 def bytes_of(source: object) -> int:
     """How many bytes the files of a place have; 0 where it has none."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return 0
     return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
 
@@ -165,7 +168,7 @@ def contents_of(source: object) -> tuple[str, int, str]:
 
 def files_of(source: object) -> list[tuple[str, int, str]]:
     """The same of each file of a place."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return []
     found = []
     for path in Files.of(Reading.of(source)).all:

@@ -15,7 +15,8 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 JSON = (".jsonl", ".ndjson", ".json")
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-FILES = (*PARQUET, *CSV, *JSON, *ARROW)
+SHEETS = (".xlsx", ".xlsm", ".ods")
+FILES = (*PARQUET, *CSV, *JSON, *ARROW, *SHEETS)
 PACKED = (".gz", ".zst")
 SERVERS = ("postgresql://", "postgres://")
 DATABASES = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
@@ -43,6 +44,10 @@ class Reading:
     bad_lines: str = "error"
     ignore: tuple[str, ...] = ()  # columns that are not there, as it were
     memory: str = "1GB"  # of the whole process, about
+    sheet: str | None = None  # of a spreadsheet by its name or number; the first unless given
+    dates: tuple[str, ...] = ()  # what dates are turned into: year, month, weekday, age
+    kept_dates: tuple[str, ...] = ()  # which of them are columns besides
+    today: str = ""  # the day at which ages are told, as 2026-12-31; that of the clock unless given
     watch: Callable[[int], object] | None = field(default=None, compare=False, repr=False)  # told the rows of a batch
 
     def __post_init__(self) -> None:
@@ -80,7 +85,7 @@ class Reading:
 
     @property
     def sort(self) -> str:
-        """Who reads it: "postgresql", "sqlite", "duckdb", "arrow" or "files"."""
+        """Who reads it: "postgresql", "sqlite", "duckdb", "arrow", "sheets" or "files"."""
         if self.place.startswith(SERVERS):
             return "postgresql"
         ending = Path(self.place).suffix.lower()
@@ -88,6 +93,8 @@ class Reading:
             return next((sort for sort in MAGIC if self._begins(*MAGIC[sort])), "files")
         if ending in ARROW:
             return "arrow"
+        if ending in SHEETS:
+            return "sheets"
         return DATABASES.get(ending, "files")
 
     def _begins(self, offset: int, magic: bytes) -> bool:

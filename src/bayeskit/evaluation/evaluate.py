@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from itertools import chain
 from typing import Any
 
@@ -35,12 +35,13 @@ from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
+from bayeskit.evaluation.intervals import design_effect
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
-from bayeskit.evaluation.refit import Refit, weighted
+from bayeskit.evaluation.refit import Refit, done_by, weighted
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
@@ -230,6 +231,12 @@ class MemoryRun:
         else:
             held = way.grids
             measures, actions = _divided(way, rows, decision_costs, self.splits, actions)
+        whole = cache(partial(fitted, model, self.sample))
+        if isinstance(measures, Measures) and isinstance(self.method, CrossValidation | LeaveOneOut):
+            new = measures.value("accuracy")
+            measures = replace(
+                measures, overlap=lambda: design_effect(new, _own_accuracy(whole(), self.sample, actions))
+            )
         return Evaluation(
             rows.classes,
             measures,
@@ -237,7 +244,7 @@ class MemoryRun:
             way.computed,
             type(model).__name__,
             self.sample.kind,
-            lambda: fitted(model, self.sample),
+            whole,
             self.sample.X,
             self.sample.y,
             others=actions.others,
@@ -303,6 +310,13 @@ def _divided(
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     sums = reduce(ScoreSums.beside, parts)
     return Measures(sums, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
+
+
+def _own_accuracy(model: Classifier, sample: LabelledTable, actions: Actions) -> float:
+    """The accuracy of the model of all rows on these rows."""
+    rows = sample.rows
+    codes, _ = actions.coded(done_by(model, sample.features))
+    return float(np.average(codes == rows.codes, weights=rows.weights * rows.counted))
 
 
 def _resampled(
