@@ -15,6 +15,7 @@ from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.loo_strata import LooStrata
 from bayeskit.densities.worked import WorkedFactor
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -80,6 +81,14 @@ class TabularDensity(SupportsLeftOut):
                 counts = self.tables.table(j).rounded()
                 ratios = self.rule.written(code, counts, self.context.weights) if known else ()
                 found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found = []
+        for j, name in enumerate(self.columns):
+            mine = slice(self.offset[j], self.offset[j + 1])
+            index = inputs.code(name) + FRONT
+            found.append(Term.looked_up((name,), self.table[mine], index, self._vanishing[mine]))
         return found
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:

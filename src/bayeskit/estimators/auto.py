@@ -57,7 +57,9 @@ from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.prior import log_prior, normal_prior
+from bayeskit.model.program import TableInputs
 from bayeskit.model.read_rows import portions, read_rows
+from bayeskit.portable.program import Program
 from bayeskit.statistics import blas
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
@@ -678,6 +680,17 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def table_reader(self) -> Model:
         """The model that knows the columns."""
         return self.reader_.model_
+
+    def program(self) -> Program:
+        """Itself as a portable program: every member, and how they are pooled."""
+        check_is_fitted(self, "reader_")
+        inputs = TableInputs.of(self.reader_.model_)
+        members = []
+        for member, weight in zip(self.members_, self.pool_.weight.tolist(), strict=True):
+            numbers = None if member.view is None else member.view.symbols(inputs)
+            members.append(inputs.member(member.classifier.model_, member.name, weight, numbers))
+        pool = self.log_base(), self.log_shares, 1 / (float(self._weights.sum()) + 10)
+        return Program(tuple(self.classes_.tolist()), inputs.columns, tuple(members), *pool, np.exp(self.log_prior()))
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""

@@ -38,7 +38,9 @@ from bayeskit.explain.words import column_called
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
 from bayeskit.model.prior import normal_prior
+from bayeskit.model.program import program_of
 from bayeskit.model.spec import Spec
+from bayeskit.portable.program import Program
 
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
@@ -58,6 +60,11 @@ class BayesClassifier(ClassifierMixin, Learner):
     def table_reader(self) -> Model:
         """The model that knows the columns."""
         return self.model_
+
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        check_is_fitted(self, "model_")
+        return program_of(self.model_, type(self).__name__)
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""
