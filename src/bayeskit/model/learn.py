@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bayeskit.arrays import Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
@@ -55,6 +56,24 @@ def learn_rows(
     types, schema = (None, None) if known is None else (known.counted.types, known.schema)
     table = OpenTable.of(X, y, weight, spec.n_jobs, types).against(schema, spec.name)
     return learn(spec, table, classes, fixed=fixed if known is None else known.structure)
+
+
+def learn_more(
+    spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: Sequence[Label]
+) -> Model:
+    """The model of its rows and those of a table; new classes and levels join, and ``classes`` declares some."""
+    fresh = learn_rows(spec, X, y, weight, classes, known=model)
+    model.counted.domain.check_classes(fresh.counted.domain)
+    # prior and unseen may have been set anew; they are not part of the counts
+    return replace(model, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
+
+
+def forget_rows(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
+    """The model without the rows of a table; refused where it shows that they were not learned, or none is left."""
+    rest = model.subtract(learn_rows(spec, X, y, weight, known=model))
+    if not rest.weights.sum() > 0:
+        raise InputError("forgetting these rows would leave nothing; drop the model instead")
+    return rest
 
 
 def reuse_counts(spec: Spec, model: Model) -> Model:

@@ -55,6 +55,11 @@ class Mixture:
 
     kernels: tuple[Kernel, ...]
 
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return sum(2 * len(kernel.centre) for kernel in self.kernels)
+
     def log(self, args: Sequence[Float]) -> Float:
         (y,) = args
         return np.stack([np.where(np.isnan(y), 0.0, kernel.log(np.nan_to_num(y))) for kernel in self.kernels], axis=1)
@@ -91,7 +96,8 @@ class Cells:
 
     def json(self, store: Any) -> Json:
         each = {name: [store.table(np.asarray(part, dtype=np.float64)) for part in getattr(self, name)]
-                for name in ("codes", "mass", "spare", "offset", "margins", "more")}  # fmt: skip
+                for name in ("codes", "offset")}  # fmt: skip
+        each |= {name: [store.logs(part) for part in getattr(self, name)] for name in ("mass", "spare", "margins", "more")}
         return {**each, **{name: listed(getattr(self, name)) for name in ("base", "weight", "every")}}
 
     def mixed(self, c: int, codes: Int, away: Float, lower: Float, there: Int) -> float:
@@ -122,6 +128,11 @@ class Normal:
     def matrix(self, c: int) -> Float:
         out: Float = self.covariance[min(c, len(self.covariance) - 1)]
         return out
+
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return self.covariance.size + (0 if self.cells is None else sum(o.size + 2 * len(o) for o in self.cells.offset))
 
     def log(self, args: Sequence[Float]) -> Float:
         d = self.mean.shape[1]
@@ -166,13 +177,18 @@ class Network:
     log_class: Float  # (K,)
     of_codes: Callable[[Any], Float]  # codes (columns, n) to (n, K), as the model itself has it
 
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return sum(table.size for table in self.tables)
+
     def log(self, args: Sequence[Float]) -> Float:
         return self.of_codes(np.array(args).astype(np.int32).reshape(len(args), -1))
 
     def json(self, store: Any) -> Json:
         return {
             "size": self.size, "parents": self.parents, "order": self.order, "rank": self.rank, "limit": self.limit,
-            "tables": [store.table(table) for table in self.tables], "weights": self.weights,
+            "tables": [store.logs(table) for table in self.tables], "weights": self.weights,
             "logClass": self.log_class.tolist(),
         }  # fmt: skip
 
@@ -194,6 +210,11 @@ class Neighbours:
     fading: bool  # whether nearer rows count more
     pseudo: float
     tie: float
+
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return self.points.size + self.levels.size
 
     def log(self, args: Sequence[Float]) -> Float:
         d = self.points.shape[1]

@@ -30,7 +30,7 @@ any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, lev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -216,6 +216,11 @@ class Program:
         nothing = np.zeros(len(classes))
         return cls(tuple(classes), columns, (member,), nothing, nothing, 0.0, prior)
 
+    def scaled(self, times: float, more: Float) -> Program:
+        """With every score multiplied and added to, (K,), instead of a calibration."""
+        members = tuple(replace(member, weight=times * member.weight) for member in self.members)
+        return replace(self, members=members, base=times * self.base + more, calibration=None)
+
     def log_proba(self, read: Read) -> Float:
         """log P(c | row) of what the columns hold: (n, K)."""
         score = self.base + np.zeros((len(read[0]), 1))
@@ -304,6 +309,15 @@ class Portable(Protocol):
         """What every target reads; ``Unportable`` says why there is none."""
 
 
+def numbers_of(member: Member) -> int:
+    """How many numbers the tables of a member have."""
+    steps = Steps()
+    for term in member.terms:
+        steps.add(term.value)
+    tables = {id(a): a for step in steps.made for a in step[1:] if not isinstance(a, int | float | tuple)}
+    return sum(a.count for a in tables.values())
+
+
 class Steps:
     """Operations, each once, in an order in which arguments come first."""
 
@@ -358,7 +372,8 @@ def _written(step: tuple[Any, ...], store: Any) -> list[Any]:
     out: list[Any] = [op]
     for argument in args:
         if isinstance(argument, Table):
-            out.append(store.table(argument.numbers))
+            many = argument.numbers.ndim > 1  # by class: logarithms
+            out.append(store.logs(argument.numbers) if many else store.table(argument.numbers))
         elif isinstance(argument, int):
             out.append(argument)
         else:

@@ -194,3 +194,8 @@ class Table:
 
     def __init__(self, numbers: Float) -> None:
         self.numbers = numbers
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.numbers.size

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.densities.tabular import FRONT
 from bayeskit.numerics.special import LOG_2
+from bayeskit.portable.program import Term
 from bayeskit.reports import drawing
-from bayeskit.reports.factors import Coding, Factors, Shape, Table
 from bayeskit.reports.inputs import InputField
 from bayeskit.reports.markup import Section, text
-from bayeskit.reports.program import Program
+from bayeskit.reports.program import PageProgram
 
 COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
 POINTS = 160
@@ -21,18 +20,19 @@ FAR = 12.0  # bits at which a curve is cut: 4096 to 1
 WORTH = 0.01  # bits on average below which a column is not drawn
 
 
-def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
+def effect_plots(program: PageProgram, told: Mapping[str, float]) -> Section | None:
     """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
     member = program.members[0]
     if len(program.members) > 1 or not 2 <= len(program.classes) <= CLASSES:
         return None
-    if not isinstance(member.says, Factors) or member.says.mixtures:
+    place = {question.name: j for j, question in enumerate(program.questions)}
+    together = {name for term in member.terms if len(term.columns) != 1 for name in term.columns}
+    if any(not term.columns for term in member.terms):
         return None
-    alone = {factor.of[0]: factor for factor in member.says.factors if len(factor.of) == 1}
-    together = {q for factor in member.says.factors if len(factor.of) > 1 for q in factor.of}
-    worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
+    alone = {place[t.columns[0]]: t for t in Term.by_column([t for t in member.terms if len(t.columns) == 1])}
+    worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if program.questions[j].name not in together}
     order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
-    drawn = [_effect_plot(program, member.says.codings, j, alone[j]) for j in order]
+    drawn = [_effect_plot(program, j, alone[j]) for j in order]
     shown = [picture for picture in drawn if picture]
     if not shown:
         return None
@@ -46,23 +46,22 @@ def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
     return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
 
 
-def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
+def _effect_plot(program: PageProgram, j: int, term: Term) -> str:
     question, weight = program.questions[j], program.members[0].weight
     if question.levels is not None:
-        return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
+        return _levels(question, program.term(term, j, np.arange(float(len(question.levels)))) * weight)
     if not question.high > question.low:
         return ""
     x = np.linspace(question.low, question.high, POINTS)
     if question.whole:
         x = np.unique(np.rint(x))
-    read = [x if q is question else np.full(len(x), np.nan) for q in program.questions]
-    lines = np.clip(_bits(factor.terms(codings, read)) * weight, -FAR, FAR)
+    lines = np.clip(_bits(program.term(term, j, x)) * weight, -FAR, FAR)
     return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
 
 
 def _levels(question: InputField, terms: Float) -> str:
-    """Terms of the levels, with those of missing values in front."""
-    bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
+    """Terms of the levels."""
+    bits = _bits(terms)
     levels = list(zip(question.levels or (), bits, strict=True))
     if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():
         return ""

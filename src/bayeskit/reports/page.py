@@ -18,6 +18,7 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
+from bayeskit.export.javascript import ENGINE
 from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
 from bayeskit.reports.cases import Case
@@ -30,7 +31,7 @@ from bayeskit.reports.whatif import WhatIf
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
-SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js")
+SCRIPTS = ("elements.js", "packed.js", *ENGINE, "model.js", "panel.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -130,8 +131,7 @@ class Page:
 
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    files = resources.files("bayeskit.reports")
-    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
+    style, *code = map(_file, ("style.css", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -147,6 +147,12 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
         f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
         f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
     )
+
+
+def _file(name: str) -> str:
+    """A part of the page; the engine is that of every export."""
+    package = "bayeskit.export" if name in ENGINE else "bayeskit.reports"
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _sections(

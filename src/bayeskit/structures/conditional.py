@@ -15,7 +15,9 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
-CLASS, BOTH, EVEN = "class", "both", "even"
+CLASS: str = "class"
+BOTH: str = "both"
+EVEN: str = "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table shrinks toward
 
 
