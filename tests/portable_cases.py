@@ -4,9 +4,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 import bayeskit as bk
 from bayeskit import families as f
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.model.batch_predictor import BatchPredictor
 
 LEVELS = ["red", "o'hara", 'say "hi"', "back\\slash", "-- drop", "ünï"]
 
@@ -45,7 +48,9 @@ def asked(frame, model=None, n=120, seed=5):
         holes = rng.random(n) < 0.15
         odd = np.flatnonzero(rng.random(n) < 0.15)
         if frame[name].dtype.kind == "f":
-            column.iloc[odd] = rng.choice([1e300, -1e300, 0.0, 1e-300, -5.0, 500.0, 1e150, -1e170, 40.0, 1.0, 6.28], len(odd))
+            column.iloc[odd] = rng.choice(
+                [1e300, -1e300, 0.0, 1e-300, -5.0, 500.0, 1e150, -1e170, 40.0, 1.0, 6.28], len(odd)
+            )
             known = frame[name].dropna().to_numpy()
             odd = np.flatnonzero(rng.random(n) < 0.1)
             column.iloc[odd] = rng.choice(known, len(odd))
@@ -69,6 +74,18 @@ def asked(frame, model=None, n=120, seed=5):
                 rows[name] = rows[name].astype(float)
                 rows.loc[(i * 7 + k) % n, name] = cut
     return rows
+
+
+def inputs(program, model, rows):
+    """What the columns of a program hold in some rows: numbers and codes."""
+    block = next(iter(BatchPredictor.of(model.table_reader(), rows, "a test").blocks()))
+    found = []
+    for column in program.columns:
+        if column.numeric:
+            found.append(np.asarray(block.numbers((column.name,))[0].column(0)))
+        else:
+            found.append(block.codes[block.schema.coded_index[column.name]].astype(float))
+    return found
 
 
 NUMBERS = {
@@ -100,58 +117,57 @@ NUMBERS = {
 LEVEL_COLUMNS = ["colour", "select", "flag"]
 
 
+NUMERIC, EVERYTHING = ["age", "height", "sugar"], None
+SOME = ["age", "sugar", "colour", "select", "flag"]
+CASES = {
+    **{name: (bk.NaiveBayes(families=family), columns) for name, (family, columns) in NUMBERS.items()},
+    **{
+        name + "Backoff": (bk.NaiveBayes(families=NUMBERS[name][0], backoff=1.0), NUMBERS[name][1])
+        for name in ("Gaussian", "Kernel", "Poisson0")
+    },
+    "Categorical": (bk.NaiveBayes(), LEVEL_COLUMNS),
+    "Categorical0": (bk.NaiveBayes(smoothing=0), LEVEL_COLUMNS),
+    "CategoricalSmooth": (bk.NaiveBayes(unseen="smooth"), LEVEL_COLUMNS),
+    "MissingLevel": (bk.NaiveBayes(missing="level"), ["age", *LEVEL_COLUMNS]),
+    "NumberLevels": (bk.NaiveBayes(kinds={"rooms": "nominal"}), ["rooms", "age"]),
+    "Ordinal": (bk.NaiveBayes(kinds={"rooms": "ordinal"}, families={"rooms": f.Ordinal()}), ["rooms"]),
+    "Auto": (bk.NaiveBayes(families="auto"), EVERYTHING),
+    "Weights": (bk.NaiveBayes(weights="fitted"), EVERYTHING),
+    "Full": (bk.FullBayes(), NUMERIC),
+    "FullShared": (bk.FullBayes(shrinkage="pooled"), NUMERIC),
+    "FullDiagonal": (bk.FullBayes(covariance="diagonal"), NUMERIC),
+    "FullSpherical": (bk.FullBayes(covariance="spherical"), NUMERIC),
+    "FullTied": (bk.FullBayes(covariance="tied"), NUMERIC),
+    "FullLevels": (bk.FullBayes(), LEVEL_COLUMNS),
+    "FullLevels0": (bk.FullBayes(smoothing=0), LEVEL_COLUMNS),
+    "FullAuto": (bk.FullBayes(smoothing="auto"), LEVEL_COLUMNS),
+    "FullSmooth": (bk.FullBayes(unseen="smooth"), LEVEL_COLUMNS),
+    "FullMixed": (bk.FullBayes(), [*NUMERIC, "select", "flag"]),
+    "FullMixed0": (bk.FullBayes(smoothing=0), ["age", "height", "select", "flag"]),
+    "TAN": (bk.TAN(penalty=None), SOME),
+    "TANSmooth": (bk.TAN(penalty=None, unseen="smooth"), SOME),
+    "TANWeights": (bk.TAN(penalty=None, weights="fitted"), SOME),
+    "TANMissing": (bk.TAN(missing="level"), SOME),
+    "KDB": (bk.KDB(k=2, penalty=None), SOME),
+    "AODE": (bk.AODE(), SOME),
+    "A2DE": (bk.AODE(n=2), SOME),
+    "AJE": (bk.AJE(), SOME),
+    "AJEWeights": (bk.AJE(weights="fitted"), SOME),
+    "NetworkBayes": (bk.NetworkBayes(), ["colour", "select", "flag", "age"]),
+    "CalibratedTemperature": (bk.Calibrated(bk.NaiveBayes(), method="temperature"), EVERYTHING),
+    "CalibratedSigmoid": (bk.Calibrated(bk.NaiveBayes(), method="sigmoid"), EVERYTHING),
+    "CalibratedIsotonic": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
+    "CalibratedTwo": (bk.Calibrated(bk.NaiveBayes(), method="isotonic"), EVERYTHING),
+    "Risk": (bk.RiskClassifier(bk.NaiveBayes()), ["age", "select"]),
+    "Pool": (bk.AutoBayes(max_candidates=3), EVERYTHING),
+}
+
+
 @cache
-def cases():
+def case(name):
+    """A model, fitted, and rows to ask it about."""
     frame, y = table()
-    found = {}
-
-    def add(name, model, columns, labels=y):
-        X = frame[columns]
-        fitted = model.fit(X, labels)
-        found[name] = (fitted, asked(X, fitted if hasattr(fitted, "model_") else None))
-
-    for name, (family, columns) in NUMBERS.items():
-        add(name, bk.NaiveBayes(families=family), columns)
-        if name in ("Gaussian", "Kernel", "Poisson0"):
-            add(name + "Backoff", bk.NaiveBayes(families=family, backoff=1.0), columns)
-    add("Categorical", bk.NaiveBayes(), LEVEL_COLUMNS)
-    add("Categorical0", bk.NaiveBayes(smoothing=0), LEVEL_COLUMNS)
-    add("CategoricalSmooth", bk.NaiveBayes(unseen="smooth"), LEVEL_COLUMNS)
-    add("MissingLevel", bk.NaiveBayes(missing="level"), ["age", *LEVEL_COLUMNS])
-    add("NumberLevels", bk.NaiveBayes(kinds={"rooms": "nominal"}), ["rooms", "age"])
-    add("Ordinal", bk.NaiveBayes(kinds={"rooms": "ordinal"}, families={"rooms": f.Ordinal()}), ["rooms"])
-    everything = list(frame.columns)
-    add("Auto", bk.NaiveBayes(families="auto"), everything)
-    add("Weights", bk.NaiveBayes(weights="fitted"), everything)
-    numbers = ["age", "height", "sugar"]
-    for name, options in {
-        "Full": {}, "FullShared": {"shrinkage": "pooled"}, "FullDiagonal": {"covariance": "diagonal"},
-        "FullSpherical": {"covariance": "spherical"}, "FullTied": {"covariance": "tied"},
-    }.items():  # fmt: skip
-        try:
-            add(name, bk.FullBayes(**options), numbers)
-        except bk.errors.InputError:
-            continue
-    add("FullLevels", bk.FullBayes(), LEVEL_COLUMNS)
-    add("FullLevels0", bk.FullBayes(smoothing=0), LEVEL_COLUMNS)
-    add("FullAuto", bk.FullBayes(smoothing="auto"), LEVEL_COLUMNS)
-    add("FullSmooth", bk.FullBayes(unseen="smooth"), LEVEL_COLUMNS)
-    add("FullMixed", bk.FullBayes(), [*numbers, "select", "flag"])
-    add("FullMixed0", bk.FullBayes(smoothing=0), ["age", "height", "select", "flag"])
-    some = ["age", "sugar", "colour", "select", "flag"]
-    add("TAN", bk.TAN(), some)
-    add("TANSmooth", bk.TAN(unseen="smooth"), some)
-    add("TANWeights", bk.TAN(weights="fitted"), some)
-    add("TANMissing", bk.TAN(missing="level"), some)
-    add("KDB", bk.KDB(k=2), some)
-    add("AODE", bk.AODE(), some)
-    add("A2DE", bk.AODE(n=2), some)
-    add("AJE", bk.AJE(), some)
-    add("AJEWeights", bk.AJE(weights="fitted"), some)
-    add("NetworkBayes", bk.NetworkBayes(), ["colour", "select", "flag", "age"])
-    for method in ("temperature", "sigmoid", "isotonic"):
-        add("Calibrated" + method, bk.Calibrated(bk.NaiveBayes(), method=method), everything)
-    two = np.where(y == "no", "no", "yes")
-    add("CalibratedTwo", bk.Calibrated(bk.NaiveBayes(), method="isotonic"), everything, two)
-    add("Pool", bk.AutoBayes(include=["naive", "full", "tan", "aode"]) if False else bk.AutoBayes(), everything)
-    return found
+    model, columns = CASES[name]
+    X = frame[columns] if columns else frame
+    fitted = clone(model).fit(X, np.where(y == "no", "no", "yes") if name == "CalibratedTwo" else y)
+    return fitted, asked(X, fitted if isinstance(fitted, BayesClassifier) else None)

@@ -46,6 +46,7 @@ _PLACES = {
     "Bootstrap632": "bayeskit.evaluation.methods",
     "Confusion": "bayeskit.evaluation.confusion",
     "report": "bayeskit.reports.page",
+    "export": "bayeskit.targets.door",
 }
 _MODULES = ("errors", "families", "plots", "smoothing")
 

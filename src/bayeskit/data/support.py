@@ -35,8 +35,11 @@ class Support:
 
     def outside(self, x: Float) -> Bool:
         """Which values do not belong to it; of a missing one anything."""
-        below = x <= self.low if self.open else x < self.low
-        outside = below | (x >= self.high if self.open else x > self.high)
+        outside: Bool = x != x
+        if self.low > -np.inf:
+            outside = outside | (x <= self.low if self.open else x < self.low)
+        if self.high < np.inf:
+            outside = outside | (x >= self.high if self.open else x > self.high)
         return outside | (x != np.floor(x)) if self.integer else outside
 
     def masked(self, x: Float) -> Float:

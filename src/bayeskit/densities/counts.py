@@ -105,7 +105,11 @@ class Counts(SupportsLeftOut):
             x, weight = inputs.number(name), self.table[j]
             zero, count = np.isneginf(weight), 1.0 if self.totals.presence else x
             finite: Any = count * np.where(zero, 0.0, weight)
-            size = None if self.totals.presence else np.log2(x) + np.log2(np.maximum(np.abs(np.where(zero, 0.0, weight)), 1e-300))
+            size = (
+                None
+                if self.totals.presence
+                else np.log2(x) + np.log2(np.maximum(np.abs(np.where(zero, 0.0, weight)), 1e-300))
+            )
             term = Term.traced(name, x, finite, size)
             if zero.any():
                 limit = Tail(count * zero, size, np.where(zero, count * whole, term.limit.rest))

@@ -133,7 +133,9 @@ class View:
                 found.append(where(np.isnan(x), 1.0, 0.0))
         for name, told in self.levels:
             codes = told.codes_in(inputs.model.counted.domain.levels[name])
-            found += [where(inputs.code(name) == float(c), 1.0, 0.0) for c in np.where(codes < 0, NOWHERE, codes).tolist()]
+            found += [
+                where(inputs.code(name) == float(c), 1.0, 0.0) for c in np.where(codes < 0, NOWHERE, codes).tolist()
+            ]
         return list(zip(self.owners, found, strict=True))
 
     @property

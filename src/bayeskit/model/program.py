@@ -42,18 +42,17 @@ class TableInputs:
                 found.append(InputColumn(column.name, False, keys, hole, model.unseen == "error"))
         return cls(model, tuple(found), symbols)
 
-    def number(self, name: str) -> Symbol:
+    def number(self, name: str) -> Any:
         return self.symbols[name]
 
-    def code(self, name: str, model: Model | None = None) -> Symbol:
+    def code(self, name: str, model: Model | None = None) -> Any:
         """In the levels of a model, which may be another than the one that reads the table."""
         model = model or self.model
         known, symbol = model.counted.domain.levels[name], self.symbols[name]
         if model.schema[name].numeric:
             codes = [float(known.index.get(key, -2)) for key in (MISSING, PRESENT)]
             hole = codes[0] if codes[0] >= 0 else -1.0
-            found: Symbol = where(np.isnan(symbol), hole, codes[1])
-            return found
+            return where(np.isnan(self.number(name)), hole, codes[1])
         mine = self.model.counted.domain.levels[name]
         if mine.keys == known.keys:
             return symbol
@@ -69,8 +68,10 @@ class TableInputs:
         except Unportable as why:
             raise Unportable(f"{name}: {why}") from why
         if view is not None:
-            owned = [tuple(dict.fromkeys(view[name][0] for name in term.columns)) for term in terms]
-            terms = tuple(replace(term, columns=of) for term, of in zip(terms, owned, strict=True))
+            owner = {name: of for name, (of, _) in view.items()}
+            owned = [tuple(dict.fromkeys(owner[name] for name in term.columns)) for term in terms]
+            chain = [tuple(owner[name] for name in term.chain) for term in terms]
+            terms = tuple(replace(t, columns=of, chain=c) for t, of, c in zip(terms, owned, chain, strict=True))
         return Member(name, weight, model.log_base(), terms)
 
 
@@ -82,16 +83,14 @@ class MemberInputs:
     model: Model
     given: Mapping[str, Any] | None
 
-    def number(self, name: str) -> Symbol:
+    def number(self, name: str) -> Any:
         return self.table.number(name) if self.given is None else self.given[name]
 
-    def code(self, name: str) -> Symbol:
+    def code(self, name: str) -> Any:
         return self.table.code(name, self.model)
 
 
 def program_of(model: Model, name: str) -> Program:
     """Of a single model."""
     inputs = TableInputs.of(model)
-    return Program.alone(
-        model.classes.tolist(), inputs.columns, inputs.member(model, name), np.exp(model.log_prior())
-    )
+    return Program.alone(model.classes.tolist(), inputs.columns, inputs.member(model, name), np.exp(model.log_prior()))

@@ -1,8 +1,8 @@
 """Nodes: the operations that are more than a formula, each with what it needs to know.
 
 ``mixture``     log of a sum of equal normal kernels around centres, of one number; cubics where they are good enough.
-``normal``      log of normal densities by class of the numbers that are there, perhaps about the means of the cells of some
-                categories; cells a row may be in are summed, with what smoothing puts on those never seen.
+``normal``      log of normal densities by class of the numbers that are there, perhaps about the means of the cells of
+                some categories; cells a row may be in are summed, with what smoothing puts on those never seen.
 ``network``     log p(codes | c) of a product of tables, what is missing summed out.
 ``neighbours``  log K_c / n_c among learned rows: only pages have it, as it takes the rows along.
 """
@@ -97,7 +97,9 @@ class Cells:
     def json(self, store: Any) -> Json:
         each = {name: [store.table(np.asarray(part, dtype=np.float64)) for part in getattr(self, name)]
                 for name in ("codes", "offset")}  # fmt: skip
-        each |= {name: [store.logs(part) for part in getattr(self, name)] for name in ("mass", "spare", "margins", "more")}
+        each |= {
+            name: [store.logs(part) for part in getattr(self, name)] for name in ("mass", "spare", "margins", "more")
+        }
         return {**each, **{name: listed(getattr(self, name)) for name in ("base", "weight", "every")}}
 
     def mixed(self, c: int, codes: Int, away: Float, lower: Float, there: Int) -> float:
@@ -137,14 +139,17 @@ class Normal:
     def log(self, args: Sequence[Float]) -> Float:
         d = self.mean.shape[1]
         n, k = len(args[0]), len(self.mean)
-        z, codes = np.stack([*args[:d], np.zeros(n)], axis=1)[:, :d], np.array(args[d:]).reshape(-1, n).T.astype(np.int64)
+        z, codes = (
+            np.stack([*args[:d], np.zeros(n)], axis=1)[:, :d],
+            np.array(args[d:]).reshape(-1, n).T.astype(np.int64),
+        )
         out = np.empty((n, k))
         factor: dict[tuple[bytes, int], Float] = {}
         for i, row in enumerate(z):
             there = np.flatnonzero(~np.isnan(row))
             for c in range(k):
                 if (which := (there.tobytes(), c)) not in factor:
-                    factor[which] = np.linalg.cholesky(self.matrix(c)[np.ix_(there, there)])
+                    factor[which] = np.linalg.cholesky(self.matrix(c)[np.ix_(there, there)]).astype(np.float64)
                 lower = factor[which]
                 away = solve_triangular(lower, row[there] - self.mean[c, there], lower=True) if len(there) else row[:0]
                 size = float(self.units[there].sum() - np.log(np.diag(lower)).sum())
@@ -218,7 +223,9 @@ class Neighbours:
 
     def log(self, args: Sequence[Float]) -> Float:
         d = self.points.shape[1]
-        numbers, codes = (np.stack(some, axis=1) if len(some) else np.empty((len(args[0]), 0)) for some in (args[:d], args[d:]))
+        numbers, codes = (
+            np.stack(some, axis=1) if len(some) else np.empty((len(args[0]), 0)) for some in (args[:d], args[d:])
+        )
         return np.array([self._one(x, c) for x, c in zip(numbers * self.scale, codes.astype(np.int64), strict=True)])
 
     def _one(self, numbers: Float, levels: Int) -> Float:

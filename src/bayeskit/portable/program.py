@@ -1,8 +1,8 @@
 """The format of a portable program: what every target reads, and how its steps are written down.
 
-A program is JSON. ``format`` is 1. ``columns`` are the inputs: a name, and for categories the levels, whose place is their
-code (``hole`` is the code of a missing value: -1, or a level of its own; a level never seen has -2). ``tables`` are arrays
-of numbers with a shape. ``steps`` are operations, each on the results of earlier ones:
+A program is JSON. ``format`` is 1. ``columns`` are the inputs: a name, and for categories the levels, whose place is
+their code (``hole`` is the code of a missing value: -1, or a level of its own; a level never seen has -2). ``tables``
+are arrays of numbers with a width. ``steps`` are operations, each on the results of earlier ones:
 
     ["number", j] ["code", j]        the input of column j: a number (NaN where missing) or the code of a level
     ["constant", v]                  a number, or a list of one for each class
@@ -16,15 +16,16 @@ of numbers with a shape. ``steps`` are operations, each on the results of earlie
     ["largest" | "least" | "together", i]    over the classes: the largest, the least, log of the sum of exponentials
     ["mixture" | "normal" | "network" | "neighbours", spec, i, ...]   see ``nodes``
 
-A result is a number, or one for each class. log 0 is minus infinity, and what is undefined is NaN. A member adds up its
-``terms`` and the logarithms of its ``base``: log P(c, x). Each term names the columns it is of; those of several are
-revealed in the order of the columns to explain them. Where all classes have minus infinity, the ``tail`` of each term
-decides, as smoothing vanishes: [zeros, size, rest] are the factors that are zero, log2 of the magnitude of a term beyond
-the range of a double (null: never), and the rest. The classes that the prior allows run; those with the fewest zeros go
-on; of these those with the smallest sum of magnitudes above 2^900; and base + rest is their log P(c, x).
+A result is a number, or one for each class. log 0 is minus infinity, and what is undefined is NaN. A member adds up
+its ``terms`` and the logarithms of its ``base``: log P(c, x). Each term names the columns it is of; to explain it,
+several are revealed in the order of the columns, or add up by the chain rule of a normal density (``chain``). Where all
+classes have minus infinity, the ``tail`` of each term decides, as smoothing vanishes: [zeros, size, rest] are the
+factors that are zero, log2 of the magnitude of a term beyond the range of a double (null: never), and the rest. The
+classes that the prior allows run; those with the fewest zeros go on; of these those with the smallest sum of magnitudes
+above 2^900; and base + rest is their log P(c, x).
 
-``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``, if
-any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, levels] of the result, by class.
+``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``,
+if any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, levels] of the result, by class.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ class Unportable(Exception):
 class Inputs(Protocol):
     """The columns of a model as symbols."""
 
-    def number(self, name: str) -> Symbol:
+    def number(self, name: str) -> Any:
         """NaN where it is missing."""
 
-    def code(self, name: str) -> Symbol:
+    def code(self, name: str) -> Any:
         """The code of a level: -1 missing, -2 never seen."""
 
 
@@ -77,6 +78,7 @@ class Term:
     columns: tuple[str, ...]
     value: Any  # by class
     tail: Tail | None = None
+    chain: tuple[str, ...] = ()  # of a normal density of numbers alone, the column of each: they add up one by one
 
     @property
     def limit(self) -> Tail:
@@ -93,7 +95,7 @@ class Term:
 
     @classmethod
     def traced(cls, column: str, x: Symbol, value: Any, size: Any = None) -> Term:
-        """The formula of a number; where it leaves the range of a double it is minus infinity, of a magnitude ``size``."""
+        """The formula of a number; beyond the range of a double it is minus infinity, of a magnitude ``size``."""
         if not isinstance(value, Symbol):
             return cls((column,), value)
         if size is None:
@@ -115,7 +117,9 @@ class Term:
         """The same where zeros are known to vanish with a smoothing a as a^power exp(rest)."""
         large = False if self.limit.size is None else self.limit.size > OVERFLOW
         zero = np.isneginf(self.value) & ~large if isinstance(large, Symbol) else np.isneginf(self.value)
-        return Term(self.columns, self.value, Tail(where(zero, power, 0.0), self.limit.size, where(zero, rest, self.limit.rest)))
+        return Term(
+            self.columns, self.value, Tail(where(zero, power, 0.0), self.limit.size, where(zero, rest, self.limit.rest))
+        )
 
     def __add__(self, other: Term) -> Term:
         """The product of two factors of the same columns, of which one at the most overflows."""
@@ -179,7 +183,9 @@ class Member:
             size.append(big)
             rest = rest + left
         unit = np.max([np.zeros((rows, 1)), *(big.max(axis=1, keepdims=True) for big in size)], axis=0)
-        overflow = sum((np.where(big > OVERFLOW, -np.exp2(np.minimum(big - unit, 0.0)), 0.0) for big in size), np.zeros(shape))
+        overflow = sum(
+            (np.where(big > OVERFLOW, -np.exp2(np.minimum(big - unit, 0.0)), 0.0) for big in size), np.zeros(shape)
+        )
         running = np.broadcast_to(np.isfinite(self.base), shape)
         for score in (-zeros, overflow):
             running = running & (score == np.where(running, score, -np.inf).max(axis=1, keepdims=True))
@@ -256,7 +262,8 @@ class Program:
             if tail is not None:
                 size = None if tail.size is None else steps.add(tail.size)
                 parts = [steps.add(tail.zeros), size, steps.add(tail.rest)]
-            return {"of": [place[name] for name in one.columns], "value": steps.add(one.value), "tail": parts}
+            of, chain = ([place[name] for name in names] for names in (one.columns, one.chain))
+            return {"of": of, "value": steps.add(one.value), "tail": parts, "chain": chain}
 
         members = [
             {"name": m.name, "weight": m.weight, "base": listed(m.base), "terms": [term(t) for t in m.terms]}
@@ -297,8 +304,8 @@ def calibrated(calibration: tuple[Any, ...] | None, logs: Float) -> Float:
     else:
         each = zip(*numbers, strict=True)
         made = np.stack([np.array(lv)[np.searchsorted(ed, odds[:, c])] for c, (ed, lv) in enumerate(each)], axis=1)
-    out = made - np.logaddexp.reduce(made, axis=1, keepdims=True)
-    return out
+    whole: Float = made - np.logaddexp.reduce(made, axis=1, keepdims=True)
+    return whole
 
 
 @runtime_checkable
@@ -341,9 +348,11 @@ class Steps:
                 continue
             left = [a for a in one.args if not isinstance(a, int) and is_step(a) and id(a) not in self._of]
             if left:
-                waiting += left
+                waiting += reversed(left)
                 continue
-            self._put(one, (one.op, *(self._of[id(a)] if not isinstance(a, int) and is_step(a) else a for a in one.args)))
+            self._put(
+                one, (one.op, *(self._of[id(a)] if not isinstance(a, int) and is_step(a) else a for a in one.args))
+            )
             waiting.pop()
         return self._of[id(value)]
 

@@ -41,7 +41,7 @@ class Symbol(NDArrayOperatorsMixin):
         return f"{self.op}({', '.join(map(str, self.args))})"
 
     @property
-    def T(self) -> Symbol:  # noqa: N802 -- as arrays have it
+    def T(self) -> Symbol:
         return self
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **options: Any) -> Any:
@@ -159,32 +159,32 @@ def total(terms: Sequence[Any]) -> Any:
     return Symbol("add", *given) if any(isinstance(term, Symbol) for term in given) else sum(given, np.zeros(1))
 
 
-def place(cuts: Float, x: Symbol) -> Symbol:
+def place(cuts: Float, x: Any) -> Any:
     """How many of some ascending cuts lie below a number."""
     return Symbol("place", x, Table(np.asarray(cuts, dtype=np.float64)))
 
 
-def take(table: Float, index: Any) -> Symbol:
+def take(table: Float, index: Any) -> Any:
     """The line of a table that an index, from 0 on, points at: a number, or one for each class."""
     return Symbol("take", constant(index), Table(np.asarray(table, dtype=np.float64)))
 
 
-def logsum(symbols: Sequence[Any]) -> Symbol:
+def logsum(symbols: Sequence[Any]) -> Any:
     """log of the sum of exponentials."""
     return Symbol("logsum", *map(constant, symbols))
 
 
-def largest(symbol: Any) -> Symbol:
+def largest(symbol: Any) -> Any:
     """Over the classes."""
     return Symbol("largest", symbol)
 
 
-def least(symbol: Any) -> Symbol:
+def least(symbol: Any) -> Any:
     """Over the classes."""
     return Symbol("least", symbol)
 
 
-def together(symbol: Any) -> Symbol:
+def together(symbol: Any) -> Any:
     """log of the sum of exponentials over the classes."""
     return Symbol("together", symbol)
 

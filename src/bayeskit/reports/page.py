@@ -18,7 +18,6 @@ from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
-from bayeskit.export.javascript import ENGINE
 from bayeskit.replacement import replace_file
 from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
 from bayeskit.reports.cases import Case
@@ -28,6 +27,7 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
 from bayeskit.reports.verdict import Verdict
 from bayeskit.reports.whatif import WhatIf
+from bayeskit.targets.javascript import ENGINE
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
@@ -151,7 +151,7 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
 
 def _file(name: str) -> str:
     """A part of the page; the engine is that of every export."""
-    package = "bayeskit.export" if name in ENGINE else "bayeskit.reports"
+    package = "bayeskit.targets" if name in ENGINE else "bayeskit.reports"
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -208,7 +208,7 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
 
 
 def mean_symbol(members: Sequence[tuple[Any, Any]], alone: Any) -> Any:
-    """The logarithm of the mean over the members, each (whether a row has it, log p), that a row has; else ``alone``."""
+    """The logarithm of the mean over the members that a row has, each (whether it has it, log p); else ``alone``."""
     if not members:
         return alone
     times = total([there for there, _ in members])

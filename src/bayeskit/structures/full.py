@@ -199,7 +199,9 @@ class FullDensity(SupportsLeftOut):
     def portable(self, inputs: Inputs) -> list[Term]:
         """One term; where there is no smoothing at all, what a vanishing one would give stands behind it."""
         value = self._symbol(inputs)
-        if not self.joint.columns or self.joint.alpha != 0:
+        if not self.joint.columns:
+            return [Term(self.columns, value, chain=self.normals.numbers.columns)]
+        if self.joint.alpha != 0:
             return [Term(self.columns, value)]
         tiny = replace(self, joint=replace(self.joint, alpha=TINY))._symbol(inputs) - np.log(TINY)
         zero = np.isneginf(value)

@@ -221,7 +221,11 @@ class Joint:
             more[-1][:, empty] = 0.0
         empty = np.isneginf(np.logaddexp(logs, every))
         base, every = np.where(empty, 0.0, base), np.where(empty, 0.0, every)
-        parts = [tuple(self.cells[h] for h in held), tuple(mass), tuple(spare[h, k] for k, h in zip(classes, held, strict=True))]
+        parts = [
+            tuple(self.cells[h] for h in held),
+            tuple(mass),
+            tuple(spare[h, k] for k, h in zip(classes, held, strict=True)),
+        ]
         return Cells(*parts, tuple(offset), tuple(margins), base, logs, every, tuple(more))
 
     def without(self, codes: Int, k: int, mass: float) -> Joint:

@@ -174,7 +174,9 @@ class NeighbourDensity(SupportsLeftOut):
         if metric.covariance is not None:
             raise Unportable("its distances depend on which columns are known, which no table holds")
         ranked = [n for n, most in zip(schema.coded, metric.ordinal, strict=True) if most > 0]
-        codes = {n: inputs.code(n) if self.unseen == "smooth" else np.maximum(inputs.code(n), -1.0) for n in schema.coded}
+        codes = {
+            n: inputs.code(n) if self.unseen == "smooth" else np.maximum(inputs.code(n), -1.0) for n in schema.coded
+        }
         numbers = [inputs.number(n) for n in schema.numeric] + [where(codes[n] < 0, np.nan, codes[n]) for n in ranked]
         plain = [codes[n] for n in schema.coded if n not in ranked]
         d = len(metric.scale)

@@ -69,13 +69,25 @@ function engineOf(program, tables) {
     return factors.get(id);
   }
 
+  // What each number adds to those before it, by the chain rule: (numbers, classes).
+  function chained(spec, z) {
+    const { data: mean, width: d } = tables[spec.mean], units = tables[spec.units].data, out = z.map(zeros);
+    const some = z.map((_, j) => j).filter((j) => !Number.isNaN(z[j])), L = lower(spec, some);
+    for (const k of classes) {
+      const own = spec.shared ? L[0] : L[k], away = solved(own, some.map((j) => z[j] - mean[k * d + j]));
+      some.forEach((j, i) => { out[j][k] = units[j] - 0.5 * away[i] ** 2 - Math.log(own[i][i]); });
+    }
+    return out;
+  }
+
   function normal(spec, ...args) {
     const { data: mean, width: d } = tables[spec.mean], units = tables[spec.units].data, z = args.slice(0, d), codes = args.slice(d);
+    if (!spec.cells) return chained(spec, z).reduce((sum, row) => added(sum, row), zeros());
     const some = z.map((_, j) => j).filter((j) => !Number.isNaN(z[j])), L = lower(spec, some);
     return classes.map((k) => {
       const own = spec.shared ? L[0] : L[k], away = solved(own, some.map((j) => z[j] - mean[k * d + j]));
       const size = some.reduce((sum, j, i) => sum + units[j] - Math.log(own[i][i]), 0);
-      return size + (spec.cells ? celled(spec.cells, k, codes, away, own, some, d) : -0.5 * square(away));
+      return size + celled(spec.cells, k, codes, away, own, some, d);
     });
   }
 
@@ -192,8 +204,13 @@ function engineOf(program, tables) {
   // What a member begins with, what each column adds, and what it says of the row as a whole: terms of several columns
   // change as the columns are revealed in order.
   function told(member, inputs) {
-    const value = row(inputs), out = Array.from({ length: columns }, zeros), several = member.terms.filter((t) => t.of.length > 1);
+    const value = row(inputs), out = Array.from({ length: columns }, zeros);
+    const several = member.terms.filter((t) => t.of.length > 1 && !t.chain.length);
     for (const t of member.terms.filter((t) => t.of.length === 1)) out[t.of[0]] = added(out[t.of[0]], byClass(value(t.value)));
+    for (const t of member.terms.filter((t) => t.of.length > 1 && t.chain.length)) {
+      const [, spec, ...args] = program.steps[t.value];
+      chained(spec, args.map(value)).forEach((row, i) => { out[t.chain[i]] = added(out[t.chain[i]], row); });
+    }
     let before = zeros();
     for (let j = 0; several.length && j < columns; j++) {
       const after = sum(several, row(hide(inputs, j + 1)));

@@ -6,15 +6,16 @@ import json
 from importlib import resources
 from typing import Any
 
-from bayeskit.export.tables import Tables
 from bayeskit.portable.program import Program
+from bayeskit.targets.tables import Tables
 
 ENGINE = ("arithmetic.js", "summing.js", "engine.js")  # of the page as well
 
 DOOR = """
 const PROGRAM = %s;
 
-const key = (value) => (typeof value === "boolean" ? `0:${value}` : typeof value === "number" ? `1:${value}` : `2:${value}`);
+const FAMILIES = { boolean: 0, number: 1 };
+const key = (value) => `${FAMILIES[typeof value] ?? 2}:${value}`;
 const LEVELS = PROGRAM.columns.map((column) => new Map((column.levels || []).map(([family, value], code) =>
   [`${family}:${value}`, code])));
 const NUMBERS = { nan: NaN, inf: Infinity, "-inf": -Infinity };
@@ -26,7 +27,7 @@ function input(column, levels, value) {
   const missing = value === null || value === undefined || Number.isNaN(value);
   if (column.numeric) {
     if (missing) return NaN;
-    if (typeof value !== "number" && typeof value !== "boolean") throw new TypeError(`column ${column.name} takes numbers`);
+    if (!(typeof value in FAMILIES)) throw new TypeError(`column ${column.name} takes numbers`);
     if (!Number.isFinite(Number(value))) throw new RangeError(`column ${column.name} has an infinite number`);
     return Number(value);
   }
@@ -60,7 +61,7 @@ export function predict(row) {
 
 def javascript(program: Program) -> str:
     """An ES module with ``classes``, ``predictProba(row)`` and ``predict(row)``."""
-    files = resources.files("bayeskit.export")
+    files = resources.files("bayeskit.targets")
     code = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in ENGINE)
     return code + DOOR % _literal(Tables().whole(program))
 

@@ -120,7 +120,7 @@ class Scorer:
     def predict_proba(self, row):
         """P(class | row) by class, of a mapping from column to value; None, NaN and what is not there are missing."""
         logs = self.log_proba(self.read(row))
-        return {label: math.exp(v) for label, v in zip(self.classes, logs)}
+        return {label: math.exp(v) for label, v in zip(self.classes, logs, strict=False)}
 
     def predict(self, row):
         """The most probable class; the first in a tie."""
@@ -159,20 +159,16 @@ class Scorer:
         for member in self.program["members"]:
             logs = self._member(member, inputs)
             if e:
-                logs = [logsum((math.log1p(-e) + v, math.log(e) + o)) for v, o in zip(logs, own)]
-            score = [s + member["weight"] * (v - o) for s, v, o in zip(score, logs, own)]
+                logs = [logsum((math.log1p(-e) + v, math.log(e) + o)) for v, o in zip(logs, own, strict=False)]
+            score = [s + member["weight"] * (v - o) for s, v, o in zip(score, logs, own, strict=False)]
         return self._calibrated(normalised(score))
 
     def _member(self, member, inputs):
         value = Row(self, inputs)
         base = [number(v) for v in member["base"]]
         terms = [self.by_class(value(term["value"])) for term in member["terms"]]
-        joint = [math.fsum((b, *(t[k] for t in terms))) if self._finite(b, terms, k) else -INFINITY for k, b in enumerate(base)]
+        joint = [sum((t[k] for t in terms), b) for k, b in enumerate(base)]
         return normalised(joint if max(joint) > -INFINITY else self._limit(member, base, value))
-
-    @staticmethod
-    def _finite(base, terms, k):
-        return base > -INFINITY and all(t[k] > -INFINITY for t in terms)
 
     def by_class(self, value):
         return value if isinstance(value, list) else [value] * self.k
@@ -183,10 +179,13 @@ class Scorer:
         for term in member["terms"]:
             tail = term["tail"]
             if tail is not None:
-                zeros = [a + b for a, b in zip(zeros, self.by_class(value(tail[0])))]
+                zeros = [a + b for a, b in zip(zeros, self.by_class(value(tail[0])), strict=False)]
                 size = [-INFINITY] * self.k if tail[1] is None else self.by_class(value(tail[1]))
                 sizes.append([-INFINITY if s != s else s for s in size])
-            rest = [a + b for a, b in zip(rest, self.by_class(value(term["value"] if tail is None else tail[2])))]
+            rest = [
+                a + b
+                for a, b in zip(rest, self.by_class(value(term["value"] if tail is None else tail[2])), strict=False)
+            ]
         unit = max([0.0, *(s for size in sizes for s in size)])
         overflow = [-sum(2.0 ** min(s[k] - unit, 0.0) for s in sizes if s[k] > OVERFLOW) for k in range(self.k)]
         running = [k for k in range(self.k) if base[k] > -INFINITY]
@@ -203,7 +202,7 @@ class Scorer:
         if kind == "temperature":
             return normalised([given[0] * max(v, -SURE) for v in logs])
         made = []
-        for c, (a, b) in enumerate(zip(*given)):
+        for c, (a, b) in enumerate(zip(*given, strict=False)):
             rest = logsum([v for k, v in enumerate(logs) if k != c])
             odds = min(max(logs[c] - rest, -SURE), SURE)
             if kind == "sigmoid":
@@ -230,7 +229,7 @@ class Scorer:
                     return value + kernel["constant"]
         centre, weight = self.tables[kernel["centre"]][0], self.tables[kernel["logWeight"]][0]
         away = [(y - m) * kernel["precision"] for m in centre]
-        return kernel["constant"] + logsum([w - 0.5 * a * a for a, w in zip(away, weight)])
+        return kernel["constant"] + logsum([w - 0.5 * a * a for a, w in zip(away, weight, strict=False)])
 
     def normal(self, spec, *args):
         (mean, d), units = self.tables[spec["mean"]], self.tables[spec["units"]][0]
@@ -257,7 +256,7 @@ class Scorer:
         """log of the sum over the cells a row may be in of their mass times the density about their mean."""
 
         def at(names):
-            return sum(self.line(name, c + FRONT)[k] for name, c in zip(names, codes))
+            return sum(self.line(name, c + FRONT)[k] for name, c in zip(names, codes, strict=False))
 
         together, q = number(cells["base"][k]) + at(cells["margins"]), len(codes)
         known, mass, spare, offset = (self.tables[cells[name][k]][0] for name in ("codes", "mass", "spare", "offset"))
@@ -266,7 +265,7 @@ class Scorer:
             if all(c in (-1, known[i * q + j]) for j, c in enumerate(codes)):
                 used += math.exp(spare[i] - together) if together > -INFINITY else 0.0
                 shift = solved(own, [offset[i * d + j] for j in some])
-                logs.append(mass[i] - 0.5 * square([a - b for a, b in zip(away, shift)]))
+                logs.append(mass[i] - 0.5 * square([a - b for a, b in zip(away, shift, strict=False)]))
         left = 1 - used if together > -INFINITY else 0.0
         if left > NOTHING:
             logs.append(together + math.log(left) - 0.5 * square(away))
@@ -274,7 +273,9 @@ class Scorer:
 
     def network(self, spec, *codes):
         asked = [int(c) for c in codes]
-        return Summing(spec, [self.tables[t][0] for t in spec["tables"]], self.k).log(asked + [0] * (len(spec["size"]) - len(asked)))
+        return Summing(spec, [self.tables[t][0] for t in spec["tables"]], self.k).log(
+            asked + [0] * (len(spec["size"]) - len(asked))
+        )
 
     def line(self, table, i):
         data, width = self.tables[table]
@@ -310,7 +311,7 @@ class Row:
             if not isinstance(test, list):
                 return self(args[1] if test else args[2])
             one, other = (scorer.by_class(self(a)) for a in args[1:])
-            return [a if t else b for t, a, b in zip(test, one, other)]
+            return [a if t else b for t, a, b in zip(test, one, other, strict=False)]
         if op in ACROSS:
             return ACROSS[op](scorer.by_class(self(args[0])))
         if op not in SIMPLE:
@@ -318,7 +319,7 @@ class Row:
         given = [self(a) for a in args]
         if not any(isinstance(g, list) for g in given):
             return SIMPLE[op](*given)
-        return [SIMPLE[op](*each) for each in zip(*map(scorer.by_class, given))]
+        return [SIMPLE[op](*each) for each in zip(*map(scorer.by_class, given), strict=False)]
 
 
 class Summing:
@@ -330,12 +331,12 @@ class Summing:
 
     def log(self, code):
         if self.net["weights"] is None:
-            return [v - c for v, c in zip(self._marginal(code), self.net["logClass"])]
+            return [v - c for v, c in zip(self._marginal(code), self.net["logClass"], strict=False)]
         seen, before, out = [-1] * len(code), [0.0] * self.k, [0.0] * self.k
         for j in self.net["order"]:  # what each column adds to those given before it
             seen[j] = code[j]
             after = self._marginal(seen)
-            out = [o + self.net["weights"][j] * (a - b) for o, a, b in zip(out, after, before)]
+            out = [o + self.net["weights"][j] * (a - b) for o, a, b in zip(out, after, before, strict=False)]
             before = after
         return out
 
@@ -365,11 +366,13 @@ class Summing:
                     factors = [f for f in factors if v not in f[0]] + [self._without(mine, v)]
                 return [sum(p[k] for _, p in factors) for k in range(self.k)]
             wide = [j for j in live if any(self.size[p] > 1 for p in asked[j])]
-            cut.add(max(wide, key=lambda j: (self._cells([*asked[j], *([j] if j in open_ else [])]), -self.net["rank"][j])))
+            cut.add(
+                max(wide, key=lambda j: (self._cells([*asked[j], *([j] if j in open_ else [])]), -self.net["rank"][j]))
+            )
 
     def _path(self, scopes, open_, smallest):
         """The order of summing, the smallest product first or as they stand; None where one would be too large."""
-        left, found = [v for v in open_], []
+        left, found = list(open_), []
         while left:
             joined = {v: {u for s in scopes if v in s for u in s} for v in left}
             v = min(left, key=lambda u: self._cells(joined[u])) if smallest else left[0]
@@ -397,7 +400,7 @@ class Summing:
         of = [u for u in dict.fromkeys(u for f in factors for u in f[0]) if u != v]
         logs = []
         for digits in places([self.size[u] for u in of]):
-            known, each = dict(zip(of, digits)), []
+            known, each = dict(zip(of, digits, strict=False)), []
             for x in range(self.size[v]):
                 known[v] = x
                 total = [0.0] * self.k
