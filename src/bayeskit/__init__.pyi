@@ -40,6 +40,7 @@ from bayeskit.evaluation.methods import CrossValidation as CrossValidation
 from bayeskit.evaluation.methods import Holdout as Holdout
 from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
 from bayeskit.reports.page import report as report
+from bayeskit.targets.door import export as export
 
 __all__ = [  # noqa: RUF022
     "AJE",
@@ -74,6 +75,7 @@ __all__ = [  # noqa: RUF022
     "errors",
     "evaluate",
     "explain_pipeline",
+    "export",
     "families",
     "independence",
     "learn_network",

@@ -161,7 +161,7 @@ class AveragedDensity(Density):
             lines = [codes[j] + FRONT + (0.0 if j == p else codes[p] * float(tables[j].shape[1])) for j in range(d)]
             flat = (table.reshape(-1, table.shape[-1]) for table in tables)
             estimator = total([take(table, line) for table, line in zip(flat, lines, strict=True)])
-            every.append((take(self.known[p], codes[p] + FRONT), estimator))
+            every.append((take(self.known[p].astype(np.float64), codes[p] + FRONT), estimator))
         return mean_symbol(every, naive)
 
     def add(self, block: Block, out: Float) -> None:

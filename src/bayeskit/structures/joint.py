@@ -10,10 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.written import Ratio
-from bayeskit.portable.nodes import Cells
+from bayeskit.portable.nodes import Cells as PortableCells
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
-from bayeskit.structures.cells import Cells as NumberCells
+from bayeskit.structures.cells import Cells
 from bayeskit.structures.numbers import Points
 
 MANY = 10_000  # cells above which, also with more rows than that, a pseudo-count for each would drown the data
@@ -197,7 +197,7 @@ class Joint:
             out: Float = np.log(self.alpha) + np.log(levels).sum(axis=1, keepdims=True)
         return out
 
-    def portable(self, cells: Sequence[NumberCells], numbers: int) -> Cells:
+    def portable(self, cells: Sequence[Cells], numbers: int) -> PortableCells:
         """The cells of each class for a portable program, with the offsets of as many numbers."""
         weight, known, spare = self.weight.rounded(), self.rounded, self.spare(self.cells, self.weight.rounded())
         classes = range(known.shape[1])
@@ -205,9 +205,10 @@ class Joint:
         offset = [c.offset if numbers else np.zeros((len(h), 0)) for c, h in zip(cells, held, strict=True)]
         nothing = np.full((1, len(self.columns)), -1, dtype=np.int64)
         with np.errstate(divide="ignore"):
-            logs = np.log(weight)
+            logs: Float = np.log(weight)
             mass = [np.logaddexp(np.log(known[h, k]), spare[h, k]) for k, h in zip(classes, held, strict=True)]
         base, every = self.spare(nothing, weight)[0], self.all_spare(nothing, weight[None])[0] + np.zeros_like(weight)
+        empty = np.isneginf(np.logaddexp(logs, every))  # a class without rows and smoothing: all cells alike
         margins, more = [], []
         for j, size in enumerate(self.sizes.tolist()):
             some = np.repeat(nothing, size + 2, axis=0)
@@ -216,17 +217,19 @@ class Joint:
                 margins.append(np.nan_to_num(self.spare(some, weight) - base, nan=0.0))
                 whole = self.all_spare(some, np.repeat(weight[None], len(some), axis=0))
                 more.append(np.nan_to_num(whole + np.zeros_like(margins[-1]) - every, nan=0.0))
-            empty = np.isneginf(np.logaddexp(logs, every))  # a class without rows and smoothing: all cells alike
             margins[-1][:, empty] = np.where(some[:, j] < 0, 0.0, -np.log(size))[:, None]
             more[-1][:, empty] = 0.0
-        empty = np.isneginf(np.logaddexp(logs, every))
-        base, every = np.where(empty, 0.0, base), np.where(empty, 0.0, every)
-        parts = [
+        return PortableCells(
             tuple(self.cells[h] for h in held),
             tuple(mass),
             tuple(spare[h, k] for k, h in zip(classes, held, strict=True)),
-        ]
-        return Cells(*parts, tuple(offset), tuple(margins), base, logs, every, tuple(more))
+            tuple(offset),
+            tuple(margins),
+            np.where(empty, 0.0, base),
+            logs,
+            np.where(empty, 0.0, every),
+            tuple(more),
+        )
 
     def without(self, codes: Int, k: int, mass: float) -> Joint:
         """The table once one row, of class k, has left."""

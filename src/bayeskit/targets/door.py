@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import bayeskit
 from bayeskit.arrays import CostsLike
 from bayeskit.decision.costs import Costs
 from bayeskit.errors import InputError, KindError
@@ -15,7 +16,8 @@ from bayeskit.targets.javascript import javascript
 from bayeskit.targets.python import python
 from bayeskit.targets.selection import Selection
 
-TARGETS = ("sql", "javascript", "python")
+COMMENTS = {"sql": "--", "javascript": "//", "python": "#"}  # how each begins one
+MARK = "Written by bayeskit"
 
 
 def export(
@@ -66,23 +68,29 @@ def export(
     >>> db.execute(export(model, "sql", source="t")).fetchall()[0][0]
     'a'
     """
-    if target not in TARGETS:
-        raise InputError(f"target={target!r}: choose one of {', '.join(TARGETS)}")
+    if target not in COMMENTS:
+        raise InputError(f"target={target!r}: choose one of {', '.join(COMMENTS)}")
     if not isinstance(model, Portable):
         raise KindError(f"export() takes a fitted classifier of this library, not {type(model).__name__}")
+    text = _written(model, target, dialect, source=source, keep=keep, costs=costs, reasons=reasons)
+    return f"{COMMENTS[target]} {MARK} {bayeskit.__version__}\n{text}"
+
+
+def _written(model: Portable, target: str, dialect: str, **wanted: Any) -> str:
     try:
         program = model.program()
         _check_rows(program)
         if target != "sql":
-            if source is not None or keep or costs is not None or reasons:
-                raise InputError(f"source, keep, costs and reasons belong to SQL, not to {target}")
+            if given := [name for name, value in wanted.items() if value not in (None, (), 0)]:
+                raise InputError(f"{', '.join(given)} belong to SQL, not to {target}")
             return javascript(program) if target == "javascript" else python(program)
+        source, keep, costs = (wanted[name] for name in ("source", "keep", "costs"))
         if source is None:
             raise InputError("give source=, the table or view that the SELECT reads")
         table = None if costs is None else Costs.of(costs, list(program.classes))
         names = (keep,) if isinstance(keep, str) else tuple(dict.fromkeys(keep))
         chosen = dialect_of(dialect)
-        return Selection(program, chosen, names, table, reasons).write(chosen.table(source))
+        return Selection(program, chosen, names, table, wanted["reasons"]).write(chosen.table(source))
     except Unportable as why:
         raise InputError(f"{type(model).__name__} cannot be exported to {target}: {why}") from why
 
