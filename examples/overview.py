@@ -30,7 +30,7 @@ models = {
     "FullBayes()": bk.FullBayes(),
     "AutoBayes()": bk.AutoBayes(),
 }
-for place, (name, classifier) in enumerate(models.items()):
+for place, classifier in enumerate(models.values()):
     found = bk.evaluate(classifier, X, y, bk.CrossValidation(10), random_state=0)
     said = found.proba.max(axis=1).mean()
     right.plot([said, found.accuracy], [place, place], color="#B0B0B0", lw=3, zorder=1)

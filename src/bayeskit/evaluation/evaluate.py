@@ -35,7 +35,17 @@ from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
+from bayeskit.evaluation.methods import (
+    AsFitted,
+    Bootstrap632,
+    CrossValidation,
+    Holdout,
+    LeaveOneOut,
+    Method,
+    MethodLike,
+    Split,
+    method_of,
+)
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
@@ -46,14 +56,12 @@ from bayeskit.evaluation.stream import Stream
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable
 
-METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
-
 
 def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Method | None = None,
+    method: MethodLike = None,
     *,
     costs: CostsLike = None,
     reject: float | None = None,
@@ -79,9 +87,10 @@ def evaluate(
         Rows, as for ``fit``.
     y : array of shape (n,) or str
         The labels, or the name of their column.
-    method : method of evaluation, optional
+    method : method of evaluation, int or splitter, optional
         ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it.
+        fitted model and rows that are new to it. A number of folds, the fold of each row or a scikit-learn splitter
+        is taken as ``CrossValidation`` of it.
     costs : Costs or mapping, optional
         The action of least expected cost is judged too.
     reject : float, optional
@@ -119,7 +128,7 @@ def evaluate(
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Method | None,
+    method: MethodLike,
     costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
@@ -127,9 +136,7 @@ def planned(
     random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
-    method = CrossValidation() if method is None else method
-    if not isinstance(method, METHODS):
-        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    method = method_of(method)
     if isinstance(method, AsFitted):
         if groups is not None:
             raise InputError(

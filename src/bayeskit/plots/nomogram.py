@@ -19,7 +19,7 @@ NARROW = 2.0  # points: a stretch too short to be read is left on the line of it
 APART = 0.045  # of the width, between two labels on one side of a line
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NomogramDisplay(Display):
     """One line for the points, one for each column, one for the total, one for the probability."""
 
