@@ -97,6 +97,13 @@ class Reading:
 
     @classmethod
     def of(cls, source: Any) -> Reading:
+        """A reading from itself, a path or a list of paths.
+
+        Parameters
+        ----------
+        source : Reading, path or list of paths
+            Where the table is.
+        """
         return source if isinstance(source, Reading) else cls(source)
 
     @property
@@ -105,7 +112,13 @@ class Reading:
         return tuple(replace(self, place=place, more=()) for place in (self.place, *self.more))
 
     def kept(self, names: Sequence[str]) -> list[str]:
-        """The names that are not to be ignored, each of which must be there."""
+        """The names that are not to be ignored, each of which must be there.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Those of all columns.
+        """
         if absent := [name for name in self.ignore if name not in names]:
             raise SchemaError(f"{self.shown}: no column {absent[0]!r} to ignore (there are: {', '.join(names)})")
         return [name for name in names if name not in self.ignore]
