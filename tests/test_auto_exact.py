@@ -35,7 +35,7 @@ def content(model: bk.AutoBayes) -> list[Any]:
     """All that a pool is."""
     members = [(m.name, m.classifier.model_.digest) for m in model.members_]
     numbers = [getattr(model.pool_, n).tolist() for n in ("weight", "bias", "gain")]
-    return [model.reader_.model_.digest, members, numbers, model.rows_.model_.digest]
+    return [model.reader_.model_.digest, members, numbers, model.ensemble_.rows.digest]
 
 
 def test_batches_forgetting_and_merging_are_one_fit(table: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:

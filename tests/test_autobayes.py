@@ -1,5 +1,7 @@
 """AutoBayes: what the pool promises, and what odd tables get."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -235,7 +237,7 @@ def test_settings_are_checked():
 def test_a_pool_that_keeps_nobody_gives_the_prior() -> None:
     X, y = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}), list("aaaabb")
     auto = bk.AutoBayes(max_candidates=1).fit(X, y)
-    auto._adopt(auto.reader_, (), Pool.empty(2), auto.leaderboard_)
+    auto.ensemble_ = replace(auto.ensemble_, members=(), pool=Pool.empty(2))
     prior = [4.5 / 7, 2.5 / 7]
     assert auto.predict_proba(X) == pytest.approx(np.tile(prior, (6, 1)))
     assert auto.predict_proba(X, prior="uniform") == pytest.approx(np.full((6, 2), 0.5))

@@ -46,6 +46,8 @@ _PLACES = {
     "bayes_rule": "bayeskit.decision.bayes_rule",
     "independence": "bayeskit.decision.independence",
     "evaluate": "bayeskit.evaluation.evaluate",
+    "date_features": "bayeskit.data.dates",
+    "drift": "bayeskit.evaluation.drift",
     "explain_pipeline": "bayeskit.estimators.pipeline",
     "compare": "bayeskit.evaluation.compare",
     "cross_population": "bayeskit.evaluation.cross_population",

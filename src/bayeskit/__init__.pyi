@@ -2,6 +2,7 @@ from bayeskit import errors as errors
 from bayeskit import families as families
 from bayeskit import plots as plots
 from bayeskit import smoothing as smoothing
+from bayeskit.data.dates import date_features as date_features
 from bayeskit.data.kinds import Nominal as Nominal
 from bayeskit.data.kinds import Ordinal as Ordinal
 from bayeskit.decision.bayes_rule import bayes_rule as bayes_rule
@@ -34,6 +35,7 @@ from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
+from bayeskit.evaluation.drift import drift as drift
 from bayeskit.evaluation.evaluate import evaluate as evaluate
 from bayeskit.evaluation.methods import AsFitted as AsFitted
 from bayeskit.evaluation.methods import Bootstrap632 as Bootstrap632
@@ -73,7 +75,9 @@ __all__ = [  # noqa: RUF022
     "bayes_rule",
     "compare",
     "cross_population",
+    "date_features",
     "decide",
+    "drift",
     "errors",
     "evaluate",
     "explain_pipeline",

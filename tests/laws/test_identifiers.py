@@ -113,7 +113,6 @@ NEEDED = (
     wrapped.Backoff,
     choice.Choice,
     choice.LevelChoice,
-    from_rows.FromRows,
     bk.Nominal,
     bk.Ordinal,
 )  # some of their fields

@@ -13,10 +13,8 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Array, Code, Float
 from bayeskit.data.block import Block, Columns
-from bayeskit.data.coding import codes_of, integer_codes
-from bayeskit.data.domain import Domain
-from bayeskit.data.levels import EVERYTHING, NUMBER, Levels
-from bayeskit.data.many import any_codes
+from bayeskit.data.coding import any_codes, codes_of, integer_codes
+from bayeskit.data.levels import EVERYTHING, NUMBER, Domain, Levels
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Column, Schema
 from bayeskit.data.sparse import Sparse

@@ -252,8 +252,8 @@ def _unify(mine: Column, theirs: Column) -> Column:
         if mine.order and theirs.order and (longer := _longer(mine.order, theirs.order)):
             return replace(mine, order=longer)
     if mine.kind == theirs.kind:
-        what = "missing" if mine.missing != theirs.missing else "order"
-        one, other = getattr(mine, what), getattr(theirs, what)
+        order = "order", mine.order, theirs.order
+        what, one, other = order if mine.missing == theirs.missing else ("missing", mine.missing, theirs.missing)
         raise SchemaError(
             f"column {mine.name!r} has {what}={one!r} in one and {other!r} in the other; give both the same"
         )

@@ -11,15 +11,46 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.loo_strata import LooStrata
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 
+ENTRIES = 1 << 22  # of tables by leaver: 32 MB
 FRONT = 2  # cells in front of each column's levels: never seen, missing
+
+
+@dataclass(frozen=True)
+class LooStrata:
+    """The pairs of class and weight there are among the rows of a block, without weights one for each class."""
+
+    member: Code  # (n,) 0 for a row that was not counted, else 1 + its pair
+    group: Int  # (pairs,)
+    mass: Float  # (pairs,)
+    kept: bool  # whether all blocks have these pairs
+
+    @classmethod
+    def of(cls, block: Block, classes: int) -> LooStrata:
+        if block.groups is None:
+            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+        if block.weights is None:
+            return cls(block.groups + np.int32(1), np.arange(classes), np.ones(classes), True)
+        row, group, mass = block.counted_rows()
+        masses, place = np.unique(mass, return_inverse=True)
+        member = np.zeros(block.rows, dtype=np.int32)
+        member[row] = 1 + place * classes + group
+        return cls(member, np.tile(np.arange(classes), len(masses)), np.repeat(masses, classes), False)
+
+    def few(self, lines: int, columns: int, classes: int) -> bool:
+        """Whether tables of so many lines are worth making for every pair."""
+        many = (len(self.group) + 1) * lines
+        return many * classes <= ENTRIES and (self.kept or many <= len(self.member) * columns)
+
+    def crossed(self, size: int) -> tuple[Int, Int, Float]:
+        """Every pair with each of ``size`` levels: level, class and weight, (pairs * size,) each."""
+        level = np.tile(np.arange(size), len(self.group))
+        return level, np.repeat(self.group, size), np.repeat(self.mass, size)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
 JSON = (".jsonl", ".ndjson", ".json")
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-FILES = (*PARQUET, *CSV, *JSON, *ARROW)
+SHEETS = (".xlsx", ".xlsm", ".ods")
+FILES = (*PARQUET, *CSV, *JSON, *ARROW, *SHEETS)
 PACKED = (".gz", ".zst")
 SERVERS = ("postgresql://", "postgres://")
 DATABASES = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
@@ -47,6 +48,14 @@ class Reading:
         Columns to leave out.
     memory : str, default "1GB"
         About how much the whole process may use.
+    sheet : str, optional
+        That of a spreadsheet by its name or number; the first unless given.
+    dates : tuple of str, optional
+        What dates are turned into: "year", "month", "weekday", "age".
+    kept_dates : tuple of str, optional
+        Columns of dates that stay beside what they are turned into.
+    today : str, optional
+        The day at which ages are told, as 2026-12-31; that of the clock unless given.
     watch : callable, optional
         Called with the number of rows of each batch that was read.
     more : tuple of str, optional
@@ -71,6 +80,10 @@ class Reading:
     bad_lines: str = "error"
     ignore: tuple[str, ...] = ()
     memory: str = "1GB"
+    sheet: str | None = None
+    dates: tuple[str, ...] = ()
+    kept_dates: tuple[str, ...] = ()
+    today: str = ""
     watch: Callable[[int], object] | None = field(default=None, compare=False, repr=False)
     more: tuple[str, ...] = ()
 
@@ -139,7 +152,7 @@ class Reading:
 
     @property
     def sort(self) -> str:
-        """Who reads it: "postgresql", "sqlite", "duckdb", "arrow" or "files"."""
+        """Who reads it: "postgresql", "sqlite", "duckdb", "arrow", "sheets" or "files"."""
         if self.place.startswith(SERVERS):
             return "postgresql"
         ending = Path(self.place).suffix.lower()
@@ -147,6 +160,8 @@ class Reading:
             return next((sort for sort in MAGIC if self._begins(*MAGIC[sort])), "files")
         if ending in ARROW:
             return "arrow"
+        if ending in SHEETS:
+            return "sheets"
         return DATABASES.get(ending, "files")
 
     def _begins(self, offset: int, magic: bytes) -> bool:

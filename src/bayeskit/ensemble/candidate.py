@@ -8,12 +8,12 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from bayeskit.arrays import Float, Label, LabelsLike, NamesLike, PriorLike, TableLike, WeightsLike
+from bayeskit.arrays import Float, Json, Label, LabelsLike, NamesLike, PriorLike, TableLike, WeightsLike
 from bayeskit.ensemble.views import View
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 
 
 class Classifier(Protocol):
@@ -23,13 +23,14 @@ class Classifier(Protocol):
 
     def spec(self) -> Spec: ...
     def with_model(self, model: Model) -> Self: ...
+    def saved_settings(self) -> Json: ...
     def partial_fit(
         self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
     ) -> Self: ...
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self: ...
     def merge(self, other: object) -> Self: ...
     def predict_log_proba(self, X: TableLike) -> Float: ...
-    def explain(self, X: TableLike) -> Explanation: ...
+    def explain(self, X: TableLike, *, prior: PriorLike = None) -> Explanation: ...
     def nomogram(
         self,
         target: Label | None = None,

@@ -22,9 +22,8 @@ from bayeskit.ensemble.views import PORTION, View, opened
 from bayeskit.errors import InputError
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, without
-from bayeskit.model.learn import learn_rows, reuse_counts
+from bayeskit.model.learn import Spec, learn_rows, reuse_counts
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows
@@ -67,7 +66,7 @@ class CandidateRun:
         holed = tuple(name for name, weight in present.items() if weight < rows * (1 - 1e-12))
         return Facts(rows, len(model.classes), len(names), len(numeric), len(coded), holes, holed)
 
-    def evaluated(
+    def evaluate(
         self,
         wanted: list[Candidate],
         budget: float | None,
@@ -98,7 +97,7 @@ class CandidateRun:
         base = np.concatenate([self._prior(t, len(x.rows)) for t, x in zip(plan.trains, plan.tests, strict=True)])
         return np.stack([evidence(v.log_posterior, base, rows) for v in evaluated], axis=1), base
 
-    def line(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
+    def entry(self, member: CandidatePrediction, weight: float, gain: float) -> LeaderboardEntry:
         """What became of it."""
         given = member.log_posterior[np.arange(len(self.plan.label)), self.plan.label]
         loss = float(-np.average(np.maximum(given, np.log(1e-15)), weights=self.plan.mass))

@@ -151,13 +151,13 @@ class Pool:
         return replace(self, weight=weight, bias=bias, curvature=self.curvature + seen.curvature(weight, bias))
 
     def placed(self, place: Int, classes: int) -> Pool:
-        """With the biases of the old classes at new places among more."""
-        m = len(self.weight)
-        index = np.concatenate([np.arange(m), m + place])
+        """With the biases of the old classes at new places, -1 where a class is gone."""
+        m, there = len(self.weight), place >= 0
+        index, known = np.append(np.arange(m), m + place[there]), np.append(np.arange(m), m + np.flatnonzero(there))
         curvature = np.diag(np.repeat([0.0, BIAS], [m, classes]))
-        curvature[np.ix_(index, index)] = self.curvature
+        curvature[np.ix_(index, index)] = self.curvature[np.ix_(known, known)]
         bias = np.zeros(classes)
-        bias[place] = self.bias
+        bias[place[there]] = self.bias[there]
         return replace(self, bias=bias, curvature=curvature)
 
 

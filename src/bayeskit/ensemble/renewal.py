@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import Array, Float
+from bayeskit.arrays import Array, Float, KindsLike
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Alike, Column, Schema
 from bayeskit.data.source import source
-from bayeskit.engines.declared import Declared
+from bayeskit.engines.fields import Declared
 from bayeskit.ensemble.cross_fit import fit_weights
+from bayeskit.model.learn import Spec, together
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
-from bayeskit.statistics.distinct import Distinct
+from bayeskit.statistics.rows import Distinct
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 
@@ -31,6 +31,13 @@ def renewed(spec: Spec, model: Model) -> Model:
     plain = replace(spec, kinds=kinds, keeps_rows=False)
     chosen = replace(model, structure=Naive(model.structure.columns, ((likelihood, names),)), weighting=None)
     return replace(model, weighting=fit_weights(plain, chosen, *_table(model, rows)).weighting)
+
+
+def keeping_rows(kinds: KindsLike, unseen: str, n_jobs: int | None) -> Spec:
+    """What only keeps the rows of a table, for models that are derived from them."""
+    return Spec(
+        "AutoBayes", lambda schema: together(FromRows(), schema, "rows are kept"), kinds, unseen=unseen, n_jobs=n_jobs
+    )
 
 
 def learned_rows(model: Model) -> tuple[Any, Any, Float, dict[str, Any]]:

@@ -13,7 +13,7 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
 from bayeskit.explain.arcs import Arcs, arcs_of
-from bayeskit.model.spec import Spec, together
+from bayeskit.model.learn import Spec, together
 from bayeskit.plots.style import Display
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged

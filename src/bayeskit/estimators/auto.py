@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import html
-import warnings
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -33,37 +29,32 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.engines.engine import is_outside
-from bayeskit.ensemble.candidate import Candidate, Facts, Member
-from bayeskit.ensemble.candidate_run import CandidateRun
-from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
-from bayeskit.ensemble.pool import FAR, MemberBackoff, Pool, backed_off_terms, evidence, smoothed_prior
-from bayeskit.ensemble.renewal import declaring_levels, learned_rows
-from bayeskit.ensemble.views import ViewCache
-from bayeskit.errors import HeldWarning, InputError, MergeError, ModelFileError
-from bayeskit.estimators.augmented import TAN
-from bayeskit.estimators.bundling import bundled, unbundled
+from bayeskit.ensemble.bundling import bundle, unbundle
+from bayeskit.ensemble.candidate import Member
+from bayeskit.ensemble.ensemble import Ensemble, Search
+from bayeskit.ensemble.explanation import explain, nomogram
+from bayeskit.ensemble.leaderboard import Leaderboard
+from bayeskit.ensemble.pool import Pool
+from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_rows
+from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
-from bayeskit.estimators.learner import changed, check_renewable, check_rows_of, warn_of_held
+from bayeskit.estimators.learner import changed, check_rows_of, only_rows_tell, set_features, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
+from bayeskit.estimators.revive import revive
 from bayeskit.estimators.tags import any_table
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
-from bayeskit.explain.nomogram import Link, Nomogram
-from bayeskit.explain.words import called
+from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.labelled_table import LabelledTable, take_rows
-from bayeskit.model.learn import learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn_more, learn_rows
 from bayeskit.model.model import Model
-from bayeskit.model.prior import log_prior, normal_prior
-from bayeskit.model.read_rows import portions, read_rows
-from bayeskit.statistics import blas
+from bayeskit.model.posterior import normal_prior
+from bayeskit.model.read_rows import read_rows
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
-
-NEIGHBOURS, BACK_OFF = "(neighbours)", "(back-off)"
 
 
 class AutoBayes(ClassifierMixin, BaseEstimator):
@@ -156,28 +147,34 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        return self._fit(X, y, sample_weight)
+        return self._learn(X, y, sample_weight)
 
-    def _fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike, classes: LabelsLike | None = None) -> Self:
+    def _learn(self, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: LabelsLike | None = None) -> Self:
         """``fit``, where ``classes`` are declared: they stay without a row."""
         self._check_settings()
         if self.exact:
-            keeper = TAN(exact=True, kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs)
-            return self._renewed(keeper.partial_fit(X, y, classes, sample_weight))
+            return self._derive(learn_rows(self._keeper, X, y, weight, _declared(classes)))
         X = read_rows(X)[0] if is_outside(X) else X
-        reader = NaiveBayes(kinds=self.kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        if len(reader.classes_) == 1:
-            return self._adopt(reader, (), Pool.empty(1), Leaderboard((), 0))._declaring(classes)
-        run = CandidateRun.of(LabelledTable.of(X, y, sample_weight), reader.model_, self.random_state)
-        wanted, unhelpful = self._wanted(run.facts)
-        plan = run.plan
-        with blas.alone():  # its threads cost more than they save in matrices of this size
-            evaluated, skipped = run.evaluated(wanted, self.time_budget, self.callback)
-            pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
-            members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)
-        judged = [run.line(*each) for each in zip(evaluated, pool.weight, pool.gain, strict=True)]
-        leaderboard = Leaderboard.of([*unhelpful, *skipped, *judged], len(plan.label))
-        return self._adopt(reader, members, pool.kept(), leaderboard)._declaring(classes)
+        return self._adopt(self._search(X, y, weight, self.kinds).declare(_declared(classes)))
+
+    def _search(self, X: TableLike, y: LabelsLike, weight: WeightsLike, kinds: KindsLike) -> Ensemble:
+        """What one fit of a table in memory finds."""
+        reader = NaiveBayes(kinds=kinds, unseen=self.unseen, n_jobs=self.n_jobs).fit(X, y, weight)
+        limits = self.fast, self.time_budget, self.max_candidates, self.callback, self.random_state
+        search = Search(lambda facts: candidates(kinds, self.unseen, facts.holed), *limits)
+        return Ensemble.fit(reader, X, y, weight, search)
+
+    def _derive(self, rows: Model) -> Self:
+        """Everything tried, pooled and learned from the rows that a model keeps; the journal goes on."""
+        X, y, weight, kinds = learned_rows(rows)
+        found = self._search(X, y, weight, kinds).declare(rows.schema.classes)
+        journal = self.reader_.model_.journal if self._fitted else ()
+        return self._adopt(replace(found.with_journal(journal), rows=rows))
+
+    @property
+    def _keeper(self) -> Spec:
+        """What keeps the rows."""
+        return keeping_rows(self.kinds, self.unseen, self.n_jobs)
 
     def partial_fit(
         self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
@@ -198,21 +195,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        if not hasattr(self, "reader_"):
-            return self._fit(X, y, sample_weight, classes)
-        if self.exact:
-            return self._renewed(copy(self.rows_).partial_fit(X, y, classes, sample_weight))
-        if is_outside(X):
-            return self._by_portions(X, lambda pool, part: pool.partial_fit(part, y, classes, sample_weight))
-        rows, labels, weight = _labelled(X, y, sample_weight)
-        pool = self.pool_
-        known = np.flatnonzero(np.isin(labels, self.classes_))
-        if self.members_ and len(known):
-            asked = ViewCache.of(self.reader_.model_, take_rows(rows, known))
-            said = np.stack([self._said(m, asked) for m in self.members_], axis=1)
-            mass = np.ones(len(known)) if weight is None else weight[known]
-            pool = pool.stepped(said, self.log_shares, np.searchsorted(self.classes_, labels[known]), mass)
-        return self._moved(lambda c, table: c.partial_fit(table, labels, classes, weight), rows, pool)
+        if not self._fitted:
+            return self._learn(X, y, sample_weight, classes)
+        if self.ensemble_.rows is not None:
+            return self._derive(learn_more(self._keeper, self.ensemble_.rows, X, y, sample_weight, _declared(classes)))
+        return self._adopt(self.ensemble_.learn(X, y, classes, sample_weight))
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
         """Unlearn rows in every member; what the fit chose with them stays, which a warning tells (see ``exact_``).
@@ -227,15 +214,10 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        check_is_fitted(self, "reader_")
-        if self.exact:
-            return self._renewed(copy(self.rows_).forget(X, y, sample_weight))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HeldWarning)  # of each member
-            self._forget(X, y, sample_weight)
-        views = {id(m.view): m.view.without_forgotten(self.reader_.model_) for m in self.members_ if m.view is not None}
-        members = tuple(replace(m, view=views.get(id(m.view))) for m in self.members_)
-        self._adopt(self.reader_, members, self.pool_, self.leaderboard_.without_values())
+        check_is_fitted(self)
+        if self.ensemble_.rows is not None:
+            return self._derive(forget_rows(self._keeper, self.ensemble_.rows, X, y, sample_weight))
+        self._adopt(self.ensemble_.forget(X, y, sample_weight))
         warn_of_held(self.exact_, able=True)
         return self
 
@@ -255,18 +237,18 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        check_is_fitted(self, "reader_")
-        known = self.reader_
-        X = read_rows(X, known.model_.counted.types)[0] if X is not None and is_outside(X) else X
+        check_is_fitted(self)
+        reader, rows = self.reader_, self.ensemble_.rows
+        known = reader.model_
+        X = read_rows(X, known.counted.types)[0] if X is not None and is_outside(X) else X
         if X is not None:
-            check_rows_of(known.model_, learn_rows(known.spec(), X, y, sample_weight, known=known.model_))
-        if X is None or self.exact:
-            check_renewable(self.exact_)
-            return self._renewed(self.rows_)
-        schema = known.model_.schema
-        fresh = clone(self)._fit(declaring_levels(X, y, schema), y, sample_weight, schema.classes)
-        fresh.reader_._adopt(replace(fresh.reader_.model_, journal=known.model_.journal))
-        return self._adopt(fresh.reader_, fresh.members_, fresh.pool_, fresh.leaderboard_)
+            check_rows_of(known, learn_rows(reader.spec(), X, y, sample_weight, known=known))
+        if rows is not None:
+            return self._derive(rows)
+        if X is None or y is None:
+            raise only_rows_tell(self.exact_)
+        fresh = self._search(declaring_levels(X, y, known.schema), y, sample_weight, self.kinds)
+        return self._adopt(fresh.declare(known.schema.classes).with_journal(known.journal))
 
     @property
     def exact_(self) -> Exactness:
@@ -274,37 +256,6 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         if self.exact:
             return Exactness()
         return Exactness(("the members and what each of them chose", "the weights of the members"))
-
-    def _renewed(self, rows: BayesClassifier) -> Self:
-        """Everything tried, pooled and learned from the rows that ``rows`` keeps; its journal goes on."""
-        X, y, weight, kinds = learned_rows(rows.model_)
-        journal = self.reader_.model_.journal if hasattr(self, "reader_") else ()
-        plain = clone(self).set_params(exact=False, kinds=kinds)._fit(X, y, weight, rows.model_.schema.classes)
-        reader = plain.reader_.with_model(replace(plain.reader_.model_, journal=journal))
-        self.rows_ = rows
-        return self._adopt(reader, plain.members_, plain.pool_, plain.leaderboard_)
-
-    def _declaring(self, classes: LabelsLike | None) -> Self:
-        """The same pool, in which these classes stay without a row."""
-        told = () if classes is None else tuple(np.asarray(classes).tolist())
-        if not told:
-            return self
-        reader = self.reader_.with_model(self.reader_.model_.declaring(told))
-        members = tuple(
-            replace(m, classifier=m.classifier.with_model(m.classifier.model_.declaring(told))) for m in self.members_
-        )
-        return self._adopt(reader, members, self._pool_on(reader, self.pool_), self.leaderboard_)
-
-    def _pool_on(self, reader: BayesClassifier, pool: Pool) -> Pool:
-        """A pool of this reader's classes in the order of another's, which may know more."""
-        old, new = (r.model_.counted.domain.classes for r in (self.reader_, reader))
-        return pool.placed(old.codes_in(new), len(new))
-
-    def _forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike) -> Self:
-        if is_outside(X):
-            return self._by_portions(X, lambda pool, part: pool.forget(part, y, sample_weight))
-        rows, labels, weight = _labelled(X, y, sample_weight)
-        return self._moved(lambda c, table: c.forget(table, labels, weight), rows, self.pool_)
 
     def merge(self, other: AutoBayes) -> AutoBayes:
         """A new classifier whose members have learned what both have; the weights of the members are this one's.
@@ -316,67 +267,19 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         if not isinstance(other, AutoBayes):
             raise MergeError(f"cannot merge AutoBayes with {type(other).__name__}; give two of one kind")
-        check_is_fitted(self, "reader_")
-        check_is_fitted(other, "reader_")
-        if self.exact != other.exact:
-            raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        mine, theirs = self.ensemble_, other.ensemble_
         both = type(self)(**self.get_params(deep=False))
-        if self.exact:
-            return both._renewed(self.rows_.merge(other.rows_))
-        if [m.name for m in self.members_] != [m.name for m in other.members_]:
-            raise MergeError("the two have chosen different members; fit one and let it learn the other rows")
-        for mine, theirs in zip(self.members_, other.members_, strict=True):
-            if not mine.sees_like(theirs):
-                raise MergeError(
-                    f"the member {mine.name!r} of the two puts rows on scales of its own, found in different rows; "
-                    f"fit one and let it learn the other rows"
-                )
-        members = tuple(
-            replace(m, classifier=m.classifier.merge(o.classifier))
-            for m, o in zip(self.members_, other.members_, strict=True)
-        )
-        return both._adopt(self.reader_.merge(other.reader_), members, self.pool_, self.leaderboard_)
+        if mine.rows is not None and theirs.rows is not None:
+            return both._derive(mine.rows.merge(theirs.rows))
+        if mine.rows is not None or theirs.rows is not None:
+            raise MergeError("one of the two keeps its rows (exact=True) and the other does not; fit both alike")
+        return both._adopt(mine.merge(theirs))
 
-    def _by_portions(self, X: TableLike, change: Callable[[AutoBayes, pa.Table], object]) -> Self:
-        """The rows of a file or relation, some at a time; all are taken, or none."""
-        moved = copy(self)
-        for part in portions(X, self.reader_.model_.counted.types):
-            change(moved, part)
-        return self._adopt(moved.reader_, moved.members_, moved.pool_, moved.leaderboard_)
-
-    def _moved(self, change: Callable[[Any, Any], object], X: TableLike, pool: Pool) -> Self:
-        """Every member changed, or none."""
-        members, shown = [], ViewCache.of(self.reader_.model_, X)
-        for member in self.members_:
-            changed = copy(member.classifier)
-            changed.model_ = changed.model_.declaring(self.reader_.model_.schema.classes)
-            change(changed, shown.through(member.view))
-            members.append(replace(member, classifier=changed))
-        reader = copy(self.reader_)
-        change(reader, X)
-        return self._adopt(reader, tuple(members), self._pool_on(reader, pool), self.leaderboard_)
-
-    def _wanted(self, facts: Facts) -> tuple[list[Candidate], list[LeaderboardEntry]]:
-        """The candidates to try, and why not the others."""
-        found, skipped = [], []
-        for candidate in candidates(self.kinds, self.unseen, facts.holed):
-            if why := candidate.helps(facts):
-                skipped.append(LeaderboardEntry.skipped(candidate.name, why))
-            else:
-                found.append(candidate)
-        if self.fast:
-            found = [replace(found[0], plain=False)]
-        return found[: self.max_candidates], skipped
-
-    def _adopt(
-        self, reader: BayesClassifier, members: tuple[Member, ...], pool: Pool, leaderboard: Leaderboard
-    ) -> Self:
-        self.reader_, self.members_, self.pool_, self.leaderboard_ = reader, members, pool, leaderboard
-        self.n_features_in_ = reader.n_features_in_
-        if hasattr(reader, "feature_names_in_"):
-            self.feature_names_in_ = reader.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+    def _adopt(self, ensemble: Ensemble) -> Self:
+        self.ensemble_ = ensemble
+        set_features(self, ensemble.reader.model_.schema)
         return self
 
     def _check_settings(self) -> None:
@@ -385,15 +288,41 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
             raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold what was chosen)")
         if self.exact and self.time_budget is not None:
             raise InputError("exact=True is the pool of one fit, which the clock must not decide; use max_candidates")
-        for name in ("time_budget", "max_candidates"):
-            value = getattr(self, name)
+        for name, value in (("time_budget", self.time_budget), ("max_candidates", self.max_candidates)):
             if value is not None and not value > 0:
                 raise InputError(f"{name}={value!r}: give a number above 0, or None")
 
     @property
+    def _fitted(self) -> bool:
+        return "ensemble_" in vars(self)
+
+    @property
+    def _pooled(self) -> Ensemble:
+        """What was learned, with the prior that the settings say now."""
+        check_is_fitted(self)
+        return replace(self.ensemble_, prior=self.prior)
+
+    @property
+    def reader_(self) -> BayesClassifier:
+        """The classifier that knows the columns and reads tables for the members."""
+        reader = self.ensemble_.reader
+        assert isinstance(reader, BayesClassifier)
+        return reader
+
+    @property
+    def members_(self) -> tuple[Member, ...]:
+        """The classifiers that are pooled, each with its name and the view of the table it takes."""
+        return self.ensemble_.members
+
+    @property
+    def pool_(self) -> Pool:
+        """The weights of the members and the biases of the classes."""
+        return self.ensemble_.pool
+
+    @property
     def classes_(self) -> Array:
         """The classes, sorted; columns of probabilities follow this order."""
-        if not hasattr(self, "reader_"):
+        if not self._fitted:
             raise AttributeError("classes_ is there after fit")
         return self.reader_.classes_
 
@@ -438,17 +367,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         prior : {"empirical", "uniform"} or mapping, optional
             Another P(class) than that of the model, for this call.
         """
-        check_is_fitted(self, "reader_")
-        if not self.members_:  # the prior of each
-            return np.tile(log_softmax(self.log_base(prior)), (len(self.reader_.predict_log_proba(X)), 1))
-        scores = [self._score(some, prior) for some in ViewCache.of(self.reader_.model_, X).portions()]
-        out: Float = log_softmax(np.concatenate(scores), axis=1)
-        return out
-
-    def _score(self, shown: ViewCache, prior: PriorLike = None) -> Float:
-        """log P(c) + bias + what all members add: (n, K)."""
-        added = (w * self._said(m, shown) for m, w in zip(self.members_, self.pool_.weight, strict=True))
-        return sum(added, self.log_base(prior))
+        return self._pooled.log_posterior(X, prior)
 
     def predict_frame(
         self,
@@ -477,18 +396,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         reasons : int, default 0
             Adds so many columns that speak most for the prediction.
         """
-        check_is_fitted(self, "reader_")
+        check_is_fitted(self)
         asked = BatchPredictor.of(self.reader_.model_, X, type(self).__name__, keep, self.n_jobs, self)
         return predicted_frame(asked, X, keep, prior, {"costs": costs, "reasons": reasons})
 
-    def _said(self, member: Member, shown: ViewCache) -> Float:
-        """What a member adds to the prior: (n, K)."""
-        logs = member.classifier.predict_log_proba(shown.through(member.view))
-        return evidence(logs, self.log_shares, self._weights.sum())
-
     def log_base(self, prior: PriorLike = None) -> Float:
         """What the members' evidence is added to: log P(c) and the bias of the classes, (K,)."""
-        return self.log_prior(prior) + self.pool_.bias
+        return self._pooled.log_base(prior)
 
     def explain(
         self, X: TableLike, top: int | None = None, prior: PriorLike = None, names: NamesLike = None
@@ -513,37 +427,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         names : sequence of str, optional
             Names of the columns of a matrix, such as the words of a vectorizer.
         """
-        plain = self.reader_.explain(X, prior=prior)
-        parts = (*plain.parts, NEIGHBOURS, BACK_OFF)
-        place = {name: j for j, name in enumerate(parts)}
-        terms = np.zeros((len(plain), len(parts), len(self.classes_)))
-        base, shown = self.log_base(prior).copy(), ViewCache.of(self.reader_.model_, X)
-        rival = np.argmax(self._score(shown), axis=1) if self.members_ else np.empty(0, dtype=np.int64)
-        for member, weight in zip(self.members_, self.pool_.weight, strict=True):
-            table = shown.through(member.view)
-            found, logs = member.classifier.explain(table), member.classifier.predict_log_proba(table)
-            owners = [NEIGHBOURS] if member.together else found.parts if member.view is None else member.view.owners
-            own = np.zeros_like(terms)
-            for j, name in enumerate(owners):
-                own[:, place[name]] += np.clip(found.terms[:, j], -FAR, FAR)
-            first, moved, rest = backed_off_terms(found.prior, own, logs, self.log_shares, self._weights.sum(), rival)
-            base += weight * first
-            terms += weight * moved
-            terms[:, -1] += weight * rest
-        kept = [j for j, name in enumerate(parts) if name in plain.parts or terms[:, j].any()]
-        values = tuple((*row, "", "") for row in plain.values)
-        unseen = np.zeros((len(plain), 0), dtype=bool) if plain.unseen is None else plain.unseen
-        whole = replace(
-            plain,
-            prior=base,
-            parts=called([parts[j] for j in kept], self.reader_.model_.schema.names, names),
-            terms=terms[:, kept],
-            values=tuple(tuple(row[j] for j in kept) for row in values),
-            unseen=np.pad(unseen, ((0, 0), (0, len(parts) - unseen.shape[1])))[:, kept],
-            proba=self.predict_proba(X, prior),
-            asked=None,
-            density=False,
-        )
+        whole = explain(self._pooled, X, prior, names)
         return whole if top is None else whole.top(top)
 
     def counterfactual(
@@ -577,7 +461,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         names : sequence of str, optional
             Names of the columns of a matrix, such as the words of a vectorizer.
         """
-        check_is_fitted(self, "reader_")
+        check_is_fitted(self)
         free = Freedom.of(among, hold, columns, names)
         return self.flips(X, lambda table: most_probable(self.predict_proba(table, prior)), self.classes_, free)
 
@@ -608,28 +492,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         names : sequence of str, optional
             Names of the columns of a matrix, such as the words of a vectorizer.
         """
-        check_is_fitted(self, "reader_")
-        if not self.members_:
-            raise InputError("nothing predicts the class better than its prior here, so there are no points to add up")
-        member, *others = self.members_
-        mixed = [m.name for m in self.members_ if m.view is not None or not m.classifier.model_.density.additive]
-        if mixed or others or len(self.classes_) > 2:
-            why = (
-                f"its member {mixed[0]!r} has columns that depend on each other"
-                if mixed
-                else f"its {len(self.members_)} members are each backed off to the prior, which is no sum over columns"
-                if others
-                else "between more than two classes a member backed off to the prior is no sum over columns"
-            )
-            raise InputError(f"a nomogram adds up points column by column, and {why}; explain the rows instead")
-        plain = member.classifier.nomogram(target, rival, among=among, names=names)
-        pair, base = list(plain.pair), self.log_base(prior)
-        shift = float(base[pair[0]] - base[pair[1]])
-        backed = MemberBackoff(self.log_shares[pair], float(self._weights.sum()), float(self.pool_.weight[0]), shift)
-        link = Link(backed.odds, backed.member_odds)
-        return replace(
-            plain, link=link, explain=lambda rows: member.classifier.explain(ViewCache.of(self.reader_.model_, rows).X)
-        )
+        return nomogram(self._pooled, (target, rival), prior, among, names)
 
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
@@ -650,17 +513,13 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         """
         from bayeskit.estimators.calibrated import Calibrated
 
-        check_is_fitted(self, "reader_")
+        check_is_fitted(self)
         return Calibrated(clone(self), method).around(self, X, y, sample_weight)
-
-    @property
-    def _weights(self) -> Float:
-        return self.reader_.model_.weights
 
     @property
     def log_shares(self) -> Float:
         """log of the smoothed shares of the classes, which the members' posteriors are read against: (K,)."""
-        return smoothed_prior(self._weights)
+        return self.ensemble_.log_shares
 
     def log_prior(self, prior: PriorLike = None) -> Float:
         """log P(c): the smoothed shares, unless another prior was asked for.
@@ -670,10 +529,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         prior : {"empirical", "uniform"} or mapping, optional
             Another P(class) than that of the model, for this call.
         """
-        given = self.prior if prior is None else prior
-        if isinstance(given, str) and given == "empirical":
-            return self.log_shares
-        return log_prior(given, self.reader_.model_.counted.domain.classes, self._weights)
+        return self._pooled.log_prior(prior)
 
     def table_reader(self) -> Model:
         """The model that knows the columns."""
@@ -685,12 +541,12 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
 
     def summary(self) -> Leaderboard:
         """Every candidate: its log-loss on unseen rows, its weight, what it adds, or why it was left out."""
-        check_is_fitted(self, "reader_")
-        return self.leaderboard_
+        check_is_fitted(self)
+        return self.ensemble_.leaderboard
 
     def _html_repr(self) -> str:
         """In a notebook: the settings, and once fitted what became of the candidates."""
-        if not hasattr(self, "reader_"):
+        if not self._fitted:
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
 
@@ -704,35 +560,27 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         path : path
             The file.
         """
-        check_is_fitted(self, "reader_")
-        settings = changed(self, "n_jobs", "callback")
-        rows = self.rows_ if self.exact else None
-        bundled(type(self).__name__, settings, self.reader_, self.members_, self.pool_, self.leaderboard_, rows).save(
-            path
-        )
+        check_is_fitted(self)
+        bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_).save(path)
 
     @classmethod
     def restored(cls, path: FilePath) -> Self:
         """Back from a file."""
-        bundle = Bundle.load(path)
+        saved = Bundle.load(path)
         with doubts(path):
-            made = cls(**bundle.settings)
+            made = cls(**saved.settings)
             made._check_settings()
-            reader, members, pool, leaderboard, rows = unbundled(bundle)
-            if made.exact != (rows is not None):
+            found = unbundle(saved, revive)
+            if made.exact != (found.rows is not None):
                 raise ModelFileError("its rows do not fit its settings")
-            if rows is not None:
-                made.rows_ = rows
-            return made._adopt(reader, members, pool, leaderboard)
+            return made._adopt(found)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "reader_")
+        return self._fitted
 
     def __sklearn_tags__(self) -> Tags:
         return any_table(super().__sklearn_tags__())
 
 
-def _labelled(X: TableLike, y: LabelsLike, weight: WeightsLike) -> tuple[Any, Array, Float | None]:
-    """The rows that have a label, with it and their weights."""
-    sample = LabelledTable.of(X, y, weight, least=1)
-    return sample.take(np.flatnonzero(sample.rows.counted))
+def _declared(classes: LabelsLike | None) -> tuple[Label, ...]:
+    return () if classes is None else tuple(np.asarray(classes).tolist())

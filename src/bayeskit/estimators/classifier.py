@@ -37,9 +37,9 @@ from bayeskit.explain.nomogram import Nomogram
 from bayeskit.explain.summary import Summary
 from bayeskit.explain.words import column_called
 from bayeskit.model.batch_predictor import BatchPredictor
+from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
-from bayeskit.model.prior import normal_prior
-from bayeskit.model.spec import Spec
+from bayeskit.model.posterior import normal_prior
 
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 

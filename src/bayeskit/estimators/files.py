@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from bayeskit.arrays import FilePath, TableLike, WeightsLike
 from bayeskit.engines.files import contents_of
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.auto import AutoBayes
-from bayeskit.estimators.bundling import revived
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
+from bayeskit.estimators.revive import revive
 from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
 from bayeskit.replacement import alone
 from bayeskit.storage import container, model_file, network_file
 
-Learner = BayesClassifier | AutoBayes
+Learner: TypeAlias = BayesClassifier | AutoBayes
 
 
 def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
@@ -49,7 +49,7 @@ def load(path: FilePath) -> BayesClassifier | Network | AutoBayes:
         return AutoBayes.restored(path)
     model, name, settings = model_file.load(path)
     with model_file.doubts(path):
-        return revived(model, name, settings)
+        return revive(model, name, settings)
 
 
 def merge(models: Iterable[Any]) -> Any:

@@ -10,7 +10,7 @@ from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, Tab
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.explain.probability_table import ProbabilityTable, cell_probabilities
-from bayeskit.model.spec import Spec, together
+from bayeskit.model.learn import Spec, together
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 

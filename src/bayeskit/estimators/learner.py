@@ -19,10 +19,9 @@ from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
-from bayeskit.model.learn import learn, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.model.spec import Spec
 from bayeskit.storage import model_file
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive
@@ -90,13 +89,10 @@ class Learner(BaseEstimator):
         """
         known = () if classes is None else tuple(np.asarray(classes).tolist())
         spec = self.spec()
-        fresh = learn_rows(spec, X, y, sample_weight, known, known=self.model_ if self._fitted else None)
-        if self._fitted:  # prior and unseen may have been set anew; they are not part of the counts
-            self.model_.counted.domain.check_classes(fresh.counted.domain)
-            before = replace(self.model_, prior=fresh.prior, unseen=fresh.unseen)
-            self._adopt(_renewed(spec, before.merge(fresh)))
+        if self._fitted:
+            self._adopt(_renewed(spec, learn_more(spec, self.model_, X, y, sample_weight, known)))
         else:
-            self._adopt(_weighted(spec, fresh, X, y, sample_weight))
+            self._adopt(_weighted(spec, learn_rows(spec, X, y, sample_weight, known), X, y, sample_weight))
         return self
 
     def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
@@ -118,10 +114,7 @@ class Learner(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         spec = self.spec()
-        rest = self.model_.subtract(learn_rows(spec, X, y, sample_weight, known=self.model_))
-        if not rest.weights.sum() > 0:
-            raise InputError("forgetting these rows would leave nothing; drop the model instead")
-        self._adopt(_renewed(spec, rest))
+        self._adopt(_renewed(spec, forget_rows(spec, self.model_, X, y, sample_weight)))
         warn_of_held(self.exact_, "exact" in self.get_params(deep=False))
         return self
 
@@ -144,7 +137,8 @@ class Learner(BaseEstimator):
         check_is_fitted(self, "model_")
         spec, model = self.spec(), self.model_
         if X is None:
-            check_renewable(self.exact_)
+            if not self.exact_.forgetting:
+                raise only_rows_tell(self.exact_)
             self._adopt(_renewed(spec, model))
             return self
         check_rows_of(model, learn_rows(spec, X, y, sample_weight, known=model))
@@ -185,15 +179,11 @@ class Learner(BaseEstimator):
                 stacklevel=3,
             )
         self.model_ = model
-        self.n_features_in_ = len(model.schema.names)
-        if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        set_features(self, model.schema)
 
     @property
     def _fitted(self) -> bool:
-        return hasattr(self, "model_")
+        return "model_" in vars(self)
 
     @property
     def classes_(self) -> Array:
@@ -258,6 +248,14 @@ def _renewed(spec: Spec, model: Model) -> Model:
     return _weighted(spec, model, None, None, None) if spec.keeps_rows else model
 
 
+def set_features(estimator: Any, schema: Schema) -> None:
+    """Number and names of the columns, as scikit-learn wants them; columns of a matrix have no names."""
+    estimator.n_features_in_ = len(schema.names)
+    vars(estimator).pop("feature_names_in_", None)
+    if schema.named:
+        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+
+
 def changed(estimator: BaseEstimator, *besides: str) -> Json:
     """The parameters of an estimator that differ from their defaults, but for some."""
     usual = signature(type(estimator)).parameters
@@ -278,11 +276,10 @@ def warn_of_held(exact: Exactness, able: bool) -> None:
     )
 
 
-def check_renewable(exact: Exactness) -> None:
-    """Refuse to choose anew without rows what only rows can tell."""
-    if not exact.forgetting:
-        what = ", ".join(exact.held + exact.lost)
-        raise InputError(f"{what} can be chosen anew from rows alone; give those that the model has: renew(X, y)")
+def only_rows_tell(exact: Exactness) -> InputError:
+    """Why what is held cannot be chosen anew without rows."""
+    what = ", ".join(exact.held + exact.lost)
+    return InputError(f"{what} can be chosen anew from rows alone; give those that the model has: renew(X, y)")
 
 
 def check_rows_of(model: Model, given: Model) -> None:

@@ -25,7 +25,7 @@ from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
 from bayeskit.model.codec import read
-from bayeskit.model.spec import Spec
+from bayeskit.model.learn import Spec
 from bayeskit.smoothing import Laplace, NoSmoothing, Smoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.choice import Choice, LevelChoice

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bayeskit.arrays import Batch, Code, Float, KindsLike, TableLike, WeightsLike
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import encode, error_on_unseen
-from bayeskit.data.levels import Levels
+from bayeskit.data.levels import Domain, Levels
 from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
 from bayeskit.model.open_table import OpenTable, check_rows

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Float, Int
-from bayeskit.data.rows import Rows
 from bayeskit.errors import InputError
+from bayeskit.model.labelled_table import Rows
 
 
 @dataclass(frozen=True)

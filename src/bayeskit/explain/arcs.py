@@ -15,7 +15,7 @@ from bayeskit.model.model import Model
 from bayeskit.networks.drawing import Drawing
 from bayeskit.networks.graph import Graph
 from bayeskit.plots.style import Display
-from bayeskit.statistics.distinct import Distinct
+from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.structures.averaged import AveragedDensity
 from bayeskit.structures.dependence import times_log

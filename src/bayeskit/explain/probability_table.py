@@ -13,7 +13,7 @@ from bayeskit.errors import InputError
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import named, word_densities
 from bayeskit.model.model import Model
-from bayeskit.statistics.distinct import Distinct
+from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.full import FullDensity

@@ -15,8 +15,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
-from bayeskit.densities.loo_strata import LooStrata
-from bayeskit.densities.tabular import FRONT
+from bayeskit.densities.tabular import FRONT, LooStrata
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.numerics.special import LOG_2

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import ColumnLike, KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
+from bayeskit.data.foreign import is_column_vector
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
 from bayeskit.data.schema import Schema
@@ -43,7 +44,7 @@ class OpenTable:
         fold: ColumnLike | None = None,
         keep: str | Collection[str] = (),
     ) -> OpenTable:
-        if y is not None and getattr(y, "ndim", 1) == 2 and np.shape(cast(Any, y))[1] == 1:
+        if is_column_vector(y):
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
             warnings.warn(
@@ -137,18 +138,21 @@ class OpenTable:
             )
         label = self.source.roles.label
         target = None if label is None or label.startswith(":") else label
-        return infer(
-            self.fields.features
-            if isinstance(self.fields, Fields)
-            else pa.schema([self.fields.field(name) for name in self.names]),
-            kinds,
-            missing,
+        weight = self.source.roles.weight
+        about = Schema(
+            (),
             self.source.named,
             target,
             self.source.label if target is None else label_of(self.fields.field(target).type),
-            classes,
-            None if (weight := self.source.roles.weight) is None or weight.startswith(":") else weight,
+            tuple(classes),
+            None if weight is None or weight.startswith(":") else weight,
         )
+        features = self.fields.features if isinstance(self.fields, Fields) else _fields(self.fields, self.names)
+        return infer(features, kinds, missing, about)
+
+
+def _fields(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in names])
 
 
 def no_rows(schema: Schema, place: str) -> InputError:

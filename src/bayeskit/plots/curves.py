@@ -24,9 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
-from bayeskit.numerics.proportion import effective, wilson
-from bayeskit.numerics.reliability import tallied, width_bins
-from bayeskit.numerics.roc import Curve, curve
+from bayeskit.numerics.rates import Curve, curve, effective, tallied, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Int, Label
-from bayeskit.estimators.auto import BACK_OFF
+from bayeskit.ensemble.explanation import BACK_OFF
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing

@@ -78,7 +78,11 @@ def panel(model: Any, X: TableLike | None = None, *, title: str = "What if?", he
     """
     if not isinstance(model, BayesClassifier | AutoBayes | Calibrated | RiskClassifier):
         raise KindError(f"panel() takes a fitted classifier of bayeskit, not {type(model).__name__}")
-    rows = _made_up(model.table_reader()) if X is None else X
+    known = model.table_reader()
+    if X is None and known is None:
+        raise InputError("the classifier inside is not of bayeskit, so the values it has learned are not known; give X")
+    rows = _made_up(known) if X is None and known is not None else X
+    assert rows is not None
     count = len(model.predict(rows))
     found = evaluate(model, rows, model.classes_[np.arange(count) % len(model.classes_)], AsFitted())  # any labels do
     table = Table.of(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import log_softmax
@@ -17,7 +18,7 @@ from bayeskit.reports.near import NeighborTerms
 from bayeskit.reports.normal import Normal
 from bayeskit.reports.packed import Store
 
-Says = Factors | Normal | NeighborTerms | Summed
+Says: TypeAlias = Factors | Normal | NeighborTerms | Summed
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,14 @@ import pyarrow as pa
 
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import EXACT_INTEGERS, IngestReport, Roles, encode
-from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Levels, show
+from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Domain, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, KindError, SchemaError
-from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.statistic import Product
 
 NAMES = {BOOL: "truth", NUMBER: "number", TEXT: "text"}
 ABOUT, LOW, HIGH, DECIMALS = (

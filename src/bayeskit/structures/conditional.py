@@ -15,7 +15,9 @@ from bayeskit.statistics.tables import Tables
 from bayeskit.structures.shrinkage import OccupiedCells, strengths_of
 
 TINY = 5e-324  # what a share counts at least beside weights near the largest double
-CLASS, BOTH, EVEN = "class", "both", "even"
+CLASS: str = "class"
+BOTH: str = "both"
+EVEN: str = "even"
 SHARES = {CLASS: (1.0,), BOTH: (1.0, 0.75, 0.5, 0.25, 0.0), EVEN: (1.0,)}  # of P(x | c) in what a table shrinks toward
 
 
@@ -162,7 +164,9 @@ class Conditional:
         out: dict[int, Float] = {}
         smooth = [child.unseen is not None for child in children]
         for some in alike([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
-            share, within = (np.stack([getattr(found[t], what) for t in some]) for what in ("share", "within"))
+            share, within = (
+                np.stack(each) for each in zip(*((found[t].share, found[t].within) for t in some), strict=True)
+            )
             axes, child = share.ndim, [children[t] for t in some]
             front = np.ones((*share.shape[:-1], FRONT))
             alone = _across(np.stack([c.fronted for c in child]), axes)

@@ -19,7 +19,8 @@ from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.statistic import Statistic
 from bayeskit.validation import positive
 
-MDLP, FREQUENCY = "mdlp", "frequency"
+MDLP: str = "mdlp"
+FREQUENCY: str = "frequency"
 Grid = tuple[tuple[str, tuple[float, ...]], ...]
 
 

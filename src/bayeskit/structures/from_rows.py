@@ -8,14 +8,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bayeskit.arrays import Float
+from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import InputError
-from bayeskit.statistics.distinct import CAP, Distinct
-from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.rows import CAP, Distinct, Rows
 
 NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SilentDensity(Density):
+    """That of rows which are only kept: it says nothing of any class."""
+
+    columns: tuple[str, ...]
+    normalised: ClassVar[bool] = False
+
+    def add(self, block: Block, out: Float) -> None:
+        """Nothing is added."""
+
+    def terms(self, block: Block) -> Float:
+        return np.zeros((block.rows, len(self.columns), 1))
 
 
 @dataclass(frozen=True)
@@ -26,13 +41,15 @@ class FromRows(Likelihood[Distinct]):
     fit. A model of more than 200,000 different rows is refused, and its file holds the rows.
     """
 
-    likelihood: Staged[Any]  # one that chooses what to count, before it has
+    likelihood: Staged[Any] | None = None  # one that chooses what to count, before it has; None only keeps the rows
 
     identifier: ClassVar[str] = "structure/kept"  # in files
     kinds: ClassVar[tuple[str, ...]] = KINDS
     leave_one_out: ClassVar[bool] = False  # labels choose cuts and arcs
 
     def __post_init__(self) -> None:
+        if self.likelihood is None:
+            return
         if not isinstance(self.likelihood, Staged) or self.likelihood != self.likelihood.unfitted():
             raise InputError(
                 f"Kept({self.likelihood!r}): give a likelihood that chooses what to count, before it chose"
@@ -42,11 +59,14 @@ class FromRows(Likelihood[Distinct]):
         return Distinct.empty(columns, n_groups)
 
     def fit(self, statistic: Distinct, context: Context) -> Density:
+        if self.likelihood is None:
+            return SilentDensity(tuple(c.name for c in statistic.columns))
         likelihood, counted = self.chosen(statistic, context)
         return likelihood.fit(counted, context)
 
     def chosen(self, rows: Distinct, context: Context) -> tuple[Staged[Any], Any]:
         """The likelihood with all that it chooses, and what it counts then."""
+        assert self.likelihood is not None  # what only keeps rows is not asked
         likelihood = self.likelihood.unfitted()
         while True:
             counted = self._counted(likelihood, rows)

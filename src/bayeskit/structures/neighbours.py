@@ -13,9 +13,8 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.data.written import Ratio, decimal, plain
-from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Likelihood
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
 from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
