@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.decision_costs import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
@@ -14,6 +13,7 @@ from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import TOPICS
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
+from bayeskit.model.labelled_table import Rows
 
 from .references import scores as references
 from .references.scores import Judged

@@ -26,9 +26,13 @@ from bayeskit.cli.options import (
     listed,
 )
 from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
+from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
 from bayeskit.errors import InputError, UsageError
 
+ByGroup = Annotated[
+    list[str] | None,
+    typer.Option("--by", help="Columns whose groups are judged one by one; also those of --ignore, as no features."),
+]
 METHODS = {"cv": "CrossValidation", "holdout": "Holdout", "loo": "LeaveOneOut", "bootstrap": "Bootstrap632"}
 USUAL = ("naive", "full", "tan", "kdb", "aode")
 FEWER = 5  # folds of a pool, every fit of which is many
@@ -108,6 +112,7 @@ def evaluate(
     say: Saying,
     target: OtherTarget = None,
     model: Annotated[str | None, ModelOption] = None,
+    by: ByGroup = None,
 ) -> None:
     """Judge a model by rows it has not learned; large files are read in passes, with no row kept."""
     if file is None or not file.endswith(".bayes"):
@@ -117,13 +122,14 @@ def evaluate(
             raise typer.BadParameter("name the column with the classes", param_hint="--target")
         source = rows if file is None else replace(rows, place=file)
         with notes(say) as told:
-            found = evaluated(model or "naive", target, source, judging, settings, say)
-        then = typed("report", *source.words, "--target", target, "--model", model or "naive")
+            found = evaluated(model or "naive", target, source, judging, settings, say, by=listed(by))
+        groups = ("--by", ",".join(listed(by))) if by else ()
+        then = typed("report", *source.words, "--target", target, "--model", model or "naive", *groups)
     else:
         if model is not None or settings.given or judging.divides:
             raise UsageError(f"{file} is judged as it is; leave out how to learn and how to divide rows")
         with notes(say) as told, opened(rows, say, "reading") as source:
-            found = _examined(Path(file), source, target, judging)
+            found = _examined(Path(file), source, target, judging, listed(by))
         then = typed("predict", file, "NEW.csv")
     say.answer(found, {**measures(found), "notes": told}, then)
 
@@ -165,6 +171,7 @@ def evaluated(
     settings: Settings,
     say: Saying,
     then: Callable[[Any, Taken], object] | None = None,
+    by: tuple[str, ...] = (),
 ) -> Any:
     """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
     from sklearn.base import clone
@@ -172,12 +179,14 @@ def evaluated(
     from bayeskit.model.labelled_table import without
 
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
-    way = judging.way(pooled)
+    way, kept = judging.way(pooled), bool(by) or judging.sample is not None
     with (
-        _ready(rows, say, judging, [classifier], pooled, hashed=then is not None) as taken,
+        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, kept, then is not None) as taken,
         _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
-        found = bk.evaluate(classifier, taken.table, target, way, keep_models=then is not None, **others)
+        table, into = grouped(taken.table, rows, by)
+        taken = replace(taken, table=table)
+        found = bk.evaluate(classifier, table, target, way, keep_models=then is not None, by=into, **others)
         if then is not None:
             # fitted by name, so that a file of the model knows its target
             X = without(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
@@ -204,7 +213,7 @@ def _ready(
     judging: Judging,
     models: Iterable[Any],
     pooled: bool,
-    baselines: bool = False,
+    kept: bool = False,
     hashed: bool = False,
 ) -> Iterator[Taken]:
     """The rows to judge by: in memory for models that are refitted, else as they are if they take much of it."""
@@ -213,7 +222,7 @@ def _ready(
 
     with ExitStack() as reading:
         source = reading.enter_context(opened(rows, say, "reading"))
-        refitted = baselines or not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
+        refitted = kept or not all(isinstance(model, SupportsSpec) and model.fold_spec() for model in models)
         taken = brought(source, judging.most(pooled), judging.seed) if refitted else Taken(at_hand(source), source)
         taken = replace(taken, files=tuple(files_of(source))) if hashed else taken
         if not taken.streamed:
@@ -221,7 +230,25 @@ def _ready(
         yield taken
 
 
-def _examined(file: Path, source: TableLike, target: str | None, judging: Judging) -> Any:
+def without_ignored(rows: Rows, by: tuple[str, ...]) -> Rows:
+    """The rows with the columns read that are to group them."""
+    kept = [name for name in listed(rows.ignore) if name not in by]
+    return replace(rows, ignore=kept or None)
+
+
+def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
+    """A table without the columns that only group its rows, and the groups by name; None where there are none."""
+    from bayeskit.model.labelled_table import without
+
+    if not by:
+        return table, None
+    if lost := [name for name in by if name not in table.column_names]:
+        raise InputError(f"--by {lost[0]}: there is no such column (there are: {', '.join(table.column_names[:20])})")
+    values = {name: table[name] for name in by}
+    return without(table, [name for name in listed(rows.ignore) if name in by]), values
+
+
+def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:
     """A model file judged by rows that are new to it."""
     from bayeskit.estimators.files import core
 
@@ -232,8 +259,10 @@ def _examined(file: Path, source: TableLike, target: str | None, judging: Judgin
     target = target or known.schema.target
     if target is None:
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
+    source = dated(source, known.schema.names)
     rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
-    return bk.evaluate(model, rows, target, bk.AsFitted(), costs=judging.others["costs"], sample_weight=judging.weight)
+    others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
+    return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)
 
 
 def measures(found: Any) -> Json:
@@ -246,4 +275,5 @@ def measures(found: Any) -> Json:
         "held": list(found.held),
         "measures": found.frame("pyarrow").to_pylist(),
         "confusion": confusion,
+        **({} if found.groups is None else {"groups": found.groups.frame("pyarrow").to_pylist()}),
     }

@@ -11,7 +11,7 @@ import typer
 
 from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, REPORT, Force, check_output
-from bayeskit.cli.evaluate import Judging, evaluated, measures
+from bayeskit.cli.evaluate import ByGroup, Judging, evaluated, measures
 from bayeskit.cli.options import ModelName, Settings, Target, listed
 from bayeskit.cli.output import Saying, notes, typed
 from bayeskit.cli.sources import Rows, Taken
@@ -44,6 +44,7 @@ def report(
             help="Whether learned rows may be part of the page: values of the hardest cases, and neighbours.",
         ),
     ] = False,
+    by: ByGroup = None,
     force: Force = False,
 ) -> None:
     """Judge a model and write what was found as one HTML page, with the model to try out.
@@ -62,13 +63,13 @@ def report(
 
         def written(found: Any, taken: Taken) -> None:
             assert found.model is not None  # its warnings belong on the page
-            origin = provenance(rows, judging, target, taken, note, tuple(told))
+            origin = provenance(rows, judging, target, taken, note, tuple(told), listed(by))
             pages.append(Page.of(found, title, embed, origin, interest))
             pages[0].write(output)
             if save is not None:
                 _save(found.model, save, taken)
 
-        found = evaluated(model, target, rows, judging, settings, say, written)
+        found = evaluated(model, target, rows, judging, settings, say, written, listed(by))
     page = pages[0]
     said = "\n".join(page.verdict.sentences)
     held = "\n".join(f"  {line}" for line in page.contents)
@@ -96,23 +97,36 @@ def _save(model: Any, path: Path, taken: Taken) -> None:
     journaled(model, "fit", core(model).model_.counted.weight, origin).save(path)
 
 
-def provenance(rows: Rows, judging: Judging, target: str, taken: Taken, note: str, warned: tuple[str, ...]) -> Any:
+def provenance(
+    rows: Rows,
+    judging: Judging,
+    target: str,
+    taken: Taken,
+    note: str,
+    warned: tuple[str, ...],
+    by: tuple[str, ...] = (),
+) -> Any:
     """Where the rows came from and how they were judged, for the page."""
     from bayeskit.engines.reading import without_password
     from bayeskit.model.journal import Origin
     from bayeskit.reports.provenance import Provenance
 
     excluded = dict.fromkeys(listed(rows.ignore), "not read (--ignore)")
+    beside = [name for name in listed(rows.ignore) if name in by]
+    excluded |= dict.fromkeys(beside, "no feature, only groups rows (--ignore, --by)")
     excluded |= {judging.groups: "keeps rows together (--groups)"} if judging.groups else {}
     excluded |= {judging.weight: "the weight of a row (--weight)"} if judging.weight else {}
     given = {"costs": judging.costs and f"Costs({str(judging.costs)!r})"}
     given |= {"groups": judging.groups and repr(judging.groups)}
     given |= {"sample_weight": judging.weight and repr(judging.weight)}
+    read = "X" if rows.place == "-" else _python(taken)
+    values = "{" + ", ".join(f"{name!r}: {read}[{name!r}]" for name in by) + "}"
+    given |= {"by": (values if beside else repr(list(by))) if by else ""}
     return Provenance(
         note,
         without_password(typed(*sys.argv[1:])),
         tuple(Origin(*one) for one in taken.files),
-        "X" if rows.place == "-" else _python(taken),
+        f"{read}.drop_columns({beside!r})" if beside else read,
         repr(target),
         {name: value for name, value in given.items() if value},
         taken.read if taken.sampled else None,

@@ -21,9 +21,8 @@ from bayeskit.numerics.special import LOG_2
 from bayeskit.portable.evaluation import evaluate_at
 from bayeskit.portable.program import Inputs, Term
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.view import View
+from bayeskit.statistics.moments import Moments, View
+from bayeskit.statistics.statistic import Product
 
 Views = Mapping[str, MomentSummary]
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one

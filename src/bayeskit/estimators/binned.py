@@ -21,7 +21,7 @@ from bayeskit.estimators.tags import any_table
 from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 

@@ -25,7 +25,6 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
@@ -36,7 +35,7 @@ from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
-from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.model import Model
 from bayeskit.portable.program import Program

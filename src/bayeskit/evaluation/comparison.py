@@ -19,7 +19,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import ByRow
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import LEVEL
+from bayeskit.numerics.rates import LEVEL, effective
 from bayeskit.plots.style import Display
 
 
@@ -79,10 +79,10 @@ class Comparison(TableRepr):
             loss = _of_rows(score, mine) - _of_rows(score, theirs)
             if mine.kept is not None and len(loss):
                 weights, some = mine.kept.rows.weights, np.isfinite(loss)
-                total = float(weights[some].sum())
-                spread = float(weights[some] @ (loss[some] - np.average(loss[some], weights=weights[some])) ** 2)
-                error = np.sqrt(spread / max(total - 1, 1) / total)
-                return _tested(value, error, max(total - 1, 1), "rows, paired t")
+                w, apart = weights[some], loss[some] - np.average(loss[some], weights=weights[some])
+                freedom = max(float(effective(w.sum(), w @ w)) - 1, 1.0)
+                error = np.sqrt(np.average(apart**2, weights=w) / freedom)
+                return _tested(value, error, freedom, "rows, paired t")
         return Difference(value, np.nan, np.nan, np.nan, "no test")
 
     def differences(self, by: str | None = None) -> tuple[Difference, ...]:
@@ -165,17 +165,18 @@ class Comparison(TableRepr):
         return [*lines, ["", "(baseline)", *constant, "", "", "", ""]]
 
 
-def holm(p: Float) -> Float:
+def holm(p: Float, tests: int | None = None) -> Float:
     """p-values so that the chance of any false one below a level is at most that level: (tests,), NaN left out.
 
     The i-th smallest of m times m - i + 1, at least those before it, at most 1 (Holm, Scand. J. Statistics 6, 1979).
+    ``tests`` is m where there are more than are given, those with the least p among them or not.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
     [0.03, 0.06, 0.06]
     """
     out, known = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    order, m = known[np.argsort(p[known], kind="stable")], len(known) if tests is None else tests
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * (m - np.arange(len(order)))), 1.0)
     return out
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol, Self, runtime_checkable
 
 from bayeskit.arrays import Float, TableLike
+from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 
 
 @runtime_checkable

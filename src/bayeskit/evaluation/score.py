@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
@@ -129,4 +129,4 @@ class RowScore(SumScore):
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         second, third = (float(moment[0]) for moment in found.total.moments(self.name))
-        return by_rows(self.value(found), second, third, float(found.total.rows[0]))
+        return by_rows(self.value(found), second, third, found.rows)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Json, Label
-from bayeskit.portable.evaluation import evaluate
 from bayeskit.portable.nodes import Neighbours
-from bayeskit.portable.program import Member, Program, Term
+from bayeskit.portable.program import Member, Program
 from bayeskit.portable.symbol import Symbol
 from bayeskit.reports.inputs import ABSENT, InputField
 from bayeskit.reports.packed import Store
@@ -52,11 +51,6 @@ class PageProgram:
         out: Float = np.exp(self.program.log_proba(inputs))
         out[absent] = np.nan
         return out
-
-    def term(self, term: Term, j: int, answers: Float) -> Float:
-        """What a term of one question says for some answers: (n, K)."""
-        inputs = [q.inputs(answers if i == j else np.full(len(answers), np.nan)) for i, q in enumerate(self.questions)]
-        return np.broadcast_to(evaluate([term.value], inputs)[0], (len(answers), len(self.classes)))
 
     @property
     def rows(self) -> int:
