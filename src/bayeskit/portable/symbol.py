@@ -114,6 +114,8 @@ def simplified(op: str, args: list[Any]) -> Any:
             return other
         if op == "mul" and one is other:
             return Symbol("square", one)
+        if op == "mul" and isinstance(one, Symbol) and one.op == "mul" and one.args[1] is other:  # c x x
+            return Symbol("mul", one.args[0], Symbol("square", other))
     return Symbol(op, *args)
 
 

@@ -215,7 +215,7 @@ class FullDensity(SupportsLeftOut):
         if not self.joint.smooth_unseen:
             codes = [np.maximum(code, -1.0) for code in codes]
         cells = self.joint.portable(self.normals.cells, len(numbers.columns)) if codes else None
-        units: Float = numbers.shift * LOG_2 - LOG_2PI / 2
+        units = np.asarray(numbers.shift * LOG_2 - LOG_2PI / 2, dtype=np.float64)
         node = Normal(numbers.mean, matrix[:1] if shared else matrix, units, cells)
         z = [numbers.symbol(inputs.number(name), j) for j, name in enumerate(numbers.columns)]
         return Symbol("normal", node, *z, *codes)

@@ -83,6 +83,10 @@ class Dialect:
         """The least of some numbers."""
         return self.largest(each, "least")
 
+    def square(self, x: str) -> str:
+        """x x."""
+        return f"({x} * {x})"
+
     def log1p(self, x: str) -> str:
         """log(1 + x): Kahan's, which keeps the digits of small x."""
         return f"CASE WHEN 1e0 + {x} = 1e0 THEN {x} ELSE ln(1e0 + {x}) * {x} / ((1e0 + {x}) - 1e0) END"
@@ -141,7 +145,7 @@ class Sqlite(Dialect):
         table = f"({self.rows(['c', 'w'], lines)}) AS k"
         most = f"(SELECT max({one}) FROM {table})"
         shown = f"CASE WHEN {one} - m.most > -700e0 THEN exp({one} - m.most) ELSE 0e0 END"
-        return f"(SELECT m.most + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
+        return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
 
     def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:
         every = " UNION ALL ".join(f"SELECT {name} AS n, {w} AS w, {j} AS j" for j, (name, w) in enumerate(pairs))
@@ -178,6 +182,9 @@ class Postgresql(Sqlite):
 
     def cast(self, expression: str, kind: str) -> str:
         return f"({expression})::int" if kind == "truth" else super().cast(expression, kind)
+
+    def square(self, x: str) -> str:
+        return f"(CASE WHEN abs({x}) < float8 '1e150' THEN {x} * {x} WHEN {x} IS NOT NULL THEN float8 '1e300' END)"
 
     def finite(self, x: str) -> tuple[str, str]:
         return f"{x} = float8 'NaN'", f"abs({x}) = float8 'Infinity'"

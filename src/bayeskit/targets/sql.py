@@ -280,7 +280,7 @@ class Writer:
             "neg": f"(-{one})",
             "abs": f"abs({one})",
             "floor": f"floor({one})",
-            "square": f"({one} * {one})",
+            "square": self.sql.square(one),
             "sqrt": f"sqrt({one})",
             "log1p": f"({self.sql.log1p(one)})",
             "sin": f"sin({one})",
@@ -331,7 +331,9 @@ def deviance(x: str, mean: str, number: Any) -> str:
     for k in range(10, 0, -1):
         tail = f"(({tail} + {number(1 / (2 * k + 1))}) * {v} * {v})"
     near = f"(({x} - {mean}) * {v} + {x} * ({number(2.0)} * {v} * {tail}))"
-    far = f"(CASE WHEN {x} > 0 THEN {x} * (ln({x}) - ln({mean})) ELSE {number(0.0)} END + ({mean} - {x}))"
+    far = (
+        f"(CASE WHEN {x} > 0 AND {mean} > 0 THEN {x} * (ln({x}) - ln({mean})) ELSE {number(0.0)} END + ({mean} - {x}))"
+    )
     return f"(CASE WHEN abs({v}) < {number(0.1)} THEN {near} ELSE {far} END)"
 
 
