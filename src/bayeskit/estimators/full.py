@@ -7,7 +7,7 @@ from dataclasses import replace
 from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 
@@ -96,7 +96,7 @@ class FullBayes(BayesClassifier):
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Full(self.covariance, self.shrinkage, self.smoothing, self._available)
-        return together(likelihood, schema, "all columns together")
+        return in_one_component(likelihood, schema, "all columns together")
 
     @property
     def _available(self) -> bool:
