@@ -41,7 +41,7 @@ def read_rows(
 def draw_rows(rows: int, most: int, seed: int = 0) -> Int:
     """The numbers, from 0, of the rows that a sample of so many takes, in order: (most,).
 
-    >>> draw_rows(1000, 3).tolist() == sorted(drawn(1000, 3).tolist())
+    >>> draw_rows(1000, 3).tolist() == sorted(draw_rows(1000, 3).tolist())
     True
     """
     words = _hashes(0, rows, seed)
