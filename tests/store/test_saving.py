@@ -88,7 +88,10 @@ def test_long_name(tmp_path):
 def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
     other = path.with_name("other.bayes")
     for target in (path, other):
-        script = f"import os\nfrom bayeskit.replacement import replace_on_success\nwith replace_on_success({str(target)!r}): os._exit(9)"
+        script = (
+            "import os\nfrom bayeskit.replacement import replace_on_success\n"
+            f"with replace_on_success({str(target)!r}): os._exit(9)"
+        )
         assert subprocess.run([sys.executable, "-c", script], env=ENV).returncode == 9
     assert len(leftovers(path.parent)) == 2
     container.write(path, HEADER, ARRAYS)
