@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bayeskit._core import TextField
 from scipy import sparse
 
 import bayeskit as bk
 from bayeskit import _core
 from bayeskit import families as f
+from bayeskit._core import TextField
 from golden.cases import CASES, table
 
 CHOSEN_BY_NAME = ("clone", "clones", "use_clone")  # which instruction set is in use; not for numbers
