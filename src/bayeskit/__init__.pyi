@@ -10,6 +10,7 @@ from bayeskit.decision.costs import Costs as Costs
 from bayeskit.decision.decision import decide as decide
 from bayeskit.decision.error import bayes_error as bayes_error
 from bayeskit.decision.independence import independence as independence
+from bayeskit.engines.reading import Reading as Reading
 from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
@@ -41,7 +42,9 @@ from bayeskit.evaluation.methods import Bootstrap632 as Bootstrap632
 from bayeskit.evaluation.methods import CrossValidation as CrossValidation
 from bayeskit.evaluation.methods import Holdout as Holdout
 from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
+from bayeskit.reports.notebook import panel as panel
 from bayeskit.reports.page import report as report
+from bayeskit.targets.door import export as export
 
 __all__ = [  # noqa: RUF022
     "AJE",
@@ -66,6 +69,7 @@ __all__ = [  # noqa: RUF022
     "Nominal",
     "NormalScores",
     "Ordinal",
+    "Reading",
     "RiskClassifier",
     "TAN",
     "bayes_error",
@@ -78,11 +82,13 @@ __all__ = [  # noqa: RUF022
     "errors",
     "evaluate",
     "explain_pipeline",
+    "export",
     "families",
     "independence",
     "learn_network",
     "load",
     "merge",
+    "panel",
     "plots",
     "read_bif",
     "report",

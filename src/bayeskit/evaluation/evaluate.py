@@ -37,7 +37,17 @@ from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
 from bayeskit.evaluation.intervals import design_effect
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
+from bayeskit.evaluation.methods import (
+    AsFitted,
+    Bootstrap632,
+    CrossValidation,
+    Holdout,
+    LeaveOneOut,
+    Method,
+    MethodLike,
+    Split,
+    method_of,
+)
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
@@ -48,14 +58,12 @@ from bayeskit.evaluation.stream import Stream
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable, Rows
 
-METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
-
 
 def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Method | None = None,
+    method: MethodLike = None,
     *,
     costs: CostsLike = None,
     reject: float | None = None,
@@ -82,9 +90,10 @@ def evaluate(
         Rows, as for ``fit``.
     y : array of shape (n,) or str
         The labels, or the name of their column.
-    method : method of evaluation, optional
+    method : method of evaluation, int or splitter, optional
         ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it.
+        fitted model and rows that are new to it. A number of folds, the fold of each row or a scikit-learn splitter
+        is taken as ``CrossValidation`` of it.
     costs : Costs or mapping, optional
         The action of least expected cost is judged too.
     reject : float, optional
@@ -118,6 +127,7 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
+    method = method_of(method)
     plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
     into = None if by is None else _grouped(by, X, y, method)
     found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
@@ -127,7 +137,7 @@ def evaluate(
     return replace(found, groups=Groups.of(found.measures, found.classes, into, found.others, found.kind))
 
 
-def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method | None) -> tuple[Grouping, ...]:
+def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method) -> tuple[Grouping, ...]:
     """The groups of rows to judge, refused before any model is fitted."""
     if is_outside(X):
         raise InputError("by= judges groups of rows that were kept, and a file is read in passes; read it into memory")
@@ -139,7 +149,7 @@ def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method | None)
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Method | None,
+    method: MethodLike,
     costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
@@ -147,9 +157,7 @@ def planned(
     random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
-    method = CrossValidation() if method is None else method
-    if not isinstance(method, METHODS):
-        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    method = method_of(method)
     if isinstance(method, AsFitted):
         if groups is not None:
             raise InputError(
