@@ -26,7 +26,7 @@ from bayeskit.cli.options import (
     listed,
 )
 from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
+from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
 from bayeskit.errors import InputError, UsageError
 
 ByGroup = Annotated[
@@ -176,12 +176,12 @@ def evaluated(
     """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
     from sklearn.base import clone
 
-    from bayeskit.model.labelled_table import without
+    from bayeskit.model.labelled_table import drop_columns
 
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
-    way = judging.way(pooled)
+    way, kept = judging.way(pooled), bool(by) or judging.sample is not None
     with (
-        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, bool(by), then is not None) as taken,
+        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, kept, then is not None) as taken,
         _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
         table, into = grouped(taken.table, rows, by)
@@ -189,7 +189,7 @@ def evaluated(
         found = bk.evaluate(classifier, table, target, way, keep_models=then is not None, by=into, **others)
         if then is not None:
             # fitted by name, so that a file of the model knows its target
-            X = without(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
+            X = drop_columns(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
             learn = partial(clone(classifier).fit, X, target, sample_weight=judging.weight)
             found = replace(found, fit=learn) if pooled else found
             then(found, taken)
@@ -238,14 +238,14 @@ def without_ignored(rows: Rows, by: tuple[str, ...]) -> Rows:
 
 def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
     """A table without the columns that only group its rows, and the groups by name; None where there are none."""
-    from bayeskit.model.labelled_table import without
+    from bayeskit.model.labelled_table import drop_columns
 
     if not by:
         return table, None
     if lost := [name for name in by if name not in table.column_names]:
         raise InputError(f"--by {lost[0]}: there is no such column (there are: {', '.join(table.column_names[:20])})")
     values = {name: table[name] for name in by}
-    return without(table, [name for name in listed(rows.ignore) if name in by]), values
+    return drop_columns(table, [name for name in listed(rows.ignore) if name in by]), values
 
 
 def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:
@@ -259,6 +259,7 @@ def _examined(file: Path, source: TableLike, target: str | None, judging: Judgin
     target = target or known.schema.target
     if target is None:
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
+    source = dated(source, known.schema.names)
     rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
     others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)

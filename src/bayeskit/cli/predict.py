@@ -14,7 +14,7 @@ from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes, standard_output, typed
-from bayeskit.cli.sources import Cluster, Rows, opened
+from bayeskit.cli.sources import Cluster, Rows, dated, opened
 from bayeskit.errors import FileError, InputError, UsageError
 
 Output = Annotated[
@@ -22,7 +22,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="A .parquet or .csv file, on Spark a folder; CSV (or JSON) on standard output unless given.",
+        help="A .csv, .xlsx, .parquet or .jsonl file, on Spark a folder; else CSV (or JSON) on standard output.",
     ),
 ]
 
@@ -58,7 +58,8 @@ class Asker:
     def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
-        return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
+        rows = dated(source, self.model.schema.names, () if keep == "all" else keep)
+        return BatchPredictor.of(self.model, rows, self.kind, keep, jobs, self.pool)
 
 
 def predict(
@@ -84,7 +85,7 @@ def predict(
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
-    from bayeskit.engines.spark import saved
+    from bayeskit.engines.spark import save_frame
     from bayeskit.estimators.frames import predicted_file, predicted_frame
 
     if cluster.engine == "spark":
@@ -103,7 +104,7 @@ def predict(
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
-            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+            done = save_frame(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
             form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
             done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)

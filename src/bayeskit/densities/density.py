@@ -14,6 +14,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.written import Ratio
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Term, Unportable
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,10 @@ class Density(ABC):
         """In how many rows something was approximated, by what was done instead and beyond what."""
         return {}
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """Itself as terms of a portable program, from the symbols of its columns."""
+        raise Unportable(f"{type(self).__name__} has no portable form")
+
     @property
     def additive(self) -> bool:
         """Whether what a column says does not depend on which others are known."""
@@ -237,7 +242,7 @@ class Factored(Density):
         """The same with the logarithm of each factor multiplied: (factors,)."""
 
 
-def revealed(density: Density, block: Block, n_classes: int) -> Float:
+def reveal_terms(density: Density, block: Block, n_classes: int) -> Float:
     """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
 
     The sums telescope, so they add up for every model. Additive densities know their terms without this.

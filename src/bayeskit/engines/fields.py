@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -90,16 +90,16 @@ class Declared:
             raise SchemaError(f"column {field.name!r} declares its levels in a way that cannot be read") from error
 
 
-def declaring(schema: pa.Schema, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Schema:
+def declare_levels(schema: pa.Schema, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Schema:
     """The fields with what their dictionaries declare: an order, or the categories that pandas says it wrote.
 
     ``dictionaries`` gives those of a column's chunks; no other of them is asked for.
     """
     counts = _counts(schema)
-    return pa.schema([_declaring(f, counts.get(f.name), dictionaries) for f in schema])
+    return pa.schema([_declare(f, counts.get(f.name), dictionaries) for f in schema])
 
 
-def _declaring(f: pa.Field, count: int | None, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Field:
+def _declare(f: pa.Field, count: int | None, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Field:
     t = f.type
     if Declared.of(f) or not (pt.is_dictionary(t) and is_level(t.value_type) and (t.ordered or count)):
         return f
@@ -121,24 +121,30 @@ def _counts(schema: pa.Schema) -> dict[str, int]:
         return {}
 
 
-def unlike(names: list[str], where: str = "") -> list[str]:
-    """The names, refused if one occurs twice.
+def check_names_differ(names: Sequence[str], where: str = "", folded: bool = False) -> None:
+    """Refuse names of which one occurs twice, ``folded`` also where only case tells them apart, as in SQL.
 
-    >>> unlike(["a", "b"])
-    ['a', 'b']
+    >>> check_names_differ(["a", "A"])
+    >>> check_names_differ(["a", "A"], folded=True)
+    Traceback (most recent call last):
+    ...
+    bayeskit.errors.SchemaError: column names 'a' and 'A' count as the same one; rename one
     """
-    if len(set(names)) < len(names):
-        doubled = next(n for n in names if names.count(n) > 1)
-        raise SchemaError(f"{where}column name {doubled!r} occurs twice; rename one of them")
-    return names
+    same = [name.casefold() for name in names] if folded else list(names)
+    if len(set(same)) < len(same):
+        twice = [name for name, of in zip(names, same, strict=True) if same.count(of) > 1]
+        if folded:
+            told = " and ".join(map(repr, twice))
+            raise SchemaError(f"{where}column names {told} count as the same one; rename one")
+        raise SchemaError(f"{where}column name {twice[0]!r} occurs twice; rename one of them")
 
 
-def sound(data: Data, where: str) -> Data:
+def check_sound(data: Data, where: str) -> Data:
     """The data, once every offset, index and text in it has been found to be what it should be.
 
     Arrow believes its buffers: an offset beyond its buffer ends the process that follows it.
     """
-    with damage_told(where):
+    with name_damage(where):
         data.validate(full=True)
         check_names(data.schema)
     return data
@@ -152,7 +158,7 @@ def check_names(fields: Iterable[pa.Field]) -> None:
 
 
 @contextmanager
-def damage_told(where: str) -> Iterator[None]:
+def name_damage(where: str) -> Iterator[None]:
     """Whatever Arrow says of data that it cannot read, as an error that names them.
 
     Arrow lets errors of Python through where names are no text or numbers too large.

@@ -18,15 +18,16 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Connection
 from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
-from bayeskit.engines.fields import Declared, damage_told, declaring, is_level, is_text, plain_type
+from bayeskit.engines.fields import Declared, declare_levels, is_level, is_text, name_damage, plain_type
 from bayeskit.engines.header import Header
-from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
-from bayeskit.engines.sql import Table, literal, unlike
+from bayeskit.engines.reading import CSV, FILES, JSON, PARQUET, Reading, ending_of, is_place
+from bayeskit.engines.sql import Table, check_sql_names, literal
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
 FIRST_LINE = 1 << 26  # bytes of the first line of a JSON file that are looked at
+OTHER_SHEETS = (".xls", ".xlsb", ".numbers", ".sxc")
 WIDE_SHARE = 0.75  # the same where there are many columns
 WRITTEN = b"ARROW:schema"
 
@@ -42,12 +43,18 @@ class Files:
 
     @classmethod
     def of(cls, reading: Reading) -> Files:
+        if reading.more:
+            return cls._several(reading)
         place = reading.place
+        if not place:  # pathlib takes it for the folder one is in, whose files nobody named
+            raise FileError("the path is an empty text, which names no file; give one ('.' is the folder you are in)")
         if Path(place).is_dir():
             return cls._folder(reading)
-        ending = _ending(place)
+        ending = ending_of(place)
         if ending not in FILES:
             known = ", ".join(FILES)
+            if ending in OTHER_SHEETS:
+                raise InputError(f"{place}: {ending} files are not read; open it and save it as .xlsx or .csv")
             raise InputError(f"{place}: cannot tell what kind of file this is; known endings: {known}")
         pattern = glob.escape(place) if Path(place).exists() else place
         found = tuple(sorted(glob.iglob(pattern, recursive=True)))
@@ -60,13 +67,25 @@ class Files:
         return cls(reading, found, ending)
 
     @classmethod
+    def _several(cls, reading: Reading) -> Files:
+        """The files of every place of a list, which must be of one kind and may not occur twice."""
+        each = [cls.of(one) for one in reading.places]
+        paths = [path for files in each for path in files.all]
+        if len(endings := sorted({files.ending for files in each})) > 1:
+            raise InputError(f"{reading.shown}: a list names files of one kind, here there are {', '.join(endings)}")
+        known = [str(Path(path).resolve()) for path in paths]
+        if twice := [path for path, one in zip(paths, known, strict=True) if known.count(one) > 1]:
+            raise InputError(f"{twice[0]}: the list names this file twice; its rows would count twice")
+        return cls(reading, tuple(paths), endings[0])
+
+    @classmethod
     def _folder(cls, reading: Reading) -> Files:
         """Every file in it, and in folders in it, that has a known ending; all must have the same.
 
         Hidden ones are passed over, and those whose name begins with an underscore, as Spark's do.
         """
-        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and _ending(p.name) in FILES)
-        endings = sorted({_ending(name) for name in found})
+        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and ending_of(p.name) in FILES)
+        endings = sorted({ending_of(name) for name in found})
         if len(endings) != 1:
             told = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
             raise InputError(f"{reading.place}: the folder {told}; name them by a pattern, {reading.place}/*.parquet")
@@ -97,7 +116,7 @@ class Files:
     def table(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
-            unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
+            check_sql_names(self.all[0], _parquet(self.all[0], pq.read_schema).names)
             self.check_alike(lambda path: _parquet(path, pq.read_schema).names)
             return Table(f"read_parquet({self._list}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:
@@ -140,14 +159,14 @@ def rows_of(source: object) -> int | None:
 
 def bytes_of(source: object) -> int:
     """How many bytes the files of a place have; 0 where it has none."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return 0
     return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
 
 
 def _parquet(path: str, read: Callable[[str], Any]) -> Any:
     """What the end of a Parquet file says."""
-    with damage_told(path):
+    with name_damage(path):
         return read(path)
 
 
@@ -160,12 +179,13 @@ def contents_of(source: object) -> tuple[str, int, str]:
         return "", 0, ""
     place, digests = Reading.of(source).place, [digest for _, _, digest in found]
     whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    return Path(place).name or place, sum(size for _, size, _ in found), whole
+    name = Reading.of(source).shown if Reading.of(source).more else Path(place).name or place
+    return name, sum(size for _, size, _ in found), whole
 
 
 def files_of(source: object) -> list[tuple[str, int, str]]:
     """The same of each file of a place."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return []
     found = []
     for path in Files.of(Reading.of(source)).all:
@@ -175,7 +195,7 @@ def files_of(source: object) -> list[tuple[str, int, str]]:
     return found
 
 
-def malformed(paths: Sequence[str]) -> str:
+def find_malformed(paths: Sequence[str]) -> str:
     """Where the first line that is no JSON stands; DuckDB's own count is one off."""
     for path in paths:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
@@ -196,11 +216,6 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield from _below(path)
 
 
-def _ending(place: str) -> str:
-    endings = [s.lower() for s in Path(place).suffixes if s.lower() not in PACKED]
-    return endings[-1] if endings else ""
-
-
 def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
     """Columns that Parquet stores as something else: categories, durations and truth values of a byte.
 
@@ -209,7 +224,7 @@ def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
     """
     found: dict[str, pa.Field] = {}
     for path in paths:
-        with damage_told(path):
+        with name_damage(path):
             written = _written(path)
         for f in written:
             t = f.type
@@ -230,7 +245,7 @@ def _written(path: str) -> pa.Schema:
         return pa.schema([])
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
     bare = pa.schema([pa.field(f.name, f.type) for f in schema], schema.metadata)
-    return declaring(bare, lambda name: _dictionaries(path, name))
+    return declare_levels(bare, lambda name: _dictionaries(path, name))
 
 
 def _dictionaries(path: str, name: str) -> Iterator[pa.Array]:

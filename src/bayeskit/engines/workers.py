@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import cache
 from numbers import Integral
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from threadpoolctl import ThreadpoolController
 
 from bayeskit.arrays import Batch
-from bayeskit.engines.engine import R, slices
+from bayeskit.engines.engine import Engine, R, slices
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
 
@@ -28,25 +29,14 @@ _inside = 0
 _limited: Any = None
 
 
-class Streamed:
+class Streamed(Engine):
     """An engine that reads batches in this process; what it reads them from is ``_batches``."""
 
-    outside = True
-
-    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
-        self.n_jobs = n_jobs
-        self.rows = rows
-
-    def at_most(self, rows: int) -> Self:
-        smaller = copy(self)
-        smaller.rows = rows
-        return smaller
-
+    @abstractmethod
     def _batches(
         self, source: object, columns: Sequence[str], ordered: bool
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """The batches of these columns, in the order of the rows if asked for."""
-        raise NotImplementedError
 
     def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         with self._batches(source, columns, ordered=False) as batches:

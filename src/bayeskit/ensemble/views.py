@@ -11,16 +11,19 @@ import pyarrow as pa
 
 from bayeskit.arrays import Float, Int, TableLike
 from bayeskit.data.block import Block
+from bayeskit.data.foreign import column_names
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
-from bayeskit.model.labelled_table import names_in, without
+from bayeskit.model.labelled_table import drop_columns
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.program import TableInputs
 from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
+from bayeskit.portable.symbol import where
 from bayeskit.storage.model_file import key_of
 
 READER = "AutoBayes"  # who reads a table for the members
@@ -120,6 +123,22 @@ class View:
             scales.append(ScaledColumn(name, Scale(*knots), hole, flagged))
         return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
 
+    def symbols(self, inputs: TableInputs) -> list[tuple[str, Any]]:
+        """The numbers of a portable program, each with the column it comes from."""
+        found: list[Any] = []
+        for filled in self.scales:
+            x = inputs.number(filled.name)
+            score = np.where(np.isnan(x), filled.hole, filled.scale.symbol(x))
+            found.append(np.floor(score * GRAINS + 0.5) / GRAINS)
+            if filled.flagged:
+                found.append(where(np.isnan(x), 1.0, 0.0))
+        for name, told in self.levels:
+            codes = told.codes_in(inputs.model.counted.domain.levels[name])
+            found += [
+                where(inputs.code(name) == float(c), 1.0, 0.0) for c in np.where(codes < 0, NOWHERE, codes).tolist()
+            ]
+        return list(zip(self.owners, found, strict=True))
+
     @property
     def owners(self) -> list[str]:
         """The column of the table that each number comes from."""
@@ -168,7 +187,7 @@ class ViewCache:
     def of(cls, reader: Model, X: TableLike) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = reader.schema.target
-        rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
+        rows = drop_columns(X, [str(target)]) if target is not None and target in column_names(X) else X
         return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
     def portions(self) -> Iterator[ViewCache]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +29,7 @@ from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.learner import Learner
+from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
@@ -39,11 +40,13 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
+from bayeskit.model.program import program_of
+from bayeskit.portable.program import Program
 
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
 
-class BayesClassifier(ClassifierMixin, Learner):
+class BayesClassifier(Views, Learner):
     """What was learned, asked about rows: posteriors, evidence, explanations."""
 
     prior_shift_: PriorShift
@@ -58,6 +61,11 @@ class BayesClassifier(ClassifierMixin, Learner):
     def table_reader(self) -> Model:
         """The model that knows the columns."""
         return self.model_
+
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        check_is_fitted(self, "model_")
+        return program_of(self.model_, type(self).__name__)
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.augmented import Dependent
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.forest import Forest
 from bayeskit.structures.naive import Naive
 
@@ -98,4 +98,4 @@ class ProbabilityForest(Dependent):
         return replace(super().spec(), fits_weights=False)
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
-        return together(Forest(self.trees, self.random_state, self.strength), schema, "trees split all columns")
+        return in_one_component(Forest(self.trees, self.random_state, self.strength), schema, "trees split all columns")

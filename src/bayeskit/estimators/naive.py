@@ -202,9 +202,11 @@ class NaiveBayes(BayesClassifier):
         if named is not None and named != AUTO:
             if _takes(named, column):
                 return named, "family given"
+            words = isinstance(named, CountFamily) and "string" in column.type
             raise SchemaError(
                 f"column {column.name!r} is {column.kind} ({column.why}) and cannot take {named!r}, "
                 f"which takes {', '.join(named.kinds)} columns"
+                + ("; turn texts into counts of words first (sklearn's CountVectorizer)" if words else "")
             )
         if general is not None and general != AUTO and _takes(general, column):
             return general, "family given for all"
@@ -277,7 +279,7 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Jso
 
 def _as_family(given: object, where: str) -> Any:
     """A family object from itself, its class or its name, perhaps with settings; "auto" lets the data choose."""
-    if isinstance(given, str) and given == AUTO:
+    if isinstance(given, str) and given.lower() == AUTO:
         return AUTO
     family, known = given, known_families()
     if isinstance(given, str):

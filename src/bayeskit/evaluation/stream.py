@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -38,21 +38,16 @@ RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB eac
 Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
-@dataclass(frozen=True)
-class Divided:
+class Divided(Engine):
     """An engine whose batches come with the fold of each row."""
 
-    engine: Engine
-    division: HashSplit
+    def __init__(self, engine: Engine, division: HashSplit) -> None:
+        super().__init__(engine.n_jobs, engine.rows)
+        self.engine = engine
+        self.division = division
 
-    outside: ClassVar[bool] = True
-
-    @property
-    def rows(self) -> int | None:
-        return self.engine.rows
-
-    def at_most(self, rows: int) -> Divided:
-        return replace(self, engine=self.engine.at_most(rows))
+    def at_most(self, rows: int) -> Self:
+        return type(self)(self.engine.at_most(rows), self.division)
 
     @staticmethod
     def takes(source: object) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label
-from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
+from bayeskit.data.frame import TableRepr, align, frame, html_table, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
 from bayeskit.numerics.special import LOG_2
@@ -18,7 +18,7 @@ from bayeskit.plots.style import Display
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
-ROWS, CLASSES = 3, 8  # shown
+ROWS, CLASSES, PARTS = 3, 8, 20  # shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +92,7 @@ class Explanation(TableRepr):
     def _place(self, label: Label) -> int:
         labels: list[Any] = self.classes.tolist()
         if label not in labels:
-            raise InputError(f"label {label!r} is not a class ({', '.join(shortened(c) for c in labels[:20])})")
+            raise InputError(f"label {label!r} is not a class ({', '.join(shorten(c) for c in labels[:20])})")
         return labels.index(label)
 
     def top(self, most: int) -> Explanation:
@@ -105,7 +105,7 @@ class Explanation(TableRepr):
         """
         if check_top(most) >= len(self.parts):
             return self
-        kept = widest(np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0), most)
+        kept = _most_telling(self.terms, most)
         rest = np.delete(self.terms, kept, axis=1).sum(axis=1, keepdims=True)
         return replace(
             self,
@@ -131,7 +131,7 @@ class Explanation(TableRepr):
         if value is None:
             return "missing"
         never = self.unseen is not None and self.unseen[row, part]
-        return shortened(value) + (" (never seen)" if never else "")
+        return shorten(value) + (" (never seen)" if never else "")
 
     def worked(self, row: int = 0, most: int = 12) -> Working:
         """The calculation of one row as a textbook writes it, with the ``most`` factors that matter most.
@@ -216,7 +216,7 @@ class Explanation(TableRepr):
         c = int(np.argmax(self.proba[row])) if label is None else self._place(label)
         names = ["prior", *(_named(part, self.value(row, j)) for j, part in enumerate(self.parts))]
         against = "the rest" if rival is None else str(rival)
-        title = f"{shortened(self.classes[c])} against {shortened(against)}"
+        title = f"{shorten(self.classes[c])} against {shorten(against)}"
         return WaterfallDisplay.from_steps(names, steps, unit, title, UNITS[unit], most).plot(ax)
 
     def __str__(self) -> str:
@@ -236,19 +236,29 @@ class Explanation(TableRepr):
         i : int
             Which row.
         """
-        return aligned(self._table(i), left=2) + self._note
+        return align(self._table(i), left=2) + self._note
 
     @property
     def _note(self) -> str:
         more = len(self.classes) - CLASSES
-        return f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
+        note = f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
+        if len(self.parts) > PARTS:
+            note += f"\n(at most {PARTS} of {len(self.parts):,} parts, where classes differ most; .frame() has all)"
+        return note
 
     def _table(self, i: int) -> list[list[str]]:
         shown = widest(self.proba[i], CLASSES)
-        lines = [["", "value", *(shortened(c) for c in self.classes[shown].tolist())]]
+        lines = [["", "value", *(shorten(c) for c in self.classes[shown].tolist())]]
         lines.append(["prior", "", *_signed(self.prior[shown])])
-        for j, part in enumerate(self.parts):
-            lines.append([shortened(part), self.value(i, j), *_signed(self.terms[i, j, shown])])
+        kept = np.arange(len(self.parts))
+        if len(kept) > PARTS:  # words that a text has not say nothing
+            kept = _most_telling(self.terms[i], PARTS)
+            kept = kept[self.terms[i, kept].any(axis=1)]
+        for j in kept.tolist():
+            lines.append([shorten(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
+        if len(kept) < len(self.parts):
+            others = np.delete(self.terms[i][:, shown], kept, axis=0).sum(axis=0)
+            lines.append([f"({len(self.parts) - len(kept):,} others)", "", *_signed(others)])
         lines.append(["log P(c, x)" if self.density else "score", "", *_signed(self.joint[i, shown])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i, shown])])
         return lines
@@ -266,9 +276,15 @@ def widest(spread: Float, most: int) -> Int:
     return np.sort(np.argsort(-spread, kind="stable")[:most])
 
 
+def _most_telling(terms: Float, most: int) -> Int:
+    """The parts of terms (..., parts, K) in which classes lie farthest apart, over all rows."""
+    apart = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=-1)
+    return widest(apart.reshape(-1, apart.shape[-1]).sum(axis=0), most)
+
+
 def _signed(numbers: Float) -> list[str]:
     return [f"{number:+.3f}" for number in numbers]
 
 
 def _named(part: str, value: str) -> str:
-    return f"{shortened(part)} = {value}" if value else shortened(part)
+    return f"{shorten(part)} = {value}" if value else shorten(part)

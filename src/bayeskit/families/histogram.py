@@ -19,6 +19,8 @@ from bayeskit.densities.tabular import FRONT, LooStrata
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.numerics.special import LOG_2
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import place
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
@@ -194,7 +196,7 @@ class Cells:
         if strata.few(len(self.log_width), 1, len(strata.group)):
             every = self._left if strata.kept else self._tables_without(strata)
             return np.where(code[:, None] < 0, 0.0, every[strata.member, code])
-        return self._without(code, *_leaving(block, x))
+        return self._without(code, *block.counted_values(x))
 
     @cached_property
     def _left(self) -> Float:
@@ -298,6 +300,19 @@ class HistogramDensity(SupportsLeftOut):
             out[:, j] = self._inner(cells, x, block) - cells.distance(x)[:, None]
         return out
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found, tails = [], []  # tails come last, as in ``add``: beside them the digits of the others are lost
+        for name, cells in zip(self.columns, self.cells, strict=True):
+            if cells is not None:
+                x = inputs.number(name)
+                far = cells.distance(x)
+                size = np.where(far > 2.0**1000, np.log2(np.abs(x)) + cells.shift - np.log2(cells.length), np.log2(far))
+                vanishing = -np.log(np.maximum(cells.counts.across.rounded(), 1e-300)) - cells.log_width[:, None]
+                inner = Term.looked_up((name,), cells.table, place(cells.cuts, cells.at(x)), vanishing)
+                found.append(inner.masked(np.isnan(x)))
+                tails.append(Term.traced(name, x, -far, size).masked(np.isnan(x)))
+        return [*found, *tails]
+
     def log2_magnitude(self, block: Block) -> Float:
         farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)
         return farthest
@@ -324,18 +339,11 @@ class LeftOutHistogram(HistogramDensity):
         return cells.inner_left_out(x, block)
 
     def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
-        return cells.totals(block.rows, *_leaving(block, x))
+        return cells.totals(block.rows, *block.counted_values(x))
 
     def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
         for _, cells, x in columns:
             out += self._inner(cells, x, block)
-
-
-def _leaving(block: Block, x: Float) -> tuple[Int, Int, Float]:
-    """The rows whose values were counted, their classes and weights."""
-    row, group, mass = block.counted_rows()
-    there = ~np.isnan(x[row])
-    return row[there], group[there], mass[there]
 
 
 def _many(given: Any) -> TypeGuard[Iterable[float]]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import _safe_indexing
 
 from bayeskit.arrays import Array, Bool, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.data.foreign import as_list, is_array_only, is_sparse_matrix
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.source import labels
+from bayeskit.data.source import labels, source
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.model.open_table import OpenTable
@@ -61,7 +61,7 @@ class LabelledTable:
             raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
         if isinstance(groups, str):
             column = groups
-            groups, X = _column(X, column), without(X, (column,))
+            groups, X = _column(X, column), drop_columns(X, (column,))
         values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
         X = X if values is None else values
         given = OpenTable.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
@@ -89,12 +89,12 @@ class LabelledTable:
     @cached_property
     def features(self) -> Any:
         """X without target and weight, in a form that rows can be taken of."""
-        if hasattr(self.X, "tocsr"):
+        if is_sparse_matrix(self.X):
             return self.X.tocsr()
-        if hasattr(self.X, "__array__") and not hasattr(self.X, "__getitem__"):
+        if is_array_only(self.X):
             return np.asarray(self.X)
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
-        return without(table, [name for name in self.roles.names if not name.startswith(":")])
+        return drop_columns(table, [name for name in self.roles.names if not name.startswith(":")])
 
     def intake(self, n_jobs: int | None, fold: ColumnLike | None = None) -> OpenTable:
         """The table opened again, with the fold of each row."""
@@ -102,7 +102,7 @@ class LabelledTable:
             name if name is None or not name.startswith(":") else self.beside[name]
             for name in (self.roles.label, self.roles.weight)
         )
-        return OpenTable.of(self.X, y, weight, n_jobs, fold=fold)
+        return OpenTable.opened(source(self.X, y, weight, fold), n_jobs)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
@@ -125,15 +125,17 @@ def values_of(X: Any) -> Any:
 
 def take_rows(X: Any, rows: Int) -> Any:
     """Some rows of a table."""
+    if isinstance(X, list | tuple):
+        return [X[i] for i in rows.tolist()]
     if not isinstance(X, pa.Table):
-        return _safe_indexing(X, rows)
+        return X.iloc[rows] if kind_of(X) == "pandas" else X[rows]
     if pa.string_view() in X.schema.types:  # which Arrow cannot take from
         plain = [f.with_type(pa.large_string()) if f.type == pa.string_view() else f for f in X.schema]
         X = X.cast(pa.schema(plain))
     return X.take(pa.array(rows))
 
 
-def without(X: Any, names: Sequence[str]) -> Any:
+def drop_columns(X: Any, names: Sequence[str]) -> Any:
     """A table without some of its columns."""
     if not names:
         return X
@@ -144,18 +146,6 @@ def without(X: Any, names: Sequence[str]) -> Any:
     if isinstance(X, list | tuple):
         return [{name: value for name, value in row.items() if name not in names} for row in X]
     return X.drop(columns=list(names)) if kind_of(X) == "pandas" else X.drop(list(names))
-
-
-def names_in(X: Any) -> Collection[Any]:
-    """The names of the columns of a table, if it has any."""
-    if isinstance(X, pa.Table):
-        names: list[str] = X.column_names
-        return names
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        return X[0].keys()
-    if isinstance(X, Mapping):
-        return X.keys()
-    return list(getattr(X, "columns", ()))
 
 
 def _column(X: Any, name: str) -> Any:
@@ -175,7 +165,7 @@ def _numbered(groups: Any, n: int) -> Int | None:
     """Groups by number; any hashable names will do."""
     if groups is None:
         return None
-    names = groups.to_pylist() if hasattr(groups, "to_pylist") else np.asarray(groups).tolist()
+    names = list(as_list(groups))
     if len(names) != n:
         raise InputError(f"groups has {len(names)} values, the table {n} rows")
     index = {name: code for code, name in enumerate(dict.fromkeys(names))}

@@ -19,7 +19,18 @@ from bayeskit.estimators.network import Network
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
-from bayeskit.reports import cases, effect_plot, network, overview, panel, performance
+from bayeskit.reports import (
+    cases,
+    effect_plot,
+    groups,
+    network,
+    nomogram,
+    overview,
+    panel,
+    performance,
+    reduced,
+    threshold,
+)
 from bayeskit.reports.cases import Case
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.one_class import OneClass
@@ -27,10 +38,11 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
 from bayeskit.reports.verdict import Verdict
 from bayeskit.reports.whatif import WhatIf
+from bayeskit.targets.javascript import ENGINE
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
-SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js")
+SCRIPTS = ("elements.js", "packed.js", *ENGINE, "model.js", "panel.js", "threshold.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -130,8 +142,7 @@ class Page:
 
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    files = resources.files("bayeskit.reports")
-    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
+    style, *code = map(_file, ("style.css", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -149,6 +160,12 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
     )
 
 
+def _file(name: str) -> str:
+    """A part of the page; the engine is that of every export."""
+    package = "bayeskit.targets" if name in ENGINE else "bayeskit.reports"
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
 def _sections(
     evaluation: Evaluation, rows: Table | None, learned: bool, origin: Provenance, interest: OneClass
 ) -> tuple[list[Section], list[str]]:
@@ -158,18 +175,30 @@ def _sections(
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
     seen = None if rows is None else _explained(model, rows, some)
     told = None if seen is None else cases.importance(seen)
+    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
+    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
+    if seen is not None and told is not None and set(seen.parts) - set(cases.NO_COLUMNS):
+        informative: Section | None = cases.informative(seen, told)
+    else:
+        informative = cases.informative_by_effects(effects.worth, 0 if rows is None else len(rows))
     found: list[Section | None] = [
         performance.measures(evaluation),
         overview.data(evaluation, profiles, None if rows is None else len(rows)),
         overview.model(evaluation),
         performance.confusion(evaluation),
         performance.calibration(evaluation, interest),
+        threshold.threshold(evaluation, interest),
         performance.costs(evaluation),
-        None if seen is None or told is None else cases.informative(seen, told),
+        groups.groups(evaluation, interest),
+        groups.segments(evaluation),
+        informative,
+        effects.section(),
+        nomogram.nomogram(evaluation, rows, interest),
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
-    if whatif.program is not None and told is not None and seen is not None:
-        found.append(effect_plot.effect_plots(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
+    if whatif.program is None and rows is not None:
+        whatif = reduced.reduced(model, rows, worth or effects.worth, whatif.note) or whatif
     hard = (
         [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
     )
@@ -192,9 +221,12 @@ def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str
     program = whatif.program
     if program is not None:
         levels = [len(q.levels) for q in program.questions if q.levels is not None]
-        single = sum(rows.profiles[q.name].single for q in program.questions if q.levels is not None)
+        single = sum(
+            rows.profiles[q.name].single for q in program.questions if q.levels is not None and not whatif.lead
+        )
         once = f", {single:,} of which one row alone has" if single else ""
-        told.append(f"the model, with the names of {sum(levels):,} levels{once}" if levels else "the model")
+        what = "answers of the model to combinations of values" if whatif.lead else "the model"
+        told.append(f"{what}, with the names of {sum(levels):,} levels{once}" if levels else what)
     if program is not None and program.rows:
         told.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
     if shown:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
-from bayeskit.data.hash_split import ODD, Word, finalised
+from bayeskit.data.hash_split import ODD, Word, finalise
 from bayeskit.statistics.exact import ExactSum
 
 
@@ -37,16 +37,16 @@ class Batch:
             return parts[0]
         low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
         limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
-        names = ("numbers", "codes", "group", "keys")
-        numbers, codes, group, keys = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+        columns = zip(*((p.numbers, p.codes, p.group, p.keys) for p in parts), strict=True)
+        numbers, codes, group, keys = map(np.concatenate, columns)
         return Batch(numbers, codes, group, ExactSum(limbs, low), keys)
 
     @cached_property
     def fingerprint(self) -> Word:
         """Of what a row holds: equal rows have equal ones, and other rows hardly ever: (n,)."""
-        seen = mixed(np.zeros(len(self), dtype=np.uint64), self.group)
+        seen = mix(np.zeros(len(self), dtype=np.uint64), self.group)
         for column in (*bits(self.numbers).T, *self.codes.T):
-            seen = mixed(seen, column)
+            seen = mix(seen, column)
         return seen
 
     def same(self, mine: Int, other: Batch, theirs: Int) -> Bool:
@@ -83,6 +83,6 @@ def bits(numbers: Float) -> Int:
     return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.int64)
 
 
-def mixed(seen: Word, column: Array) -> Word:
+def mix(seen: Word, column: Array) -> Word:
     """A hash of what was seen and one column more (a round of splitmix64)."""
-    return finalised((seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD)
+    return finalise((seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayeskit.arrays import Float, Int
 from bayeskit.data.hash_split import Word
-from bayeskit.statistics.batch import mixed
+from bayeskit.statistics.batch import mix
 
 MANY = 1 << 20  # units of a row at most: those of a heavier one weigh more than 1
 
@@ -42,7 +42,7 @@ class Units:
 
         Every ``repeat`` deals in an order of its own.
         """
-        high, low = self.words if not repeat else (mixed(w, np.array([repeat], dtype=np.int64)) for w in self.words)
+        high, low = self.words if not repeat else (mix(w, np.array([repeat], dtype=np.int64)) for w in self.words)
         order = np.lexsort((low, high, self.code))
         before = np.cumsum(self.count[order]) - self.count[order]
         first = np.flatnonzero(np.diff(self.code[order], prepend=-1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import logsum, take, total, where
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
@@ -137,14 +139,30 @@ class AveragedDensity(Density):
     @cached_property
     def _naive(self) -> tuple[Int, Float]:
         """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
-        return joined([_log_margin(margin) for margin in self.margins])
+        return concatenate_tables([_log_margin(margin) for margin in self.margins])
 
     @cached_property
     def _given(self) -> list[tuple[Int, Float]]:
         """The same of all columns given each parent."""
         d = len(self.margins)
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
-        return [joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
+        return [concatenate_tables([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return [Term(self.columns, self.symbol(self.slices.symbols(inputs)))]
+
+    def symbol(self, codes: Sequence[Any]) -> Any:
+        """log p(x | c) of the symbols of codes."""
+        each = zip(self.margins, codes, strict=True)
+        naive = total([take(_log_margin(margin), code + FRONT) for margin, code in each])
+        d, every = len(codes), []
+        for i, p in enumerate(self.parents):
+            tables = self.tables[i * d : (i + 1) * d]
+            lines = [codes[j] + FRONT + (0.0 if j == p else codes[p] * float(tables[j].shape[1])) for j in range(d)]
+            flat = (table.reshape(-1, table.shape[-1]) for table in tables)
+            estimator = total([take(table, line) for table, line in zip(flat, lines, strict=True)])
+            every.append((take(self.known[p].astype(np.float64), codes[p] + FRONT), estimator))
+        return mean_symbol(every, naive)
 
     def add(self, block: Block, out: Float) -> None:
         self.average(self.slices.codes(block), out)
@@ -169,7 +187,7 @@ class AveragedDensity(Density):
 
     def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, len(self.margins[0].counts))[:, [place[name] for name in self.columns]]
+        return reveal_terms(self, block, len(self.margins[0].counts))[:, [place[name] for name in self.columns]]
 
 
 def mean_of(members: Iterable[Member], out: Float) -> Int:
@@ -189,7 +207,16 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     return alone
 
 
-def joined(tables: Sequence[Float]) -> tuple[Int, Float]:
+def mean_symbol(members: Sequence[tuple[Any, Any]], alone: Any) -> Any:
+    """The logarithm of the mean over the members that a row has, each (whether it has it, log p); else ``alone``."""
+    if not members:
+        return alone
+    times = total([there for there, _ in members])
+    every = logsum([where(there > 0, one, -np.inf) for there, one in members])
+    return where(times > 0, every - np.log(np.maximum(times, 1.0)), alone)
+
+
+def concatenate_tables(tables: Sequence[Float]) -> tuple[Int, Float]:
     """Where each table begins, and all of them one after the other."""
     offset = np.cumsum([0, *map(len, tables[:-1])], dtype=np.int64)
     return offset, np.ascontiguousarray(np.concatenate(tables))

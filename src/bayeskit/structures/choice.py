@@ -15,6 +15,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Axis, Density, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Likelihood
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.family_fit import Levels, Numbers
@@ -100,6 +101,9 @@ class Sum(Density):
         for density in self.densities:
             density.add(block, out)
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return [term for density in self.densities for term in density.portable(inputs)]
+
     def log2_magnitude(self, block: Block) -> Float:
         each = (density.log2_magnitude(block) for density in self.densities)
         farthest: Float = np.max([np.zeros(block.rows), *each], axis=0)
@@ -146,7 +150,7 @@ class ChoiceDensity(Sum):
         return np.concatenate([density.terms(block) for density in self.densities], axis=1)
 
 
-def weighed_together(densities: Sequence[Density]) -> tuple[Density, ...]:
+def weigh_together(densities: Sequence[Density]) -> tuple[Density, ...]:
     """The same, with the weights of all columns whose family the data choose worked out together."""
     chosen = [density for density in densities if isinstance(density, ChoiceDensity)]
     every = Inclusion(tuple(trial for density in chosen for trial in density.trials))

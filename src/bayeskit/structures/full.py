@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +15,9 @@ from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDe
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
+from bayeskit.portable.nodes import Normal
+from bayeskit.portable.program import Inputs, Tail, Term
+from bayeskit.portable.symbol import Symbol, where
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
@@ -26,8 +28,9 @@ from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
 from bayeskit.structures.downdate import left_out
 from bayeskit.structures.factor import factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
-from bayeskit.structures.normals import Normals, mixed
+from bayeskit.structures.normals import Normals, mixture_log_density
 from bayeskit.structures.numbers import Numbers, Points, moments_of
+from bayeskit.validation import keep, number
 
 TINY = 2.0**-900
 SHOWN = 4  # number columns up to which a covariance is written out
@@ -56,15 +59,17 @@ class Full(Likelihood[Product]):
     def __post_init__(self) -> None:
         if self.covariance not in SHAPES:
             raise InputError(f"covariance={self.covariance!r}: choose one of {', '.join(SHAPES)}")
-        for name, what, most in (("shrinkage", "'auto', None or", 1.0), ("smoothing", "'auto' or", np.inf)):
-            value = getattr(self, name)
+        for name, value, what, most in (
+            ("shrinkage", self.shrinkage, "'auto', None or", 1.0),
+            ("smoothing", self.smoothing, "'auto' or", np.inf),
+        ):
             if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
                 continue
-            known = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-            if not (known and 0 <= float(value) <= most):
+            known = number(value)
+            if known is None or not 0 <= known <= most:
                 bound = "between 0 and 1" if most == 1 else "of at least 0"
                 raise InputError(f"{name}={value!r}: give {what} a number {bound}")
-            object.__setattr__(self, name, float(value))
+            keep(self, **{name: known})
 
     @property
     def leave_one_out(self) -> bool:
@@ -192,6 +197,29 @@ class FullDensity(SupportsLeftOut):
         squares, _ = self.normals.squares(points, self.joint.find(codes) if self.joint.columns else None)
         return np.sqrt(squares)
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """One term; where there is no smoothing at all, what a vanishing one would give stands behind it."""
+        value = self._symbol(inputs)
+        if not self.joint.columns:
+            return [Term(self.columns, value, chain=self.normals.numbers.columns)]
+        if self.joint.alpha != 0:
+            return [Term(self.columns, value)]
+        tiny = replace(self, joint=replace(self.joint, alpha=TINY))._symbol(inputs) - np.log(TINY)
+        zero = np.isneginf(value)
+        return [Term(self.columns, value, Tail(where(zero, 1.0, 0.0), None, where(zero, tiny, value)))]
+
+    def _symbol(self, inputs: Inputs) -> Any:
+        numbers, matrix = self.normals.numbers, self.normals.covariance.dense
+        shared = len(matrix) > 1 and bool((matrix == matrix[0]).all())
+        codes = [inputs.code(name) for name in self.joint.columns]
+        if not self.joint.smooth_unseen:
+            codes = [np.maximum(code, -1.0) for code in codes]
+        cells = self.joint.portable(self.normals.cells, len(numbers.columns)) if codes else None
+        units = np.asarray(numbers.shift * LOG_2 - LOG_2PI / 2, dtype=np.float64)
+        node = Normal(numbers.mean, matrix[:1] if shared else matrix, units, cells)
+        z = [numbers.symbol(inputs.number(name), j) for j, name in enumerate(numbers.columns)]
+        return Symbol("normal", node, *z, *codes)
+
     def _read(self, block: Block) -> tuple[Points, Int]:
         """Numbers (n, d) and codes (n, q) of the columns that say something."""
         codes = block.codes[block.coded(self.joint.columns)].T.astype(np.int64)
@@ -215,7 +243,7 @@ class FullDensity(SupportsLeftOut):
             return self.joint.log(codes, own)
         if not self.joint.columns:
             return self._numbers(points, None, own)
-        return mixed(self.joint, self.normals, points, codes, own)
+        return mixture_log_density(self.joint, self.normals, points, codes, own)
 
     def _numbers(self, points: Points, cell: Int | None, own: LeftOutRows | None) -> Float:
         squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)

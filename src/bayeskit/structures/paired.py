@@ -12,10 +12,12 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import take, total, where
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
@@ -23,9 +25,10 @@ from bayeskit.structures.averaged import (
     Averaged,
     AveragedDensity,
     Member,
+    concatenate_tables,
     given_parents,
-    joined,
     mean_of,
+    mean_symbol,
 )
 
 CELLS = 1 << 24  # counted of three columns and the class: 128 MB
@@ -152,7 +155,7 @@ class PairedDensity(Density):
                 counts = self._counts(self.triples, (*pair, j))
                 table = given_parents(counts.reshape(classes, -1, counts.shape[-1]), margin, self.given)
                 tables.append(table.reshape(-1, classes))
-        return joined(tables)
+        return concatenate_tables(tables)
 
     @cached_property
     def _kept(self) -> list[tuple[Int, Float]]:
@@ -172,6 +175,23 @@ class PairedDensity(Density):
             cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
             yield there, cells, offset, table
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        codes, classes = self.single.slices.symbols(inputs), len(self.single.margins[0].counts)
+        every = []
+        for (p, q), known, (offset, table) in zip(self.pairs, self._known, self._estimators(), strict=True):
+            if not len(known):
+                continue
+            cell = codes[p] * float(self._levels[q]) + codes[q]
+            present = (codes[p] >= 0) & (codes[q] >= 0)
+            ends, logs = [*offset.tolist(), len(table)], []
+            for j in range(len(codes)):
+                if j != q:
+                    line = cell + FRONT if j == p else codes[j] + FRONT + cell * float(self._levels[j] + FRONT)
+                    logs.append(take(table[ends[j] : ends[j + 1]].reshape(-1, classes), line))
+            seen = take(known.astype(np.float64), np.maximum(cell, 0.0))
+            every.append((where(present, seen, 0.0), total(logs)))
+        return [Term(self.columns, mean_symbol(every, self.single.symbol(codes)))]
+
     def add(self, block: Block, out: Float) -> None:
         codes = self.single.slices.codes(block)
         alone = mean_of(self._members(codes), out)
@@ -183,4 +203,4 @@ class PairedDensity(Density):
     def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes)[:, [place[name] for name in self.columns]]
+        return reveal_terms(self, block, classes)[:, [place[name] for name in self.columns]]
