@@ -8,7 +8,7 @@ import pytest
 
 import bayeskit as bk
 from bayeskit import _core
-from bayeskit.densities.density import revealed
+from bayeskit.densities.density import reveal_terms
 from bayeskit.errors import InputError, MergeError
 from bayeskit.structures.forest import ForestDensity
 
@@ -134,7 +134,7 @@ def test_stages_are_what_revealing_columns_one_by_one_gives():
     X, y = table()
     model = bk.ProbabilityForest(trees=10).fit(X, y)
     density, block = asked(model, X[:30])
-    np.testing.assert_allclose(density.terms(block), revealed(density, block, 3), atol=1e-12)
+    np.testing.assert_allclose(density.terms(block), reveal_terms(density, block, 3), atol=1e-12)
     told = model.explain(X[:30])
     whole = told.joint - np.logaddexp.reduce(told.joint, axis=1, keepdims=True)
     np.testing.assert_allclose(np.exp(whole), model.predict_proba(X[:30]), atol=1e-12)
