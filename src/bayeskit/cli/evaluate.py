@@ -250,7 +250,7 @@ def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
 
 def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:
     """A model file judged by rows that are new to it."""
-    from bayeskit.estimators.files import core
+    from bayeskit.estimators.wrapper import core
 
     model = bk.load(file)
     if isinstance(model, bk.Network):

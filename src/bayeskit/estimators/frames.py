@@ -193,16 +193,12 @@ def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Itera
 def _pooled(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
-    if answers.evidence:
-        raise InputError(
-            f"{type(pool).__name__} weighs what several models say of the classes and has no density of rows, so no "
-            f"evidence; ask a model that has one (fit it with --model naive)"
-        )
 
     def step(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         rows = pa.Table.from_batches([batch]).select(list(answers.model.schema.names))
         explained = pool.explain(rows, prior=prior) if answers.reasons else None
-        return answers.beside(batch, pool.predict_proba(rows, prior), explained=explained)
+        evidence = pool.log_evidence(rows, prior) if answers.evidence else None
+        return answers.beside(batch, pool.predict_proba(rows, prior), evidence, explained)
 
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
     return engine.map(table.source.rows, answers.columns, step)

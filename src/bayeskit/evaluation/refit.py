@@ -16,7 +16,7 @@ from bayeskit.arrays import Array, ArrayLike, Classifier, Float, Int, TableLike
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.algebra import warn_lost
 from bayeskit.evaluation.methods import Split
-from bayeskit.evaluation.protocols import Wrapper
+from bayeskit.evaluation.protocols import ReadsTables, gives_probabilities, steps_of
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 
 TOLERANCE = 1e-6
@@ -36,7 +36,7 @@ class Refit:
     grids: ClassVar[tuple[str, ...]] = ()  # nothing is that of all rows
 
     def __post_init__(self) -> None:
-        if not hasattr(self.estimator, "predict_proba"):
+        if not gives_probabilities(self.estimator):
             raise KindError(
                 f"{type(self.estimator).__name__} gives no probabilities (it has no predict_proba); wrap it in "
                 f"sklearn.calibration.CalibratedClassifierCV, or choose another model"
@@ -101,7 +101,7 @@ def logs_of(estimator: Classifier, X: TableLike, classes: Array) -> Float:
     Classifiers of this library say it themselves, without rounding to 0 and 1 on the way; of others it is the logarithm
     of their probabilities.
     """
-    logs = estimator.honest_log_proba(X) if isinstance(estimator, Wrapper) else None
+    logs = estimator.honest_log_proba(X) if isinstance(estimator, ReadsTables) else None
     if logs is not None:
         checked(np.exp(logs), estimator.classes_, classes)
         return _placed(logs, estimator.classes_, classes, -np.inf)
@@ -121,7 +121,7 @@ def weighted(estimator: Classifier, weight: Float | None) -> dict[str, Float]:
     """The argument that gives an estimator its weights; the last step of a pipeline takes them."""
     if weight is None:
         return {}
-    steps = getattr(estimator, "steps", None)
+    steps = steps_of(estimator)
     last = steps[-1][1] if steps else estimator
     if "sample_weight" not in inspect.signature(last.fit).parameters:
         raise InputError(f"{type(last).__name__} takes no sample_weight; evaluate it without weights")
