@@ -82,9 +82,11 @@ class Judging:
 
     def fits(self, rows: Any, way: Any) -> int:
         """How often a model is fitted that has no statistics to divide, about."""
+        import pyarrow as pa
+
         if self.method == "loo":
-            return int(getattr(rows, "num_rows", 1))
-        return int({"cv": getattr(way, "folds", 1), "bootstrap": getattr(way, "repeats", 1)}.get(self.method, 1))
+            return rows.num_rows if isinstance(rows, pa.Table) else 1
+        return int(way.folds if self.method == "cv" else way.repeats if self.method == "bootstrap" else 1)
 
 
 def register(app: typer.Typer) -> None:

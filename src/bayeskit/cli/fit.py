@@ -189,6 +189,10 @@ def _tell(classifier: Any, path: Path, done: str, told: list[str], say: Saying, 
 
 def candidates(classifier: Any) -> Json:
     """What became of the candidates of a pool, for machines; nothing of another model."""
+    from bayeskit.ensemble.leaderboard import Leaderboard
+
     names = ("candidate", "log_loss", "weight", "adds", "why_not")
-    lines = getattr(classifier.summary(), "lines", None)
-    return {} if lines is None else {"candidates": [dict(zip(names, line, strict=True)) for line in lines]}
+    found = classifier.summary()
+    if not isinstance(found, Leaderboard):
+        return {}
+    return {"candidates": [dict(zip(names, line, strict=True)) for line in found.lines]}

@@ -100,6 +100,9 @@ def predict(
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
+    if isinstance(asker.pool, bk.RiskClassifier):
+        asker.pool.check_acts()
+        wanted["costs"] = wanted["costs"] or asker.pool.costs_
     kept = "all" if listed(keep) == ("all",) else listed(keep)
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)

@@ -38,9 +38,8 @@ from bayeskit.estimators.learner import changed, check_rows_of, only_rows_tell, 
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
 from bayeskit.estimators.tags import any_table
-from bayeskit.estimators.wrapper import Wrapper
+from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
-from bayeskit.explain.marginal import Marginal
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.learn import forget_rows, learn_more, learn_rows
 from bayeskit.model.model import Model
@@ -386,6 +385,20 @@ class AutoBayes(Wrapper):
     def calibrated(
         self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
     ) -> Any:
+        """This classifier, as it is, with its probabilities set right on rows that are new to it.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
+            The map that is fitted, as in ``Calibrated``.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
         from bayeskit.estimators.calibrated import Calibrated
 
         check_is_fitted(self)
@@ -416,14 +429,10 @@ class AutoBayes(Wrapper):
         adapted.prior_shift_ = shift
         return adapted
 
-    def predict_joint_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        self.refuse("predict_joint_log_proba()", NO_DENSITY)
-
-    def log_evidence(self, X: TableLike, prior: PriorLike = None) -> Float:
-        self.refuse("log_evidence()", NO_DENSITY)
-
-    def marginal(self, column: str, prior: PriorLike = None, names: NamesLike = None) -> Marginal:
-        self.refuse("marginal()", NO_DENSITY)
+    predict_joint_log_proba: Any = Refused(NO_DENSITY)
+    log_evidence: Any = Refused(NO_DENSITY)
+    score_samples: Any = Refused(NO_DENSITY)
+    marginal: Any = Refused(NO_DENSITY)
 
     def bundle(self) -> Bundle:
         return bundling.bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_)

@@ -64,7 +64,7 @@ class Binned(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Weights of the rows: a weight of 2 is the same as two copies of a row.
         """
-        known = self.counted_ if hasattr(self, "counted_") else None
+        known = self.counted_ if "counted_" in vars(self) else None
         fresh = self._counted(X, y, sample_weight, known)
         return self._adopt(fresh if known is None else self._with(fresh, Counted.merge))
 

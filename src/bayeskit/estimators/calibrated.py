@@ -32,7 +32,7 @@ from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import changed, set_features
 from bayeskit.estimators.revive import disclose, enclose
-from bayeskit.estimators.wrapper import Wrapper, core
+from bayeskit.estimators.wrapper import Refused, Wrapper, core
 from bayeskit.evaluation.evaluate import evaluate
 from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
@@ -195,26 +195,16 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         prior = self.prior_ if prior is None else prior
         return self.log_base if prior is None else self.estimator_.log_prior(prior)
 
-    def predict_joint_log_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
-        self.refuse("predict_joint_log_proba()", "changes posteriors, which have no density then; ask estimator_")
-
     def adapt_prior(self, X: TableLike) -> Self:
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())
         return self._with(prior_=shift.by_class, prior_shift_=shift)
 
-    def partial_fit(
-        self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
-    ) -> Self:
-        self.refuse("partial_fit()", STALE)
-
-    def forget(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> Self:
-        self.refuse("forget()", STALE)
-
-    def renew(self, X: TableLike | None = None, y: LabelsLike | None = None, sample_weight: WeightsLike = None) -> Self:
-        self.refuse("renew()", STALE)
-
-    def merge(self, other: Any) -> Self:
-        self.refuse("merge()", STALE)
+    predict_joint_log_proba: Any = Refused("changes posteriors, which have no density then; ask estimator_")
+    calibrated: Any = Refused("is calibrated; calibrate the classifier inside anew: estimator_.calibrated(X, y)")
+    partial_fit: Any = Refused(STALE)
+    forget: Any = Refused(STALE)
+    renew: Any = Refused(STALE)
+    merge: Any = Refused(STALE)
 
     @property
     def base_(self) -> BayesClassifier | Wrapper:

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,11 +32,19 @@ FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the endin
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
+@runtime_checkable
+class FrameEngine(Protocol):
+    """An engine whose executors work answers out where the rows are."""
+
+    def frame(self, rows: Any, columns: Any, answers: Any, schema: pa.Schema) -> Frame:
+        """A frame of answers."""
+
+
 def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
-    if hasattr(engine, "frame"):
+    if isinstance(engine, FrameEngine):
         if asked.pool is not None:
             raise InputError(
                 f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "

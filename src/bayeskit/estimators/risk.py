@@ -32,7 +32,7 @@ from bayeskit.errors import InputError, KindError, MergeError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import changed
 from bayeskit.estimators.revive import disclose, enclose
-from bayeskit.estimators.wrapper import Wrapper
+from bayeskit.estimators.wrapper import Refused, Wrapper, if_inside
 from bayeskit.evaluation.protocols import ReadsTables, features_of, gives_probabilities, score_samples
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Flips, Freedom
@@ -140,6 +140,9 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         classes: Array = self.estimator_.classes_
         return classes
 
+    calibrated: Any = Refused("acts on what estimator_ says; calibrate that (estimator_.calibrated) and wrap it")
+
+    @if_inside
     def partial_fit(
         self, X: TableLike, y: LabelsLike, classes: LabelsLike | None = None, sample_weight: WeightsLike = None
     ) -> Self:
@@ -265,10 +268,16 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
         reasons: int = 0,
     ) -> Frame:
         check_is_fitted(self)
-        if self.may_abstain:
-            self.refuse("predict_frame()", "may abstain, which its columns do not show; call predict, or decide")
+        self.check_acts()
         costs = self.costs_ if costs is None else costs
         return super().predict_frame(X, keep, prior, costs=costs, evidence=evidence, reasons=reasons)
+
+    def check_acts(self) -> None:
+        """Refuse to put actions beside rows where it may abstain."""
+        if self.may_abstain:
+            raise KindError(
+                "predict_frame(): RiskClassifier may abstain, which its columns do not show; call predict, or decide"
+            )
 
     def counterfactual(
         self,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
-from typing import Any, NoReturn, Self
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -27,9 +30,10 @@ from bayeskit.arrays import (
 )
 from bayeskit.data.schema import Schema
 from bayeskit.decision.shift import PriorShift
-from bayeskit.errors import KindError
+from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
+from bayeskit.evaluation.protocols import check_offers
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal
@@ -40,11 +44,40 @@ from bayeskit.storage.bundle import Bundle
 from bayeskit.structures.exactness import Exactness
 
 
+class Refused:
+    """In place of a method: there is no such answer. It is not there for ``hasattr``, and asking for it says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why  # and what to do instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, asked: object, owner: type) -> Any:
+        if asked is None:
+            return self
+        raise NoSuchAnswer(f"{self.name}(): {owner.__name__} {self.why}")
+
+
+class if_inside:
+    """A method that is there where the estimator inside has one of its name; else that one says why not."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        update_wrapper(cast(Any, self), method)
+
+    def __get__(self, asked: Any, owner: type) -> Any:
+        if asked is None:
+            return self.method
+        check_offers(asked.estimator, self.method.__name__)
+        return MethodType(self.method, asked)
+
+
 class Wrapper(ClassifierMixin, BaseEstimator):
     """A classifier made of others: a pool, a calibration, a decision.
 
     It says ``predict_log_proba``, ``explain``, ``base_`` and ``bundle``; what it does not answer in its own way the
-    classifier inside answers, or it refuses by name, with advice (``refuse``).
+    classifier inside answers, or it refuses by name, with advice (``Refused``).
     """
 
     prior_shift_: PriorShift
@@ -57,10 +90,6 @@ class Wrapper(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def bundle(self) -> Bundle:
         """All that a file holds."""
-
-    def refuse(self, method: str, why: str) -> NoReturn:
-        """There is no such answer."""
-        raise KindError(f"{method}: {type(self).__name__} {why}")
 
     @property
     def _fitted(self) -> bool:
@@ -106,8 +135,9 @@ class Wrapper(ClassifierMixin, BaseEstimator):
         prior : {"empirical", "uniform"} or mapping, optional
             Another P(class) than that of the model, for this call.
         """
-        best: Array = self.classes_[np.argmax(self.predict_log_proba(X, prior), axis=1)]
-        return best
+        best = np.argmax(self.predict_log_proba(X, prior), axis=1)
+        labels: Array = self.classes_[best]
+        return labels
 
     def predict_proba(self, X: TableLike, prior: PriorLike = None) -> Float:
         """P(class | row), (n, K); ``prior`` overrides the model's prior for this call.
@@ -198,6 +228,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.base_.log_evidence(X, prior)
 
+    @if_inside
     def score_samples(self, X: TableLike) -> Float:
         """The same as ``log_evidence``, by scikit-learn's name.
 
@@ -334,25 +365,6 @@ class Wrapper(ClassifierMixin, BaseEstimator):
         if not self._fitted:
             return str(super()._html_repr())
         return f"<div><code>{html.escape(repr(self))}</code>{self.summary()._repr_html_()}</div>"
-
-    def calibrated(
-        self, X: TableLike, y: LabelsLike, method: str = "sigmoid", sample_weight: WeightsLike = None
-    ) -> Any:
-        """This classifier, as it is, with its probabilities set right on rows that are new to it.
-
-        Parameters
-        ----------
-        X : table
-            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
-            frame.
-        y : array of shape (n,) or str
-            The labels, or the name of their column in X.
-        method : {"sigmoid", "isotonic", "temperature"}, default "sigmoid"
-            The map that is fitted, as in ``Calibrated``.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows: a weight of 2 is the same as two copies of a row.
-        """
-        self.refuse("calibrated()", "does not change what is inside; calibrate that: estimator_.calibrated(X, y)")
 
     @abstractmethod
     def adapt_prior(self, X: TableLike) -> Self:

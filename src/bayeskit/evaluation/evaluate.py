@@ -40,7 +40,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.evaluation.protocols import SupportsSpec, can_fit
 from bayeskit.evaluation.refit import Refit, weighted
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
@@ -212,7 +212,7 @@ class MemoryRun:
 
     def run(self, model: Classifier, n_jobs: int | None = None, keep: bool = False) -> Evaluation:
         """A model evaluated; ``keep`` the models of folds that are refitted."""
-        if not hasattr(model, "fit") or isinstance(model, type):
+        if not can_fit(model) or isinstance(model, type):
             raise KindError(f"{model!r} is no classifier; give an object with fit and predict_proba")
         self._check_room()
         models, rows = self._fold_models(model), self.sample.rows

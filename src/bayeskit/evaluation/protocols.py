@@ -57,6 +57,11 @@ def gives_probabilities(estimator: object) -> bool:
     return hasattr(estimator, "predict_proba")
 
 
+def check_offers(estimator: object, method: str) -> None:
+    """AttributeError where an estimator has no such method, with its own words."""
+    getattr(estimator, method)
+
+
 def can_fit(estimator: object) -> bool:
     """Whether it learns from rows, as every estimator of scikit-learn does."""
     return hasattr(estimator, "fit")
