@@ -16,7 +16,7 @@ import bayeskit as bk
 from bayeskit import memory
 from bayeskit.engines import engine
 from bayeskit.errors import InputError, MemoryRefusal
-from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.model.model import Model
 from bayeskit.networks.bif import parse

@@ -7,11 +7,10 @@ import pytest
 
 import bayeskit as bk
 from bayeskit.data.rows import Rows
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
-from bayeskit.evaluation.score import TOPICS
+from bayeskit.evaluation.score import TOPICS, PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 

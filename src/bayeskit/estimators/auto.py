@@ -34,10 +34,9 @@ from bayeskit.ensemble.renewal import declaring_levels, keeping_rows, learned_ro
 from bayeskit.errors import InputError, MergeError, ModelFileError
 from bayeskit.estimators.candidates import candidates
 from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.learner import changed, check_rows_of, only_rows_tell, set_features, warn_of_held
+from bayeskit.estimators.learner import any_table, changed, check_rows_of, only_rows_tell, set_features, warn_of_held
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.revive import revive
-from bayeskit.estimators.tags import any_table
 from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram

@@ -26,22 +26,19 @@ from bayeskit.arrays import (
 from bayeskit.data.rows import Rows
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError, KindError
-from bayeskit.evaluation.actions import Actions
 from bayeskit.evaluation.algebra import Algebra
 from bayeskit.evaluation.bootstrapped import Bootstrapped, Influence
-from bayeskit.evaluation.deciding import actions_of, costs_of_decisions, price_decisions
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import Actions, DecisionCosts, actions_of, costs_of_decisions, price_decisions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.fitted_run import FittedRun
-from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec, can_fit
-from bayeskit.evaluation.refit import Refit, weighted
+from bayeskit.evaluation.refit import FoldModels, Refit, weighted
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream

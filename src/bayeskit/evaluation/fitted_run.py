@@ -18,8 +18,7 @@ from bayeskit.data.schema import Column
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import answering, is_outside
 from bayeskit.errors import InputError
-from bayeskit.evaluation.deciding import actions_of, costs_of_decisions
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts, actions_of, costs_of_decisions
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import AsFitted, Method

@@ -21,7 +21,7 @@ from bayeskit.evaluation.grouping import Grouping
 from bayeskit.evaluation.intervals import corrected_error
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
-from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.numerics.proportion import LEVEL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,3 +148,24 @@ def _placed(values: Float, given: Array, classes: Array, absent: float) -> Float
     out = np.full((len(values), len(classes)), absent)
     out[:, [place[label] for label in np.asarray(given).tolist()]] = values
     return out
+
+
+@dataclass(frozen=True)
+class FoldModels:
+    """Of one division of the rows, or of leaving one out; a model that was not kept is fitted when it is asked for."""
+
+    model: Any
+    sample: LabelledTable
+    split: Split | None  # None: each row was left out by itself
+    fitted: dict[int, Any] = field(default_factory=dict)  # by fold
+
+    def of(self, row: int) -> Any:
+        """The model that predicted a row."""
+        fold = row if self.split is None else int(self.split.fold[row])
+        if fold not in self.fitted:
+            every = np.arange(len(self.sample.rows))
+            training = every != row if self.split is None else self.split.training(fold)
+            X, y, weight = self.sample.take(np.flatnonzero(training & self.sample.rows.counted))
+            estimator = clone(self.model)
+            self.fitted[fold] = estimator.fit(X, y, **weighted(estimator, weight))
+        return self.fitted[fold]

@@ -19,12 +19,12 @@ from bayeskit.data.schema import Column
 from bayeskit.engines.engine import Engine, R, answering
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.evaluation.algebra import coarse_grids, predict_folds, warn_lost
-from bayeskit.evaluation.decision_costs import DecisionCosts
+from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.methods import CrossValidation, Holdout, LeaveOneOut, Method
-from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
+from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.singles import Singles
