@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
     from bayeskit.evaluation.score_sums import ScoreSums
 
-TOPICS = ("decisions", "probabilities", "calibration", "ranking", "costs")  # in this order they are shown
+TOPICS: tuple[str, ...] = ("decisions", "probabilities", "calibration", "ranking", "costs")  # as they are shown
 S = TypeVar("S", bound="Score")
 
 
