@@ -26,7 +26,7 @@ from bayeskit.evaluation.agreement import against_rest, f1
 from bayeskit.evaluation.calibration import debiased_square
 from bayeskit.evaluation.score_histogram import CELLS, cells
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.reliability import BINS, gap, tallied, width_bins
+from bayeskit.numerics.rates import BINS, gap, tallied, width_bins
 
 COLUMNS, FRESH, FRESH_SLOW, FRESH_TABLES, APART = 4, 100_000, 20_000, 25_000, 1.5
 MEASURES = ("accuracy", "balanced_accuracy", "mcc", "kappa", "f1", "log_loss", "brier", "ece_l2", "auc")

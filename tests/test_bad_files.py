@@ -47,7 +47,7 @@ def test_a_file_with_a_header_only_teaches_nothing(tmp_path):
         bk.NaiveBayes().fit(tmp_path / "head.csv", "sick")
 
 
-@pytest.mark.parametrize("name", ["people.xlsx", "people", "people.csv.bak"])
+@pytest.mark.parametrize("name", ["people.xlt", "people", "people.csv.bak"])
 def test_an_unknown_ending_is_told_the_known_ones(tmp_path, name):
     (tmp_path / name).write_text("age,sick\n1,ill\n2,well\n")
     with pytest.raises(InputError, match=rf"{name}.*\.parquet.*\.csv"):

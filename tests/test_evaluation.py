@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayeskit as bk
-from bayeskit.data.rows import Rows
+from bayeskit.model.labelled_table import Rows
 
 X, Y = load_iris(return_X_y=True)
 GAUSSIAN = GaussianNB(var_smoothing=0)

@@ -6,7 +6,6 @@ from scipy import stats
 from sklearn import metrics
 
 import bayeskit as bk
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.intervals import by_folds
 from bayeskit.evaluation.measures import Measures
@@ -14,9 +13,8 @@ from bayeskit.evaluation.score import PredictedRows, SumScore
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import wilson
-from bayeskit.numerics.reliability import gap
-from bayeskit.numerics.roc import curve
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import curve, gap, wilson
 
 LABELS = np.array(["a", "b", "c", "d"])
 RNG = np.random.default_rng(0)

@@ -2,6 +2,7 @@ from bayeskit import errors as errors
 from bayeskit import families as families
 from bayeskit import plots as plots
 from bayeskit import smoothing as smoothing
+from bayeskit.data.dates import date_features as date_features
 from bayeskit.data.kinds import Nominal as Nominal
 from bayeskit.data.kinds import Ordinal as Ordinal
 from bayeskit.decision.bayes_rule import bayes_rule as bayes_rule
@@ -9,6 +10,7 @@ from bayeskit.decision.costs import Costs as Costs
 from bayeskit.decision.decision import decide as decide
 from bayeskit.decision.error import bayes_error as bayes_error
 from bayeskit.decision.independence import independence as independence
+from bayeskit.engines.reading import Reading as Reading
 from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
@@ -33,12 +35,14 @@ from bayeskit.estimators.structure import learn_network as learn_network
 from bayeskit.evaluation.compare import compare as compare
 from bayeskit.evaluation.confusion import Confusion as Confusion
 from bayeskit.evaluation.cross_population import cross_population as cross_population
+from bayeskit.evaluation.drift import drift as drift
 from bayeskit.evaluation.evaluate import evaluate as evaluate
 from bayeskit.evaluation.methods import AsFitted as AsFitted
 from bayeskit.evaluation.methods import Bootstrap632 as Bootstrap632
 from bayeskit.evaluation.methods import CrossValidation as CrossValidation
 from bayeskit.evaluation.methods import Holdout as Holdout
 from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
+from bayeskit.reports.notebook import panel as panel
 from bayeskit.reports.page import report as report
 
 __all__ = [  # noqa: RUF022
@@ -64,13 +68,16 @@ __all__ = [  # noqa: RUF022
     "Nominal",
     "NormalScores",
     "Ordinal",
+    "Reading",
     "RiskClassifier",
     "TAN",
     "bayes_error",
     "bayes_rule",
     "compare",
     "cross_population",
+    "date_features",
     "decide",
+    "drift",
     "errors",
     "evaluate",
     "explain_pipeline",
@@ -79,6 +86,7 @@ __all__ = [  # noqa: RUF022
     "learn_network",
     "load",
     "merge",
+    "panel",
     "plots",
     "read_bif",
     "report",

@@ -48,8 +48,7 @@ def _machine() -> int | None:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):  # no Linux: all there is, used or not
-        names = os.sysconf_names if hasattr(os, "sysconf") else {}
-        there = "SC_PHYS_PAGES" in names and "SC_PAGE_SIZE" in names
+        there = {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= os.sysconf_names.keys()
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if there else None
 
 

@@ -49,12 +49,12 @@ def positive(what: str, value: float) -> float:
     return plain
 
 
-def switch(owner: object, name: str) -> None:
-    """Check a setting that is on or off."""
-    given = getattr(owner, name)
-    if not isinstance(given, bool | np.bool_):
-        raise InputError(f"{type(owner).__name__}({name}={given!r}): give True or False")
-    keep(owner, **{name: bool(given)})
+def switch(owner: object, **values: object) -> None:
+    """Check settings that are on or off."""
+    for name, given in values.items():
+        if not isinstance(given, bool | np.bool_):
+            raise InputError(f"{type(owner).__name__}({name}={given!r}): give True or False")
+        keep(owner, **{name: bool(given)})
 
 
 def keep(owner: object, **values: Any) -> None:

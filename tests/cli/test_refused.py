@@ -29,9 +29,9 @@ WRONG = {
     "a missing model": (["update", "gone.bayes", "first.csv"], 4, r"gone\.bayes"),
     "columns never seen": (["predict", "m.bayes", "first.csv"], 3, r"(?s)unseen at fit time.*--ignore"),
     "an ending for answers": (
-        ["predict", "m.bayes", "first.csv", "--keep", "id", "-o", "out.xlsx"],
+        ["predict", "m.bayes", "first.csv", "--keep", "id", "-o", "out.txt"],
         2,
-        r"\.parquet or \.pq or \.csv",
+        r"\.parquet or \.pq or \.csv or \.xlsx",
     ),
     "a key that is not there": (["predict", "m.bayes", "all.parquet", "--keep", "id,key"], 3, "'key'"),
     "folds of a holdout": (

@@ -14,20 +14,18 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from bayeskit.data.block import Block
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
-from bayeskit.data.levels import MISSING, PRESENT, Levels
+from bayeskit.data.levels import MISSING, PRESENT, Domain, Levels
 from bayeskit.families import families
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.cuts import Cuts
-from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.rows import Distinct, Rows
 from bayeskit.statistics.scatter import Scatter
 from bayeskit.statistics.sliced import Sliced, Slices
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 LARGEST, SMALLEST = 1.7976931348623157e308, 5e-324

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
+from bayeskit.data.levels import Domain
 from bayeskit.numerics.cut_points import CutPoints, few, short
 from bayeskit.statistics.bins import Bins
 

@@ -17,7 +17,7 @@ from bayeskit.engines.local import Local
 from bayeskit.errors import ForgetError
 from bayeskit.families import families
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 from .tables import FEATURES, SCHEMA, columns_of, numbers, random_batch

@@ -139,7 +139,7 @@ def test_forgetting_says_what_remains_and_how_to_renew_it():
 
 def test_too_many_different_rows_are_refused_by_name(monkeypatch):
     X, y = mixed(200)
-    monkeypatch.setattr("bayeskit.statistics.distinct.CAP", 100)
+    monkeypatch.setattr("bayeskit.statistics.rows.CAP", 100)
     model = bk.TAN(exact=True).fit(X[:90], y[:90])
     before = model.model_.digest
     with pytest.raises(bk.errors.InputError, match="exact=True keeps every different row, here more than 100"):

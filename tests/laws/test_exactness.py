@@ -20,7 +20,7 @@ from bayeskit.data.kinds import infer
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 from .tables import DOMAIN, EXTREMES, LARGEST, SMALLEST, block, random_batch

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayeskit as bk
-from bayeskit.data.rows import Rows
 from bayeskit.model.distinct_rows import Distinct
+from bayeskit.model.labelled_table import Rows
 
 MODELS = {
     "naive": lambda: bk.NaiveBayes(weights="fitted"),

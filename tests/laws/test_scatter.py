@@ -10,10 +10,9 @@ import pytest
 
 from bayeskit import _core
 from bayeskit.data.block import Block
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import Roles, encode
 from bayeskit.data.kinds import infer
-from bayeskit.data.levels import Levels
+from bayeskit.data.levels import Domain, Levels
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.scatter import Scatter
 from whole_numbers import whole

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import bayeskit as bk
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.decisions import DecisionCosts
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.score import TOPICS, PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
+from bayeskit.model.labelled_table import Rows
 
 from .references import scores as references
 from .references.scores import Judged

@@ -15,7 +15,7 @@ from bayeskit.densities.density import revealed
 from bayeskit.densities.likelihood import Context
 from bayeskit.families import families
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.structures.full import Full
 from bayeskit.structures.naive import Naive
 

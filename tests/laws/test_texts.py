@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayeskit import _core
+from bayeskit.data.coding import any_codes
 from bayeskit.data.levels import Levels
-from bayeskit.data.many import any_codes
 from bayeskit.data.schema import Column
 
 words = st.one_of(

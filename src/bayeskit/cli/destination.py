@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -14,6 +15,7 @@ import typer
 from bayeskit.errors import BayeskitError, FileError, UsageError
 
 BEGIN = 4096  # bytes that tell what a file is
+SMALL = 10**9  # bytes of a sheet, unpacked
 PAGE = b'<meta name="generator" content="bayeskit'
 
 Force = Annotated[
@@ -111,14 +113,28 @@ def are_answers(path: Path) -> bool:
             names = pq.read_schema(path).names
         except (pa.ArrowException, OSError):
             return False
+    elif path.suffix.lower() == ".xlsx":
+        names = _names_of_sheet(path)
+    elif path.suffix.lower() in (".jsonl", ".ndjson"):
+        names = re.findall(r'"((?:[^"\\]|\\.)*)": ', _begin(path).decode(errors="replace").split("\n")[0])
     else:
         names = _begin(path).decode(errors="replace").split("\n")[0].replace('"', "").split(",")
     return "prediction" in names and any(name.startswith("P(") for name in names)
 
 
+def _names_of_sheet(path: Path) -> list[str]:
+    """What stands in the first row of a sheet."""
+    from bayeskit.engines.workbook import rows_of
+
+    try:
+        return [str(cell) for cell in next(rows_of(str(path), SMALL, None)[0], (0, []))[1]]
+    except BayeskitError:
+        return []
+
+
 Kind: TypeAlias = Callable[[Path], bool]
 MODEL: Mapping[str, Kind] = {".bayes": is_model}
-ANSWERS: Mapping[str, Kind] = dict.fromkeys((".parquet", ".pq", ".csv"), are_answers)
+ANSWERS: Mapping[str, Kind] = dict.fromkeys((".parquet", ".pq", ".csv", ".xlsx", ".jsonl", ".ndjson"), are_answers)
 REPORT: Mapping[str, Kind] = dict.fromkeys((".html", ".htm"), is_page)
 NETWORK: Mapping[str, Kind] = {".bif": is_network, ".bif.gz": is_network, ".bayes": is_model}
 PICTURE: Mapping[str, Kind] = {".svg": is_picture}

@@ -26,7 +26,7 @@ from bayeskit.cli.options import (
     listed,
 )
 from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Rows, Taken, at_hand, brought, opened
+from bayeskit.cli.sources import Rows, Taken, at_hand, brought, dated, opened
 from bayeskit.errors import InputError, UsageError
 
 ByGroup = Annotated[
@@ -181,9 +181,9 @@ def evaluated(
     from bayeskit.model.labelled_table import without
 
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
-    way = judging.way(pooled)
+    way, kept = judging.way(pooled), bool(by) or judging.sample is not None
     with (
-        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, bool(by), then is not None) as taken,
+        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, kept, then is not None) as taken,
         _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
         table, into = grouped(taken.table, rows, by)
@@ -261,6 +261,7 @@ def _examined(file: Path, source: TableLike, target: str | None, judging: Judgin
     target = target or known.schema.target
     if target is None:
         raise InputError("the model does not know the name of its target; name the column with the classes (--target)")
+    source = dated(source, known.schema.names)
     rows = at_hand(source, {**known.counted.types, target: known.counted.types.get("", "")})
     others = {"costs": judging.others["costs"], "sample_weight": judging.weight}
     return bk.evaluate(model, rows, target, bk.AsFitted(), by=by or None, **others)

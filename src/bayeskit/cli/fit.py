@@ -15,7 +15,8 @@ from bayeskit.cli.commands import command
 from bayeskit.cli.destination import MODEL, Force, check_output
 from bayeskit.cli.options import LabelledTable, ModelFile, ModelName, OtherTarget, Settings, Target, Weight
 from bayeskit.cli.output import Saying, notes, trying, typed
-from bayeskit.cli.sources import Cluster, Rows, brought, opened
+from bayeskit.cli.predict import Asker
+from bayeskit.cli.sources import Cluster, Rows, brought, dated, opened
 from bayeskit.errors import UsageError
 
 NEW = "NEW.csv"  # what a user has yet to name
@@ -157,6 +158,7 @@ def _revise(change: Change, revision: Revision, rows: Rows, cluster: Cluster, sa
     if revision.written == revision.file and revision.file.exists():  # else who reads it tells that it is not there
         check_output(revision.file, MODEL, [rows.place], True, rows.sql)
     with notes(say) as told, opened(rows, say, "reading", cluster) as source:
+        source = dated(source, Asker.of(revision.file).model.schema.names)
         classifier = change.make(revision.file, source, revision.target, revision.weight)
     last = core(classifier).model_.journal[-1]
     _tell(classifier, revision.written, f"{change.done} {last.rows:,.10g} rows", told, say, change.then)

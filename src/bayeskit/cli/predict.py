@@ -14,7 +14,7 @@ from bayeskit.cli.commands import command
 from bayeskit.cli.destination import ANSWERS, Force, check_output
 from bayeskit.cli.options import CostsFile, ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes, standard_output, typed
-from bayeskit.cli.sources import Cluster, Rows, opened
+from bayeskit.cli.sources import Cluster, Rows, dated, opened
 from bayeskit.errors import FileError, InputError, UsageError
 
 Output = Annotated[
@@ -22,7 +22,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="A .parquet or .csv file, on Spark a folder; CSV (or JSON) on standard output unless given.",
+        help="A .csv, .xlsx, .parquet or .jsonl file, on Spark a folder; else CSV (or JSON) on standard output.",
     ),
 ]
 
@@ -59,7 +59,8 @@ class Asker:
     def about(self, source: TableLike, keep: ColumnNames = (), jobs: int | None = None) -> Any:
         from bayeskit.model.batch_predictor import BatchPredictor
 
-        return BatchPredictor.of(self.model, source, self.kind, keep, jobs, self.pool)
+        rows = dated(source, self.model.schema.names, () if keep == "all" else keep)
+        return BatchPredictor.of(self.model, rows, self.kind, keep, jobs, self.pool)
 
 
 def predict(

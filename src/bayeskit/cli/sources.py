@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ MAGIC = {
     b"\xff\xff\xff\xff": ".arrows",
     b"\x1f\x8b": ".csv.gz",
     b"{": ".jsonl",
+    b"PK\x03\x04": ".xlsx",
 }
 UNPACKED = 8  # times its bytes on disk a file may take in memory
 PANEL = "Reading"
@@ -37,8 +38,8 @@ class Rows:
     place: Annotated[
         str | None,
         typer.Argument(
-            help="A file, pattern, folder or database: CSV, Parquet, JSON lines, Arrow, DuckDB, SQLite or "
-            "postgresql://..., or - for standard input.",
+            help="A file, pattern, folder or database: CSV, Excel (.xlsx, .ods), Parquet, JSON lines, Arrow, DuckDB, "
+            "SQLite or postgresql://..., or - for standard input.",
             show_default=False,
         ),
     ] = None
@@ -51,11 +52,25 @@ class Rows:
         typer.Option(help="Fields of CSV files that mean missing, besides empty ones \\[NA].", rich_help_panel=PANEL),
     ] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of CSV files: . or ,", rich_help_panel=PANEL)] = "."
-    encoding: Annotated[str, typer.Option(help="utf-8, utf-16 or latin-1.", rich_help_panel=PANEL)] = "utf-8"
+    encoding: Annotated[
+        str, typer.Option(help="Of CSV files: utf-8, cp1252 (Excel on Windows), utf-16, ...", rich_help_panel=PANEL)
+    ] = "utf-8"
     bad_lines: Annotated[
         str, typer.Option(help="Of CSV files: error, or skip (leave out and tell).", rich_help_panel=PANEL)
     ] = "error"
     memory: Annotated[str, typer.Option(help="About how much of it to use.", rich_help_panel=PANEL)] = "1GB"
+    sheet: Annotated[
+        str | None,
+        typer.Option(help="Of a spreadsheet, by name or number; the first unless given.", rich_help_panel=PANEL),
+    ] = None
+    dates: Annotated[
+        list[str] | None,
+        typer.Option(help="Read dates as columns of their: year,month,weekday,age", rich_help_panel=PANEL),
+    ] = None
+    today: Annotated[
+        str | None,
+        typer.Option(help="The day at which ages are told, as 2026-12-31; that of the clock.", rich_help_panel=PANEL),
+    ] = None
 
     @property
     def words(self) -> list[str]:
@@ -89,6 +104,8 @@ def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) ->
     if cluster.engine not in ("auto", "spark"):
         raise UsageError(f"--engine {cluster.engine!r}: choose auto or spark")
     if cluster.engine == "spark":
+        if rows.dates or rows.sheet:
+            raise UsageError("--dates and --sheet are for files that are read here; leave --engine spark out")
         with _on_spark(rows, cluster.master) as frame:
             yield frame
         return
@@ -99,11 +116,15 @@ def opened(rows: Rows, say: Saying, doing: str, cluster: Cluster = Cluster()) ->
 
 
 def _reading(rows: Rows, place: str) -> Any:
+    from bayeskit.engines.dates import check_parts, day_of
     from bayeskit.engines.reading import Reading
 
+    day_of(rows.today or "")  # a wrong one is refused before the work
     nulls = ("", *(rows.null or ("NA",)))
     how = (nulls, rows.decimal, rows.encoding, rows.bad_lines, listed(rows.ignore), rows.memory)
-    return Reading(place, rows.sql, *how)
+    return Reading(
+        place, rows.sql, *how, sheet=rows.sheet, dates=check_parts(listed(rows.dates)), today=rows.today or ""
+    )
 
 
 def _kept(folder: Path) -> str:
@@ -124,6 +145,16 @@ def _on_spark(rows: Rows, master: str | None) -> Iterator[Batch]:
 
     with frame_of(rows.place, rows.sql, master) as frame:
         yield frame.drop(*listed(rows.ignore))
+
+
+def dated(source: Any, names: Sequence[str], keep: Sequence[str] = ()) -> Any:
+    """A source whose dates are read as a model has learned them, unless it was said how; those to keep stay beside."""
+    from bayeskit.engines.dates import parts_in
+    from bayeskit.engines.reading import Reading
+
+    if not isinstance(source, Reading):
+        return source
+    return replace(source, dates=source.dates or parts_in(names), kept_dates=tuple(keep))
 
 
 def at_hand(source: Any, known: Mapping[str, str] | None = None) -> Any:

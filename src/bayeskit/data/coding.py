@@ -1,8 +1,8 @@
-"""Codes: the levels of a column as small integers private to a domain."""
+"""Coding: the levels of columns as small integers private to a domain, many columns at a time where possible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit import _core
+from bayeskit._core import TextField
 from bayeskit.arrays import Array, Code
 from bayeskit.data.block import Columns
 from bayeskit.data.levels import BOOL, MARK, MISSING, NAMES, NUMBER, PRESENT, TEXT, Key, Levels, key, show
@@ -18,6 +19,9 @@ from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, KindError
 
 SAMPLE = 512
+STRING, INT64 = pa.string().id, pa.int64().id
+TEXTS = (STRING, pa.large_string().id)  # Arrow's two plain layouts
+FEW = 64  # levels for which a table is made however few the rows are
 
 
 def codes_of(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Code, Levels]:
@@ -160,3 +164,88 @@ def integer_codes(
             given = pa.array(values.astype(bool) if family == BOOL else values)
             out[j, lost], grown[j] = _codes(given, levels[j], grow, column)
     return grown
+
+
+def any_codes(
+    values: Sequence[pa.Array], columns: Sequence[Column], levels: Sequence[Levels], grow: bool, out: Code
+) -> list[Levels]:
+    """Codes (columns, rows) of columns in any of Arrow's types, and their levels, which ``grow`` if told so."""
+    known = list(levels)
+    together: list[int] = []
+    whole: list[int] = []
+    for j, some in enumerate(values):
+        kind = some.type.id if isinstance(some, pa.Array) else None
+        if kind in TEXTS and _suits(some, columns[j], known[j], grow):
+            together.append(j)
+        elif kind == INT64 and not some.null_count:
+            whole.append(j)
+        else:
+            out[j], known[j] = codes_of(some, known[j], grow, columns[j])
+    if whole:
+        numbers = tuple(values[j].to_numpy() for j in whole)
+        codes = out if len(whole) == len(out) else np.empty((len(whole), out.shape[1]), dtype=np.int32)
+        found = integer_codes(numbers, [columns[j] for j in whole], [known[j] for j in whole], grow, codes)
+        for place, (j, grown) in enumerate(zip(whole, found, strict=True)):
+            out[j], known[j] = codes[place], grown
+    if together:
+        layouts = {j: _layout(values[j]) for j in together}
+        if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
+            # most levels show in a few rows, and come in order then
+            few = np.empty((len(values), SAMPLE), dtype=np.int32)
+            _look_up(layouts, columns, known, grow, few, few_rows=True)
+        _look_up(layouts, columns, known, grow, out)
+    return known
+
+
+def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
+    """Whether a table of the levels is worth making."""
+    if column.missing == "level" and texts.null_count:
+        return False
+    return len(levels) <= max(len(texts), FEW) and (grow or len(levels.texts[2]) > 0)
+
+
+def _look_up(
+    layouts: Mapping[int, dict[TextField, int]],
+    columns: Sequence[Column],
+    known: list[Levels],
+    grow: bool,
+    out: Code,
+    few_rows: bool = False,
+) -> None:
+    """Fill in the codes of the first rows of some columns, and put their new levels with the known ones.
+
+    Of ``few_rows`` the levels are wanted, not the codes: they are put in order.
+    """
+    which = list(layouts)
+    texts = [known[j].texts for j in which]
+    new = [len(known[j]) if grow else -2 for j in which]
+    about = np.empty((len(which), len(TextField)), dtype=np.int64)
+    for row, (j, layout), n in zip(about, layouts.items(), new, strict=True):
+        fields = {**layout, TextField.MISSING_CODE: -1, TextField.NEXT_CODE: n, TextField.OUT_ROW: j}
+        row[:] = [fields[field] for field in TextField]
+    first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
+    begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
+    start = np.concatenate([*(b + some for b, (_, some, _) in zip(begin, texts, strict=False)), begin[-1:]])
+    whole, codes = b"".join(some for some, _, _ in texts), np.concatenate([some for _, _, some in texts])
+    for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
+        if added:
+            more = [(TEXT, text) for text in added]
+            if few_rows:
+                more.sort()
+            known[j], moved = joined(known[j], Levels.shared(tuple(more)), columns[j])
+            if moved is not None:
+                out[j] = moved[out[j]]
+
+
+def _layout(values: pa.Array) -> dict[TextField, int]:
+    """Where a column lies in memory."""
+    valid, offsets, data = values.buffers()
+    width, start = 4 if values.type.id == STRING else 8, values.offset
+    return {
+        TextField.OFFSETS: 0 if offsets is None else offsets.address + width * start,
+        TextField.DATA: 0 if data is None else data.address,
+        TextField.VALID: 0 if valid is None else valid.address,
+        TextField.OFFSET_WIDTH: width,
+        TextField.DATA_LENGTH: 0 if data is None else data.size,
+        TextField.FIRST_ROW: start,
+    }

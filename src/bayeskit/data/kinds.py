@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from bayeskit.arrays import Json, KindsLike, Label
+from bayeskit.arrays import Json, KindsLike, Label, MissingLike
+from bayeskit.data.foreign import as_list, is_category, is_ordered
 from bayeskit.data.levels import Key, key
 from bayeskit.data.matrix import Fields
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
-from bayeskit.engines.declared import Declared
-from bayeskit.engines.types import is_level, is_number, is_text
+from bayeskit.engines.fields import Declared, check_names_differ, is_level, is_number, is_text
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -72,7 +72,7 @@ class Ordinal:
 
 def _distinct(levels: Iterable[Label], where: str) -> tuple[Key, ...]:
     """The levels given, each once."""
-    given = levels.tolist() if hasattr(levels, "tolist") else levels
+    given = as_list(levels)
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"{where}({levels!r}): give a list of levels")
     keys = tuple(map(key, given))
@@ -83,16 +83,11 @@ def _distinct(levels: Iterable[Label], where: str) -> tuple[Key, ...]:
 
 
 def infer(
-    fields: pa.Schema | Fields,
-    kinds: KindsLike = None,
-    missing: Mapping[str, str] | str = "skip",
-    named: bool = True,
-    target: str | None = None,
-    label: str = "O",
-    classes: Sequence[Label] = (),
-    weight: str | None = None,
+    fields: pa.Schema | Fields, kinds: KindsLike = None, missing: MissingLike = "skip", about: Schema = Schema(())
 ) -> Schema:
     """Kinds by the declared type of each column, never by the values the rows happen to have.
+
+    ``about`` says the rest of a schema: whether columns have names, the target, its labels and classes.
 
     >>> print(infer(pa.schema({"age": pa.int64(), "town": pa.string()})))
     age   quantitative  -  (type int64)
@@ -100,14 +95,13 @@ def infer(
     """
     if isinstance(fields, Fields) and not isinstance(kinds, Mapping) and not isinstance(missing, Mapping):
         like = _column(fields.field(fields.columns[0]), kinds, missing)
-        return Schema(Alike(replace(like, name=""), fields.columns), named, target, label, tuple(classes), weight)
-    names = [f.name for f in fields if f.name != target]
-    if doubled := sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
-        raise SchemaError(f"column name {doubled[0]!r} occurs twice; rename one of them")
-    kind_of = by_name(kinds, names, named, "kinds")
-    missing_of = by_name(missing, names, named, "missing")
-    columns = tuple(_column(f, kind_of.get(f.name), missing_of.get(f.name, "skip")) for f in fields if f.name != target)
-    return Schema(columns, named, target, label, tuple(classes), weight)
+        return replace(about, columns=Alike(replace(like, name=""), fields.columns))
+    names = [f.name for f in fields]
+    check_names_differ(names)
+    kind_of = by_name(kinds, names, about.named, "kinds")
+    missing_of = by_name(missing, names, about.named, "missing")
+    columns = tuple(_column(f, kind_of.get(f.name), missing_of.get(f.name, "skip")) for f in fields)
+    return replace(about, columns=columns)
 
 
 def by_name(given: object, names: Sequence[str], named: bool, argument: str) -> Json:
@@ -166,8 +160,9 @@ def _given(name: str, given: object) -> tuple[str | None, tuple[Label, ...] | No
     """The kind a user declares, and its levels where they are declared too."""
     if given is None or (isinstance(given, str) and given in KINDS):
         return given, None
-    if hasattr(given, "categories"):  # a category type of pandas, which says whether it is ordered, or of polars
-        given = (Ordinal if getattr(given, "ordered", True) else Nominal)(given.categories)
+    if is_category(given):
+        kind: Any = given
+        given = (Ordinal if is_ordered(kind) else Nominal)(kind.categories)
     if isinstance(given, str) or not isinstance(given, Nominal | Ordinal | Sequence | np.ndarray):
         raise InputError(
             f"kinds[{name!r}] = {given!r}: choose one of {', '.join(KINDS)}, bk.Nominal([...]), bk.Ordinal([...]), or "
@@ -201,7 +196,10 @@ def _natural(f: pa.Field, declared: Declared | None) -> str:
 
 def _refusal(f: pa.Field) -> str:
     if pt.is_temporal(f.type):
-        advice = "turn it into a number (days since an event) or a level (month, weekday), or leave it out"
+        advice = (
+            "read its year, month, weekday or age as columns (--dates year,month,weekday,age; bk.date_features), "
+            "or leave it out (--ignore)"
+        )
     elif pt.is_nested(f.type):
         advice = "expand it into columns of single values, or leave it out"
     else:

@@ -1,10 +1,10 @@
-"""Levels: the distinct values of a categorical column (or the classes), and their private codes."""
+"""Levels: the distinct values of a categorical column (or the classes) and their codes; Domain: those of a table."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -20,9 +20,7 @@ BOOL, NUMBER, TEXT, MARK = range(4)
 NAMES = {BOOL: "truth values", NUMBER: "numbers", TEXT: "text"}
 DENSE_RANGE = 1 << 16
 FEW = 64  # levels of which one object is kept
-
 NO_TEXTS = b"", np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-
 MISSING: Key = (MARK, "missing")
 PRESENT: Key = (MARK, "present")
 FORGOTTEN: Key = (MARK, "forgotten")  # in the place of a level that no row has any more
@@ -166,3 +164,41 @@ class Levels:
 @lru_cache(maxsize=1024)
 def _few(keys: tuple[Key, ...]) -> Levels:
     return Levels(keys)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Classes and levels, as values; codes are private to one Domain.
+
+    >>> a = Domain(Levels.of(["yes"]), {"colour": Levels.of(["red", "blue"])})
+    >>> b = Domain(Levels.of(["no"]), {"colour": Levels.of(["blue", "green"])})
+    >>> a.union(b).levels["colour"].values
+    ['red', 'blue', 'green']
+    """
+
+    classes: Levels = Levels()
+    levels: Mapping[str, Levels] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: object) -> Domain:
+        return self  # a value; its columns may be many
+
+    def check_classes(self, other: Domain) -> None:
+        """Refuse classes of another type: 1 and "1" would be two classes, and labels would change their type."""
+        mine, theirs = ({k[0] for k in some.classes.keys} for some in (self, other))
+        if mine and theirs - mine:
+            raise KindError(
+                f"the classes of the model are {_named(mine)} ({self.classes.show(3)}), and the new labels are "
+                f"{_named(theirs)} ({other.classes.show(3)}); convert the labels"
+            )
+
+    def union(self, other: Domain) -> Domain:
+        if other == self:
+            return self
+        levels = dict(self.levels)
+        for name, theirs in other.levels.items():
+            levels[name] = levels.get(name, Levels()).union(theirs)
+        return Domain(self.classes.union(other.classes), levels)
+
+
+def _named(families: set[int]) -> str:
+    return " and ".join(NAMES[family] for family in sorted(families))

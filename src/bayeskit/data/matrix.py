@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import Array, Int
 from bayeskit.data.sparse import Sparse
+from bayeskit.engines.local import Batches
 
 STORED = 1 << 22  # values of a sparse batch
 WRITTEN_OUT = 1 << 22  # cells of a sparse batch that will be dense
@@ -55,7 +56,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Batches):
     """Rows of a matrix with what stands beside them; columns are called x0, x1, ... unless renamed."""
 
     x: Any  # (rows, d) ndarray, or Sparse

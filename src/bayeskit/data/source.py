@@ -14,12 +14,29 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Array, Label, LabelsLike, TableLike
 from bayeskit.data.encode import FOLD, LABEL, WEIGHT, Roles
+from bayeskit.data.foreign import (
+    as_arrow,
+    column_type,
+    holds_arrow,
+    is_arrow_stream,
+    is_lazy,
+    is_pandas_frame,
+    is_sparse_matrix,
+    package_of,
+    written_out,
+)
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.sparse import Sparse
-from bayeskit.engines.declared import Declared, declaring, unlike
 from bayeskit.engines.engine import is_outside
-from bayeskit.engines.sound import check_names, damage_told, sound
-from bayeskit.engines.types import plain_column
+from bayeskit.engines.fields import (
+    Declared,
+    check_names,
+    check_names_differ,
+    damage_told,
+    declaring,
+    plain_column,
+    sound,
+)
 from bayeskit.errors import InputError, KindError, SchemaError
 
 
@@ -41,7 +58,7 @@ class Source:
 
 def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: Any = None) -> Source:
     """The source of a table; y, weight and fold are arrays beside it or names of its columns."""
-    if not _is_frame(X) and is_outside(X):
+    if not is_pandas_frame(X) and is_outside(X):
         for argument, given in (("y", y), ("sample_weight", weight), ("folds", fold)):
             if given is not None and not isinstance(given, str):
                 raise InputError(
@@ -70,16 +87,11 @@ def source(X: TableLike, y: LabelsLike | None = None, weight: Any = None, fold: 
 
 def _categories(values: Any) -> Declared | None:
     """What a column of pandas declares, if it is one of categories."""
-    kind: Any = getattr(values, "dtype", None)
+    kind = column_type(values)
     levels = kind.categories.tolist() if type(kind).__name__ == "CategoricalDtype" else []
     if not levels or not all(isinstance(level, str | bool | int | float | Decimal) for level in levels):
         return None
     return Declared(tuple(levels), bool(kind.ordered))
-
-
-def _is_frame(X: Any) -> bool:
-    """Whether it is a frame of pandas, which takes its time to say that it lacks an attribute."""
-    return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "columns")
 
 
 def _is_records(X: Any) -> bool:
@@ -89,9 +101,9 @@ def _is_records(X: Any) -> bool:
 def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
     """An Arrow table or a matrix, and whether its columns had names of their own."""
     _check_table(X)
-    if _is_frame(X):
+    if is_pandas_frame(X):
         return _pandas(X), True
-    if hasattr(X, "tocsr") and hasattr(X, "nnz"):
+    if is_sparse_matrix(X):
         _check_matrix(X)
         wide = X.dtype.kind == "f" and X.dtype.itemsize > 8
         return Matrix(Sparse.of(X.tocsr().astype(np.float64) if wide else X.tocsr()), {}), False
@@ -99,7 +111,7 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
         return _unique(sound(X, "the table")), True
     if isinstance(X, pa.RecordBatch):
         return _unique(sound(pa.Table.from_batches([X]), "the batch")), True
-    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "name"):
+    if is_arrow_stream(X):
         return _unique(_imported(X)), True
     if isinstance(X, Mapping):
         held = {name: _column(name, values) for name, values in X.items()}
@@ -112,7 +124,7 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
 
 def _imported(X: Any) -> pa.Table:
     """A table from whoever speaks Arrow's interface; what Polars makes is sound by its own making."""
-    if type(X).__module__.split(".")[0] == "polars":
+    if package_of(X) == "polars":
         return pa.table(X)
     what = f"the {type(X).__name__}"
     with damage_told(what):
@@ -132,8 +144,8 @@ def _check_table(X: Any) -> None:
         )
     if isinstance(X, list | tuple) and X and all(isinstance(part, str | os.PathLike) for part in X):
         raise InputError(
-            f"a list of {len(X)} texts is no table (Expected 2D array, got 1D array instead); if these are files, name "
-            f"them by a pattern ('part-*.csv') or by their folder, or bring them into one frame"
+            f"a list of {len(X)} texts is no table (Expected 2D array, got 1D array instead); texts to classify need a "
+            f"vectorizer before the classifier (make_pipeline(CountVectorizer(), ...)), and files a known ending (.csv)"
         )
 
 
@@ -148,7 +160,9 @@ def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
         raise InputError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
-    return pa.table(list(columns.values()), names=unlike([str(name) for name in columns]))
+    names = [str(name) for name in columns]
+    check_names_differ(names)
+    return pa.table(list(columns.values()), names=names)
 
 
 def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
@@ -161,26 +175,23 @@ def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
 
 
 def _pandas(X: Any) -> pa.Table:
-    names, held = unlike([str(name) for name in X.columns.tolist()]), list(_held(X))
+    names, held = [str(name) for name in X.columns.tolist()], list(_held(X))
+    check_names_differ(names)
     columns = [_objects(values, f"column {n!r}") for n, values in zip(names, held, strict=True)]
     return _unique(_declaring(pa.table(columns, names=names), held))
 
 
 def _held(X: Any) -> Iterator[Any]:
-    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere.
-
-    A series of every column costs more than reading a frame of few rows, so the frame is asked for what they hold.
-    """
-    inside = getattr(X, "_iter_column_arrays", None)
-    held = (column.array for _, column in X.items()) if inside is None else inside()
-    for j, values in enumerate(held):
-        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
-        yield values if plain or hasattr(values, "__arrow_array__") else X.iloc[:, j]
+    """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere."""
+    for _, column in X.items():
+        values = column.array
+        plain = column.dtype.kind in "biuf" and isinstance(column.dtype, np.dtype)
+        yield column.to_numpy() if plain else values if holds_arrow(values) else column
 
 
 def _unique(table: pa.Table) -> pa.Table:
     """The table with plain types, and what its dictionaries declare; a name may not occur twice."""
-    unlike(table.column_names)
+    check_names_differ(table.column_names)
     if not any(isinstance(t, pa.BaseExtensionType | pa.DictionaryType) for t in table.schema.types):
         return table.replace_schema_metadata(None)
     told = declaring(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
@@ -191,7 +202,7 @@ def _unique(table: pa.Table) -> pa.Table:
 
 def _array(X: Any) -> pa.Table | Matrix:
     """A NumPy matrix as it is, or one of texts and objects as an Arrow table."""
-    if hasattr(X, "collect") and hasattr(X, "lazy"):
+    if is_lazy(X):
         raise InputError("a lazy frame has no rows yet; call .collect() first")
     x = _native(np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else np.asarray(X))
     _check_matrix(x)
@@ -223,8 +234,7 @@ def _native(x: Array) -> Array:
 
 def _objects(values: Any, where: str) -> pa.Array:
     """Values of one type, or missing, as an Arrow array; numbers of NumPy stay where they are, NaN among them."""
-    if (whole := getattr(getattr(values, "array", values), "to_dense", None)) is not None:
-        values = whole()  # pandas keeps some columns by what differs from one value
+    values = written_out(values)
     here = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     try:
         return pa.array(values, from_pandas=not here)
@@ -271,9 +281,9 @@ def _one(given: Any, argument: str) -> pa.Array:
         return given.combine_chunks()
     if isinstance(given, pa.Array):
         return given
-    if hasattr(given, "to_arrow"):
-        return _one(given.to_arrow(), argument)
-    if type(given).__module__.split(".")[0] == "pandas":
+    if (arrow := as_arrow(given)) is not given:
+        return _one(arrow, argument)
+    if package_of(given) == "pandas":
         return _one(_objects(given, argument), argument)
     if isinstance(given, list | tuple):
         return _objects(list(given), argument)
@@ -285,7 +295,7 @@ def _one(given: Any, argument: str) -> pa.Array:
 
 def _label(y: LabelsLike, table: Any, role: str | None, beside: dict[str, pa.Array]) -> str:
     """The NumPy type in which labels are to come back."""
-    dtype = getattr(y, "dtype", None)
+    dtype = column_type(y)
     if isinstance(dtype, np.dtype) and dtype.kind in "biufU":
         return "U" if dtype.kind == "U" else dtype.newbyteorder("=").str
     if isinstance(y, list | tuple):

@@ -19,7 +19,7 @@ from bayeskit.data.source import source
 from bayeskit.engines.engine import engine_for
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 Event = Mapping[str, Any]  # column -> the key it must have, None for the column itself

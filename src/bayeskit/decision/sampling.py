@@ -99,6 +99,31 @@ def sampled(
     return right, mass, float(np.sqrt(variance.sum())), "sampling"
 
 
+def draw_rows(model: Model, rows: int, rng: np.random.Generator) -> list[Array]:
+    """Rows as the model itself would have them, column by column: (rows,) each, None where a column says nothing.
+
+    Columns independent given the class are drawn one by one from a piecewise flat copy of their density; a density of
+    all numbers together draws whole rows.
+    """
+    density, prior = model.density, np.exp(model.log_prior())
+    whole = density.densities[0] if len(density.densities) == 1 else None
+    if not density.additive and not isinstance(whole, FullDensity):
+        raise InputError(f"rows of {type(density.densities[0]).__name__} cannot be drawn")
+    drawn: dict[str, Array] = {name: np.full(rows, None, dtype=object) for name in model.schema.names}
+    columns = [c for name in model.schema.names if density.additive and (c := column_of(model, name)) is not None]
+    tables = {column.name: _table(model, column) for column in columns}
+    classes = rng.choice(len(prior), rows, p=prior / prior.sum())
+    for c in np.unique(classes).tolist():
+        which = np.flatnonzero(classes == c)
+        if isinstance(whole, FullDensity) and not density.additive:
+            values: Mapping[str, Array] = whole.draw(c, len(which), rng)
+        else:
+            values = {name: table.draw(c, len(which), rng)[0] for name, table in tables.items()}
+        for name, x in values.items():
+            drawn[name][which] = x.tolist()
+    return list(drawn.values())
+
+
 @dataclass(frozen=True)
 class _Table:
     """How to draw a column: pieces with their probability by class."""

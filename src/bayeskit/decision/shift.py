@@ -37,11 +37,11 @@ class PriorShift:
         return aligned([["class", "old prior", "new prior"], *rows], left=1) + f"\n\n{self.gain:.2f} nats gained{end}"
 
 
-def prior_shift(classes: Array, log_posterior: Float, log_prior: Float) -> PriorShift:
+def prior_shift(classes: Array, log_posterior: Float, log_prior: Float, weight: Float | None = None) -> PriorShift:
     """The priors that make new rows most likely, by EM (Saerens, Latinne and Decaestecker 2002).
 
     With q the new and p the old prior: P'(c | x) is proportional to P(c | x) q_c / p_c, and q_c = mean of P'(c | x).
-    A class without a prior before has none after.
+    A class without a prior before has none after. Where rows have a ``weight``, (n,), the mean is a weighted one.
 
     >>> posterior = np.array([[0.9, 0.1]] * 8 + [[0.1, 0.9]] * 2)
     >>> prior_shift(np.array(["a", "b"]), np.log(posterior), np.log([0.5, 0.5])).new.round(3)
@@ -57,8 +57,9 @@ def prior_shift(classes: Array, log_posterior: Float, log_prior: Float) -> Prior
     q, steps, moved = old, 0, np.inf
     while moved > CLOSE and steps < MOST:
         with np.errstate(divide="ignore"):
-            new = softmax(likelihood + np.log(q), axis=1).mean(axis=0)
+            new = np.average(softmax(likelihood + np.log(q), axis=1), axis=0, weights=weight)
         q, moved, steps = new, float(np.abs(new - q).max()), steps + 1
     with np.errstate(divide="ignore"):
-        gain = (logsumexp(likelihood + np.log(q), axis=1) - logsumexp(likelihood + log_prior, axis=1)).sum()
+        each = logsumexp(likelihood + np.log(q), axis=1) - logsumexp(likelihood + log_prior, axis=1)
+    gain = each.sum() if weight is None else each @ weight
     return PriorShift(classes, old, q, float(gain), steps, moved <= CLOSE)

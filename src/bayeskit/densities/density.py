@@ -12,8 +12,20 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.worked import WorkedFactor
+from bayeskit.data.written import Ratio
 from bayeskit.errors import InputError
+
+
+@dataclass(frozen=True)
+class WorkedFactor:
+    """p(columns | given, c) of one row, by class."""
+
+    columns: tuple[str, ...]  # whose values it is the probability of
+    log: Float  # (K,)
+    given: tuple[str, ...] = ()  # columns it depends on besides the class
+    ratios: tuple[Ratio, ...] = ()  # (K) as fractions, where counts make it
+    mass: bool = False  # whether it is a probability, and not a density
+    formulas: tuple[str, ...] = ()  # (K) where a density comes from
 
 
 @dataclass(frozen=True)

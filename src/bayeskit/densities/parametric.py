@@ -19,9 +19,8 @@ from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
 from bayeskit.smoothing import pseudo_rows
-from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.view import View
+from bayeskit.statistics.moments import Moments, View
+from bayeskit.statistics.statistic import Product
 
 Views = Mapping[str, MomentSummary]
 FAINT = 2.0**-60, 2.0**-70  # smoothings that are nothing beside a weight of one

@@ -10,16 +10,47 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
-from bayeskit.data.block import Block
-from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
+from bayeskit.data.block import Block, CountedRows
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.loo_strata import LooStrata
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
 
+ENTRIES = 1 << 22  # of tables by leaver: 32 MB
 FRONT = 2  # cells in front of each column's levels: never seen, missing
+
+
+@dataclass(frozen=True)
+class LooStrata:
+    """The pairs of class and weight there are among the rows of a block, without weights one for each class."""
+
+    member: Code  # (n,) 0 for a row that was not counted, else 1 + its pair
+    group: Int  # (pairs,)
+    mass: Float  # (pairs,)
+    kept: bool  # whether all blocks have these pairs
+
+    @classmethod
+    def of(cls, block: Block, classes: int) -> LooStrata:
+        if block.groups is None:
+            raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
+        if block.weights is None:
+            return cls(block.groups + np.int32(1), np.arange(classes), np.ones(classes), True)
+        row, group, mass = block.counted_rows()
+        masses, place = np.unique(mass, return_inverse=True)
+        member = np.zeros(block.rows, dtype=np.int32)
+        member[row] = 1 + place * classes + group
+        return cls(member, np.tile(np.arange(classes), len(masses)), np.repeat(masses, classes), False)
+
+    def few(self, lines: int, columns: int, classes: int) -> bool:
+        """Whether tables of so many lines are worth making for every pair."""
+        many = (len(self.group) + 1) * lines
+        return many * classes <= ENTRIES and (self.kept or many <= len(self.member) * columns)
+
+    def crossed(self, size: int) -> tuple[Int, Int, Float]:
+        """Every pair with each of ``size`` levels: level, class and weight, (pairs * size,) each."""
+        level = np.tile(np.arange(size), len(self.group))
+        return level, np.repeat(self.group, size), np.repeat(self.mass, size)
 
 
 @dataclass(frozen=True)
@@ -153,7 +184,7 @@ class _LeftOutTabular(TabularDensity):
                 classes = np.tile(self.context.weights[:, None], len(level))
                 row = np.arange(len(level))
                 classes[group, row] = self.context.without(group, mass)
-                cells = _without(self.tables.table(j), level, row, group, mass, classes, row)
+                cells = _without(self.tables.table(j), level, CountedRows(row, group, mass), classes, row)
                 with np.errstate(all="ignore"):  # a level a class never had cannot leave it
                     every[1:, FRONT:] = np.log(self.rule.at(cells)).T.reshape(-1, size - FRONT, len(classes))
             tables.append(every.reshape(-1, every.shape[2]))
@@ -162,28 +193,25 @@ class _LeftOutTabular(TabularDensity):
 
     def _by_column(self, block: Block) -> Iterator[tuple[Float, Float]]:
         """Terms (n, K) of each column and what they vanish with (n, K)."""
-        row, group, mass = block.counted_rows()
+        rows = block.counted_rows()
         classes = np.tile(self.context.weights[:, None], block.rows)
-        classes[group, row] = self.context.without(group, mass)
+        classes[rows.group, rows.row] = self.context.without(rows.group, rows.mass)
         for j, position in enumerate(block.coded(self.columns)):
             codes = block.codes[position]
             terms = self.table[self.offset[j] + FRONT + codes].copy()
             vanishing = np.zeros_like(terms)
             there = np.flatnonzero(codes >= 0)
             if len(there):
-                mine = codes[row] >= 0
-                cells = _without(self.tables.table(j), codes, row[mine], group[mine], mass[mine], classes, there)
+                cells = _without(self.tables.table(j), codes, rows.at(codes[rows.row] >= 0), classes, there)
                 with np.errstate(divide="ignore"):
                     terms[there] = np.log(self.rule.at(cells)).T
                 vanishing[there] = np.log(self.rule.vanishing(cells)).T
             yield terms, vanishing
 
 
-def _without(
-    table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int
-) -> Cells:
+def _without(table: ExactSum, codes: Code | Int, rows: CountedRows, classes: Float, there: Int) -> Cells:
     """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
-    levels = table.shape[1]
+    (row, group, mass), levels = rows, table.shape[1]
     total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
     counts = table.rounded()
     count = counts[:, codes]

@@ -9,11 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.arrays import Batch
-from bayeskit.engines.declared import declaring, unlike
+from bayeskit.engines.fields import check_names_differ, damage_told, declaring, plain_batch, plain_type, sound
 from bayeskit.engines.files import Files
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sound import damage_told, sound
-from bayeskit.engines.types import plain_batch, plain_type
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import SchemaError
 
@@ -53,7 +51,7 @@ def _schema(path: str) -> pa.Schema:
     """The columns of a file, whose names are texts that occur once."""
     with _opened(path) as reader, damage_told(path):
         schema = reader.schema
-        unlike(schema.names, f"{path}: ")
+        check_names_differ(schema.names, f"{path}: ")
         return schema
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from bayeskit.arrays import Batch
 from bayeskit.engines.duckdb import the_table
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sql import check_one, literal, quoted, subquery, unlike
+from bayeskit.engines.sql import check_one, check_sql_names, literal, quoted, subquery
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
@@ -130,7 +130,7 @@ def _copy(path: Path, copy: Path, shown: str) -> None:
 
 
 def _wanted(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:
-    unlike(reading.shown, names)
+    check_sql_names(reading.shown, names)
     return reading.kept(names) if columns is None else list(columns)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bayeskit.arrays import Connection
+from bayeskit.engines.encodings import as_native
 from bayeskit.engines.header import Header
 from bayeskit.engines.reading import PACKED, Reading
 from bayeskit.engines.sql import Table, literal, quoted
@@ -36,6 +37,7 @@ VECTOR = 2048  # rows that DuckDB makes room for at a time
 ROOM = 96_000  # bytes of the memory for so many rows of a column, twice that for text; DuckDB keeps them several times
 FEW = 0.3  # of that a column takes with few rows: room that is not filled is no memory
 DIGITS = 18  # of whole numbers that surely fit in 64 bits
+CODE = r"0\d+\s*"
 WHOLE_NUMBER = r"\s*[+-]?\d+\s*"
 MOSTLY = 0.9  # share of numbers from which a column of text is told
 
@@ -54,6 +56,7 @@ class _Seen:
     """What a pass over a column has found."""
 
     fits: Mapping[str, bool | None]  # by kind whether all values are of it; None where there are none
+    coded: bool  # whether some whole number begins with a zero, as codes do
     damaged: bool
     long: bool  # whether some whole number has many digits
     count: int  # values
@@ -64,11 +67,11 @@ class _Seen:
     @classmethod
     def of(cls, found: list[Any]) -> _Seen:
         width = len(TYPES)
-        damaged, long, *rest = found[width:]
-        return cls(dict(zip(TYPES, found[:width], strict=True)), bool(damaged), bool(long), *rest)
+        coded, damaged, long, *rest = found[width:]
+        return cls(dict(zip(TYPES, found[:width], strict=True)), bool(coded), bool(damaged), bool(long), *rest)
 
 
-NOTHING = _Seen(dict.fromkeys(TYPES), damaged=False, long=False, count=0, numbers=0, other=None, rows=0)
+NOTHING = _Seen(dict.fromkeys(TYPES), coded=False, damaged=False, long=False, count=0, numbers=0, other=None, rows=0)
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,10 @@ class Delimited:
         number = f"regexp_full_match({column}, {literal(TYPES[self._number])})"
         maybe = known == "number" or first is None or 2 * first.numbers >= first.count  # else why it is text is plain
         long = f"length({column}) > {DIGITS} and regexp_full_match({column}, {literal(WHOLE_NUMBER)})"
+        coded = f"length({column}) > 1 and regexp_full_match({column}, {literal(CODE)})"
         return [
             *("false" if kind in out else _test(kind, pattern, column) for kind, pattern in TYPES.items()),
+            "false" if self._number in out else f"bool_or(starts_with({column}, '0') and {coded})",
             f"bool_or(contains({column}, chr(0)))",
             "false" if self._number in out else f"bool_or({long})",
             f"count({column})",
@@ -203,6 +208,13 @@ class Delimited:
         mostly = (
             f"{seen.numbers} of its {seen.count} values are numbers; if {seen.other!r} means missing, say so (--null)"
         )
+        if seen.coded and not known and kind in ("BIGINT", "DOUBLE"):
+            warnings.warn(
+                f"{where} has numbers that begin with 0, as codes do, so it is read as levels; if they are numbers, "
+                f"write them without the zeros",
+                stacklevel=2,
+            )
+            return "VARCHAR"
         if known == "number" and kind == "VARCHAR":
             raise InputError(f"{where} held numbers when the model was fitted and now has {seen.other!r}; {mostly}")
         if kind == "VARCHAR" and seen.numbers >= MOSTLY * seen.count:
@@ -232,11 +244,12 @@ class Delimited:
         header = self.headers[path]
         columns = ", ".join(f"{literal(n)}: {literal(types.get(n, 'VARCHAR'))}" for n in header.names)
         nulls = ", ".join(map(literal, self.reading.nulls))
+        place, encoding = as_native(path, self.reading.encoding)
         return (
-            f"select * from read_csv({literal(glob.escape(path))}, auto_detect=false, header=true, "
+            f"select * from read_csv({literal(glob.escape(place))}, auto_detect=false, header=true, "
             f"hive_partitioning=false, quote='\"', escape='\"', delim={literal(header.delimiter)}, "
             f"new_line={literal(header.line_end)}, nullstr=[{nulls}], columns={{{columns}}}, "
-            f"decimal_separator={literal(self.reading.decimal)}, encoding={literal(self.reading.encoding)}, "
+            f"decimal_separator={literal(self.reading.decimal)}, encoding={literal(encoding)}, skip={header.skip}, "
             f"ignore_errors={self.reading.bad_lines == 'skip'}{more})"
         )
 

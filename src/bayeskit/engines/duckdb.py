@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from bayeskit.arrays import Batch, Connection, Relation
-from bayeskit.engines.declared import Declared
+from bayeskit.engines.encodings import advice
 from bayeskit.engines.engine import batch_rows
+from bayeskit.engines.fields import Declared
 from bayeskit.engines.files import SHARE, Files, malformed
 from bayeskit.engines.reading import Reading, is_place
 from bayeskit.engines.sql import ONE, Table, quoted, subquery
@@ -211,7 +212,7 @@ def _told(source: object) -> Iterator[None]:
         if "reached an invalid state" in said:
             said = "its lines end in different ways, or a quote stands in the wrong place; make all line ends the same"
         if "not utf-8 encoded" in said:
-            said += " Name its encoding (--encoding latin-1), or convert it"
+            said += f"; {advice(Files.of(Reading.of(source)).all[0])}"
         elif "CSV Error on Line" in said:
             said += "; mend the line, or leave such lines out (--bad-lines skip)"
         raise InputError(f"{Reading.of(source).shown}: {said}") from error

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache
-from typing import ClassVar, Protocol, Self, TypeVar
+from inspect import isabstract
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -35,35 +38,40 @@ class Reducible(Protocol):
 R = TypeVar("R", bound=Reducible)
 
 
-class Engine(Protocol):
-    """Feeds batches; knows Arrow, not Bayes."""
+class Engine(ABC):
+    """Feeds batches; knows Arrow, not Bayes. Each names its sources by ``takes``; ``rows`` is the most in a batch."""
 
-    outside: ClassVar[bool]  # whether the rows it reads are not in memory
+    outside: ClassVar[bool] = True  # whether the rows it reads are not in memory
 
-    def __init__(self, n_jobs: int | None = None) -> None: ...
+    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
+        self.n_jobs = n_jobs
+        self.rows = rows
 
-    @property
-    def rows(self) -> int | None:
-        """At most in a batch, if that was said."""
-
-    def at_most(self, rows: int) -> Engine:
+    def at_most(self, rows: int) -> Self:
         """The same engine with batches of so many rows."""
+        smaller = copy(self)
+        smaller.rows = rows
+        return smaller
 
     @staticmethod
+    @abstractmethod
     def takes(source: object) -> bool:
         """Whether this engine reads such a source."""
 
-    def schema(self, source: object, known: Mapping[str, str] | None = None) -> pa.Schema:
+    @abstractmethod
+    def schema(self, source: Any, known: Mapping[str, str] | None = None) -> pa.Schema:
         """Names and types of the source's columns.
 
         ``known`` says of columns whether they hold "text", "number", "truth" or a "key" to be carried through as it
         is, for sources that do not say it.
         """
 
-    def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
+    @abstractmethod
+    def reduce(self, source: Any, columns: Sequence[str], empty: R) -> R:
         """All batches counted from ``empty``; the order is free."""
 
-    def map(self, source: object, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
+    @abstractmethod
+    def map(self, source: Any, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         """The step applied to every batch and the number of its first row, in the order of the rows."""
 
 
@@ -93,11 +101,8 @@ def engines() -> tuple[type[Engine], ...]:
     found = []
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"bayeskit.engines.{info.name}")
-        found += [
-            v
-            for v in vars(module).values()
-            if isinstance(v, type) and v.__module__ == module.__name__ and hasattr(v, "takes") and v is not Engine
-        ]
+        mine = (v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__)
+        found += [v for v in mine if issubclass(v, Engine) and not isabstract(v)]
     return tuple(found)
 
 
@@ -110,7 +115,18 @@ def engine_for(source: object, n_jobs: int | None = None) -> Engine:
     """The engine that reads this source."""
     for kind in engines():
         if kind.takes(source):
-            return kind(n_jobs)
+            return _dated(kind(n_jobs), source)
     raise InputError(
         f"no engine reads {type(source).__name__}; give a table, a file path, a DuckDB relation or a Spark frame"
     )
+
+
+def _dated(engine: Engine, source: object) -> Engine:
+    """The engine, with dates as features where the source is to be read so."""
+    from bayeskit.engines.dates import Dated
+    from bayeskit.engines.reading import Reading
+    from bayeskit.engines.workers import Streamed
+
+    if isinstance(engine, Streamed) and isinstance(source, Reading) and source.dates:
+        return Dated(engine)
+    return engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import gzip
 import hashlib
@@ -11,21 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from bayeskit.arrays import Connection
 from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
+from bayeskit.engines.fields import Declared, damage_told, declaring, is_level, is_text, plain_type
 from bayeskit.engines.header import Header
-from bayeskit.engines.parquet import parquet_fields
-from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
-from bayeskit.engines.sound import damage_told
-from bayeskit.engines.sql import Table, literal, unlike
+from bayeskit.engines.reading import CSV, FILES, JSON, PARQUET, Reading, ending_of, is_place
+from bayeskit.engines.sql import Table, check_sql_names, literal
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
 
 SHARE = 0.5  # of the memory; the rest is Python, the batches under way, and what is counted
 FIRST_LINE = 1 << 26  # bytes of the first line of a JSON file that are looked at
+OTHER_SHEETS = (".xls", ".xlsb", ".numbers", ".sxc")
 WIDE_SHARE = 0.75  # the same where there are many columns
+WRITTEN = b"ARROW:schema"
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,16 @@ class Files:
 
     @classmethod
     def of(cls, reading: Reading) -> Files:
+        if reading.more:
+            return cls._several(reading)
         place = reading.place
         if Path(place).is_dir():
             return cls._folder(reading)
-        ending = _ending(place)
+        ending = ending_of(place)
         if ending not in FILES:
             known = ", ".join(FILES)
+            if ending in OTHER_SHEETS:
+                raise InputError(f"{place}: {ending} files are not read; open it and save it as .xlsx or .csv")
             raise InputError(f"{place}: cannot tell what kind of file this is; known endings: {known}")
         pattern = glob.escape(place) if Path(place).exists() else place
         found = tuple(sorted(glob.iglob(pattern, recursive=True)))
@@ -57,13 +65,25 @@ class Files:
         return cls(reading, found, ending)
 
     @classmethod
+    def _several(cls, reading: Reading) -> Files:
+        """The files of every place of a list, which must be of one kind and may not occur twice."""
+        each = [cls.of(one) for one in reading.places]
+        paths = [path for files in each for path in files.all]
+        if len(endings := sorted({files.ending for files in each})) > 1:
+            raise InputError(f"{reading.shown}: a list names files of one kind, here there are {', '.join(endings)}")
+        known = [str(Path(path).resolve()) for path in paths]
+        if twice := [path for path, one in zip(paths, known, strict=True) if known.count(one) > 1]:
+            raise InputError(f"{twice[0]}: the list names this file twice; its rows would count twice")
+        return cls(reading, tuple(paths), endings[0])
+
+    @classmethod
     def _folder(cls, reading: Reading) -> Files:
         """Every file in it, and in folders in it, that has a known ending; all must have the same.
 
         Hidden ones are passed over, and those whose name begins with an underscore, as Spark's do.
         """
-        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and _ending(p.name) in FILES)
-        endings = sorted({_ending(name) for name in found})
+        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and ending_of(p.name) in FILES)
+        endings = sorted({ending_of(name) for name in found})
         if len(endings) != 1:
             told = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
             raise InputError(f"{reading.place}: the folder {told}; name them by a pattern, {reading.place}/*.parquet")
@@ -94,7 +114,7 @@ class Files:
     def table(self, connection: Connection, known: Mapping[str, str]) -> Table:
         """How to read the files, columns matched by name."""
         if self.ending in PARQUET:
-            unlike(self.all[0], _parquet(self.all[0], pq.read_schema).names)
+            check_sql_names(self.all[0], _parquet(self.all[0], pq.read_schema).names)
             self.check_alike(lambda path: _parquet(path, pq.read_schema).names)
             return Table(f"read_parquet({self._list}, union_by_name=true)", fields=parquet_fields(self.all))
         if self.ending in JSON:
@@ -137,7 +157,7 @@ def rows_of(source: object) -> int | None:
 
 def bytes_of(source: object) -> int:
     """How many bytes the files of a place have; 0 where it has none."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return 0
     return sum(Path(path).stat().st_size for path in Files.of(Reading.of(source)).all)
 
@@ -157,12 +177,13 @@ def contents_of(source: object) -> tuple[str, int, str]:
         return "", 0, ""
     place, digests = Reading.of(source).place, [digest for _, _, digest in found]
     whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    return Path(place).name or place, sum(size for _, size, _ in found), whole
+    name = Reading.of(source).shown if Reading.of(source).more else Path(place).name or place
+    return name, sum(size for _, size, _ in found), whole
 
 
 def files_of(source: object) -> list[tuple[str, int, str]]:
     """The same of each file of a place."""
-    if not is_place(source, "files", "arrow") or Reading.of(source).query:
+    if not is_place(source, "files", "arrow", "sheets") or Reading.of(source).query:
         return []
     found = []
     for path in Files.of(Reading.of(source)).all:
@@ -193,6 +214,41 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield from _below(path)
 
 
-def _ending(place: str) -> str:
-    endings = [s.lower() for s in Path(place).suffixes if s.lower() not in PACKED]
-    return endings[-1] if endings else ""
+def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
+    """Columns that Parquet stores as something else: categories, durations and truth values of a byte.
+
+    A category of numbers is stored as numbers; its field says that it is one. The levels of an ordered category, and of
+    one that pandas wrote, are those of the dictionary that stands in the file.
+    """
+    found: dict[str, pa.Field] = {}
+    for path in paths:
+        with damage_told(path):
+            written = _written(path)
+        for f in written:
+            t = f.type
+            if f.name in found:
+                continue
+            if pt.is_duration(t) or isinstance(t, pa.Bool8Type):
+                found[f.name] = pa.field(f.name, plain_type(t))
+            elif pt.is_dictionary(t) and is_level(t.value_type):
+                told = Declared.of(f) or (None if is_text(t.value_type) else Declared())
+                found |= {f.name: told.on(pa.field(f.name, t.value_type))} if told is not None else {}
+    return found
+
+
+def _written(path: str) -> pa.Schema:
+    """The schema of the Arrow table that was written, with what its dictionaries declare."""
+    written = (pq.read_metadata(path).metadata or {}).get(WRITTEN)
+    if written is None:
+        return pa.schema([])
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
+    bare = pa.schema([pa.field(f.name, f.type) for f in schema], schema.metadata)
+    return declaring(bare, lambda name: _dictionaries(path, name))
+
+
+def _dictionaries(path: str, name: str) -> Iterator[pa.Array]:
+    with pq.ParquetFile(path) as file:
+        for group in range(min(file.num_row_groups, 1)):
+            for chunk in file.read_row_group(group, columns=[name]).column(0).chunks:
+                if pt.is_dictionary(chunk.type):
+                    yield chunk.dictionary

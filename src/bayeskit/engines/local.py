@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from itertools import chain
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from bayeskit.arrays import Batch
-from bayeskit.engines.engine import R, batch_rows
+from bayeskit.engines.engine import Engine, R, batch_rows
 from bayeskit.engines.workers import map_batches, reduce_batches, workers
 
 Result = TypeVar("Result")
 FEW = 2048
 
 
-class Local:
-    """An Arrow table, or anything cut into batches the same way (``schema``, ``select``, ``to_batches``)."""
+class Batches(ABC):
+    """Rows in memory that are cut into batches as an Arrow table is."""
+
+    @property
+    @abstractmethod
+    def num_rows(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any: ...
+
+    @abstractmethod
+    def select(self, columns: Sequence[str]) -> Any: ...
+
+    @abstractmethod
+    def slice(self, offset: int = 0, length: int | None = None) -> Any: ...
+
+    @abstractmethod
+    def to_batches(self, max_chunksize: int) -> Iterator[Any]: ...
+
+
+class Local(Engine):
+    """An Arrow table, or anything cut into batches the same way."""
 
     outside = False
 
-    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
-        self.n_jobs = n_jobs
-        self.rows = rows
-
-    def at_most(self, rows: int) -> Self:
-        smaller = copy(self)
-        smaller.rows = rows
-        return smaller
-
     @staticmethod
     def takes(source: object) -> bool:
-        kind = type(source)  # a Spark frame says of itself that it has any attribute
-        return hasattr(kind, "to_batches") and hasattr(kind, "select") and hasattr(kind, "num_rows")
+        return isinstance(source, pa.Table | Batches)
 
     def schema(self, source: pa.Table, known: Mapping[str, str] | None = None) -> pa.Schema:
         return source.schema

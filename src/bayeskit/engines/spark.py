@@ -9,9 +9,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,7 +18,8 @@ import pyarrow as pa
 import bayeskit
 from bayeskit import errors
 from bayeskit.arrays import Batch, Frame
-from bayeskit.engines.engine import R, slices
+from bayeskit.engines.engine import Engine, R, slices
+from bayeskit.engines.fields import check_names_differ
 from bayeskit.engines.local import Local
 from bayeskit.engines.sql import check_one, subquery
 from bayeskit.errors import InputError, SchemaError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 STATE = pa.schema({"partition": pa.int32(), "rows": pa.int64(), "state": pa.binary()})
+WIDEST = 2_000  # columns of a frame of answers: Spark compiles and plans each of them, again for every action
 RAISED = re.compile(r"^bayeskit\.errors\.(\w+): (.*(?:\n(?!\s*(?:at |\n|$)).*)*)", re.MULTILINE)
 
 MISMATCH = re.compile(
@@ -38,7 +39,7 @@ MISMATCH = re.compile(
 UNREAD = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. ")
 
 
-class Spark:
+class Spark(Engine):
     """A Spark frame, Classic or Connect: every partition is counted by its executor and sends one row, its state.
 
     Nothing but these rows is believed: a task that Spark runs twice sends the same state, and one of them counts. A job
@@ -46,24 +47,14 @@ class Spark:
     version of bayeskit.
     """
 
-    outside = True
-
-    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
-        self.n_jobs = n_jobs
-        self.rows = rows
-        self._count: tuple[Any, int] | None = None  # of the frame that was counted last
-
-    def at_most(self, rows: int) -> Self:
-        smaller = copy(self)
-        smaller.rows = rows
-        return smaller
+    _count: tuple[Any, int] | None = None  # of the frame that was counted last
 
     @staticmethod
     def takes(source: object) -> bool:
-        return type(source).__module__.startswith("pyspark.sql") and hasattr(type(source), "mapInArrow")
+        return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
 
     def schema(self, source: DataFrame, known: Mapping[str, str] | None = None) -> pa.Schema:
-        _unlike(source.columns)
+        check_names_differ(source.columns, folded=True)
         return source.limit(0).toArrow().schema
 
     def reduce(self, source: DataFrame, columns: Sequence[str], empty: R) -> R:
@@ -116,6 +107,12 @@ class Spark:
         self, source: DataFrame, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema
     ) -> Frame:
         """The step applied to every batch where it is: a lazy frame with the columns of ``like``."""
+        if len(like) > WIDEST:
+            raise InputError(
+                f"the answers would be a Spark frame of {len(like):,} columns, most of them probabilities of a class; "
+                f"above {WIDEST:,} its plan takes minutes for each action: ask predict(X) for the class alone, or "
+                f"bring the rows here (toArrow)"
+            )
         most, version = self.rows, bayeskit.__version__
 
         def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -204,14 +201,6 @@ def _mapped(source: DataFrame, columns: Sequence[str], step: Callable[..., Any],
     return numbered.mapInArrow(named, from_arrow_schema(like))
 
 
-def _unlike(names: Sequence[str]) -> None:
-    """Refuse names that Spark cannot tell apart, by default it does not look at case."""
-    folded = [name.casefold() for name in names]
-    if len(set(folded)) < len(folded):
-        twice = [name for name in names if folded.count(name.casefold()) > 1]
-        raise SchemaError(f"column names {' and '.join(map(repr, twice))} count as the same one; rename one")
-
-
 def _check_version(driver: str) -> None:
     if bayeskit.__version__ != driver:
         raise InputError(
@@ -229,7 +218,7 @@ def _told() -> Iterator[None]:
             raise
         told = str(error)
         if raised := RAISED.search(told):
-            raise getattr(errors, raised[1], InputError)(raised[2].strip()) from error
+            raise vars(errors).get(raised[1], InputError)(raised[2].strip()) from error
         if "No module named 'bayeskit'" in told:
             raise InputError("the executors cannot import bayeskit; install it there, the driver's version") from error
         if unlike := MISMATCH.search(told):

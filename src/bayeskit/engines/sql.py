@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
+from bayeskit.engines.fields import check_names_differ
 from bayeskit.errors import InputError, SchemaError
 
 ONE = "a query is one SELECT, and nothing else is run; write it as that"
@@ -65,11 +66,8 @@ def check_one(query: str, where: str) -> None:
         raise InputError(f"{where}: {ONE}")
 
 
-def unlike(path: str, names: Sequence[str]) -> None:
-    """Refuse names that SQL would not tell apart, and rename silently: it does not look at case."""
-    folded = [name.casefold() for name in names]
-    if "" in folded:
-        raise SchemaError(f"{path}: column {folded.index('') + 1} has no name; give it one in the first line")
-    if len(set(folded)) < len(folded):
-        twice = [name for name in names if folded.count(name.casefold()) > 1]
-        raise SchemaError(f"{path}: column names {' and '.join(map(repr, twice))} count as the same one; rename one")
+def check_sql_names(path: str, names: Sequence[str]) -> None:
+    """Refuse names that SQL would not tell apart, and rename silently."""
+    if "" in names:
+        raise SchemaError(f"{path}: column {list(names).index('') + 1} has no name; give it one in the first line")
+    check_names_differ(names, f"{path}: ", folded=True)

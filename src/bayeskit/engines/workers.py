@@ -1,47 +1,42 @@
-"""Threads for an engine: the only place where bayeskit starts any."""
+"""Threads: the only place where bayeskit starts any, and where BLAS is kept from it."""
 
 from __future__ import annotations
 
 import os
 import threading
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from copy import copy, deepcopy
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
+from functools import cache
 from numbers import Integral
-from typing import Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
+from threadpoolctl import ThreadpoolController
 
 from bayeskit.arrays import Batch
-from bayeskit.engines.engine import R, slices
+from bayeskit.engines.engine import Engine, R, slices
 from bayeskit.engines.reading import Reading
 from bayeskit.errors import InputError
 
 Result = TypeVar("Result")
 ROWS = 1 << 16  # at most in a batch
+_lock = threading.Lock()
+_inside = 0
+_limited: Any = None
 
 
-class Streamed:
+class Streamed(Engine):
     """An engine that reads batches in this process; what it reads them from is ``_batches``."""
 
-    outside = True
-
-    def __init__(self, n_jobs: int | None = None, rows: int | None = None) -> None:
-        self.n_jobs = n_jobs
-        self.rows = rows
-
-    def at_most(self, rows: int) -> Self:
-        smaller = copy(self)
-        smaller.rows = rows
-        return smaller
-
+    @abstractmethod
     def _batches(
         self, source: object, columns: Sequence[str], ordered: bool
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """The batches of these columns, in the order of the rows if asked for."""
-        raise NotImplementedError
 
     def reduce(self, source: object, columns: Sequence[str], empty: R) -> R:
         with self._batches(source, columns, ordered=False) as batches:
@@ -120,3 +115,26 @@ def map_batches(batches: Iterable[Batch], step: Callable[[Batch, int], Result], 
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """One thread per BLAS call while any thread is inside; the number is global, so the last one out restores it."""
+    global _inside, _limited
+    with _lock:
+        if _inside == 0:
+            _limited = _controller().limit(limits=1)
+            _limited.__enter__()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limited.__exit__(None, None, None)

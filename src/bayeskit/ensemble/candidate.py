@@ -12,8 +12,8 @@ from bayeskit.arrays import Float, Json, Label, LabelsLike, NamesLike, PriorLike
 from bayeskit.ensemble.views import View
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram
+from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 
 
 class Classifier(Protocol):

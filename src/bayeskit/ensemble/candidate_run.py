@@ -22,9 +22,8 @@ from bayeskit.ensemble.views import PORTION, View, opened
 from bayeskit.errors import InputError
 from bayeskit.model.distinct_rows import Distinct
 from bayeskit.model.labelled_table import LabelledTable, without
-from bayeskit.model.learn import learn_rows, reuse_counts
+from bayeskit.model.learn import Spec, learn_rows, reuse_counts
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 from bayeskit.structures.naive import Naive
 
 EVERY = -1  # in place of a part of the plan: all rows

@@ -12,13 +12,11 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.levels import Levels
-from bayeskit.data.rows import Rows
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import take_rows
-from bayeskit.model.learn import learn_rows, reuse_counts
+from bayeskit.model.labelled_table import Rows, take_rows
+from bayeskit.model.learn import Spec, learn_rows, reuse_counts
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 from bayeskit.numerics.log_linear import Evidence
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.wrapped import FactorWeights

@@ -13,6 +13,7 @@ from scipy.special import log_softmax
 
 from bayeskit.arrays import Array, Float, Label, LabelsLike, PriorLike, Seed, TableLike, WeightsLike
 from bayeskit.engines.engine import is_outside
+from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.ensemble.candidate import Candidate, Classifier, Facts, Member
 from bayeskit.ensemble.candidate_run import CandidateRun
 from bayeskit.ensemble.leaderboard import Leaderboard, LeaderboardEntry
@@ -22,9 +23,8 @@ from bayeskit.errors import HeldWarning, MergeError
 from bayeskit.model.journal import Journal
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.model import Model
-from bayeskit.model.prior import log_prior
+from bayeskit.model.posterior import log_prior
 from bayeskit.model.read_rows import portions
-from bayeskit.statistics import blas
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Ensemble:
         run = CandidateRun.of(LabelledTable.of(X, y, weight), reader.model_, search.random_state)
         wanted, unhelpful = search.select(run.facts)
         plan = run.plan
-        with blas.alone():  # its threads cost more than they save in matrices of this size
+        with single_threaded_blas():  # its threads cost more than they save in matrices of this size
             evaluated, skipped = run.evaluate(wanted, search.time_budget, search.callback)
             pool = Pool.of(*run.evidence(evaluated), plan.label, plan.mass)
             members = tuple(v.made() for v, w in zip(evaluated, pool.weight, strict=True) if w > 0)

@@ -13,11 +13,11 @@ from bayeskit.arrays import Array, Float, KindsLike
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.schema import Alike, Column, Schema
 from bayeskit.data.source import source
-from bayeskit.engines.declared import Declared
+from bayeskit.engines.fields import Declared
 from bayeskit.ensemble.cross_fit import fit_weights
+from bayeskit.model.learn import Spec, together
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec, together
-from bayeskit.statistics.distinct import Distinct
+from bayeskit.statistics.rows import Distinct
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
 

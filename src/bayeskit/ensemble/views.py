@@ -12,12 +12,13 @@ from scipy.sparse import csr_array, csr_matrix
 
 from bayeskit.arrays import Float, Int, TableLike
 from bayeskit.data.block import Block
+from bayeskit.data.foreign import column_names
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
-from bayeskit.model.labelled_table import names_in, without
+from bayeskit.model.labelled_table import without
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.cut_points import short
@@ -169,7 +170,7 @@ class ViewCache:
     def of(cls, reader: Model, X: TableLike) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = reader.schema.target
-        rows = without(X, [str(target)]) if target is not None and target in names_in(X) else X
+        rows = without(X, [str(target)]) if target is not None and target in column_names(X) else X
         return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
     def portions(self) -> Iterator[ViewCache]:

@@ -40,11 +40,10 @@ from bayeskit.estimators.revive import revive
 from bayeskit.estimators.wrapper import Refused, Wrapper
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram
-from bayeskit.model.learn import forget_rows, learn_more, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
-from bayeskit.model.prior import normal_prior
+from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
-from bayeskit.model.spec import Spec
 from bayeskit.storage.bundle import Bundle
 from bayeskit.structures.exactness import Exactness
 
@@ -239,7 +238,7 @@ class AutoBayes(Wrapper):
         known = reader.model_
         X = read_rows(X, known.counted.types)[0] if X is not None and is_outside(X) else X
         if X is not None:
-            check_rows_of(known, learn_rows(reader.spec(), X, y, sample_weight, known=known))
+            check_rows_of(known, learn_like(reader.spec(), known, X, y, sample_weight))
         if rows is not None:
             return self._derive(rows)
         if X is None or y is None:

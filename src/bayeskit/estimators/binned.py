@@ -22,7 +22,7 @@ from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.numerics.scale import Scale
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 

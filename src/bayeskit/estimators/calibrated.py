@@ -23,7 +23,6 @@ from bayeskit.arrays import (
     TableLike,
     WeightsLike,
 )
-from bayeskit.data.rows import Rows
 from bayeskit.decision.calibration import METHODS, SURE, Sigmoid, Temperature, calibration, calibration_of
 from bayeskit.decision.shift import prior_shift
 from bayeskit.engines.engine import is_outside
@@ -38,9 +37,9 @@ from bayeskit.evaluation.methods import CrossValidation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.codec import build, describe
-from bayeskit.model.labelled_table import LabelledTable
+from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
-from bayeskit.model.prior import normal_prior
+from bayeskit.model.posterior import normal_prior
 from bayeskit.storage.bundle import Bundle
 
 PART = "calibration"

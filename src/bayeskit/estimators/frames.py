@@ -19,8 +19,9 @@ from bayeskit.arrays import ColumnNames, FilePath, Float, Frame, PriorLike, Tabl
 from bayeskit.data.block import Block
 from bayeskit.data.frame import convert_frame, kind_of
 from bayeskit.engines.engine import MOST, answering
+from bayeskit.engines.fields import is_text
 from bayeskit.engines.files import rows_of
-from bayeskit.engines.types import is_text
+from bayeskit.engines.xlsx_writer import write_xlsx
 from bayeskit.errors import InputError
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor
@@ -28,7 +29,14 @@ from bayeskit.model.model import Model
 from bayeskit.replacement import replacing
 
 FORMULA = r"^[=+\-@\t\r\n]"  # how texts begin that spreadsheets run
-FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}  # by the ending of a file's name
+FORMS = {  # by the ending of a file's name
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+    ".jsonl": "json lines",
+    ".ndjson": "json lines",
+}
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
@@ -62,10 +70,10 @@ def predicted_file(
     form: str | None = None,
     **wanted: Any,
 ) -> int:
-    """The answers written batch by batch to a Parquet or CSV file, whole or not at all; how many rows it has.
+    """The answers written batch by batch to a file, whole or not at all; how many rows it has.
 
-    ``path`` may be an open binary file. ``form`` is "csv", "parquet", "json" (an array of records) or "safe csv", which
-    a spreadsheet does not run; what the name says unless given, CSV where there is none.
+    ``path`` may be an open binary file. ``form`` is "csv", "parquet", "xlsx", "json" (an array of records), "json
+    lines" or "safe csv", which a spreadsheet does not run; what the name says unless given, CSV where there is none.
     """
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
@@ -74,7 +82,7 @@ def predicted_file(
     name = os.fspath(path)
     write = WRITERS.get(form or FORMS.get(Path(name).suffix.lower(), ""))
     if write is None:
-        raise InputError(f"{name}: answers are written to .parquet or .csv files; choose one of these endings")
+        raise InputError(f"{name}: answers are written to {', '.join(FORMS)} files; choose one of these endings")
     with replacing(name) as file:
         rows = write(file, answers.schema, batches)
         if (expected := rows_of(asked.table.source.rows)) not in (None, rows):
@@ -116,16 +124,29 @@ def _csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -
 
 
 def _json(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-    """A line for each row; numbers that JSON does not have are null, and what it has no type for is text."""
+    """An array with a line for each row."""
     rows = 0
+    for record in _records(batches):
+        file.write(b",\n" if rows else b"[\n")
+        file.write(record)
+        rows += 1
+    file.write(b"\n]\n")
+    return rows
+
+
+def _json_lines(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    rows = 0
+    for rows, record in enumerate(_records(batches), 1):  # noqa: B007
+        file.write(record + b"\n")
+    return rows
+
+
+def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """Each row as JSON; numbers that it does not have are null, and what it has no type for is text."""
     for batch in batches:
         for row in batch.to_pylist():
             known = {n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in row.items()}
-            file.write(b",\n" if rows else b"[\n")
-            file.write(json.dumps(known, ensure_ascii=False, default=str).encode())
-            rows += 1
-    file.write(b"\n]\n")
-    return rows
+            yield json.dumps(known, ensure_ascii=False, default=str).encode()
 
 
 def _safe_csv(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
@@ -163,6 +184,8 @@ WRITERS: Mapping[str, Callable[[BinaryIO, pa.Schema, Iterator[pa.RecordBatch]], 
     "csv": _csv,
     "safe csv": _safe_csv,
     "json": _json,
+    "json lines": _json_lines,
+    "xlsx": write_xlsx,
 }
 
 

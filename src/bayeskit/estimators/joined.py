@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bayeskit.arrays import KindsLike, MissingLike, PriorLike
 from bayeskit.estimators.augmented import Dependent
-from bayeskit.model.spec import Spec
+from bayeskit.model.learn import Spec
 from bayeskit.structures.discrete import Discrete
 from bayeskit.structures.joined import Joined
 

@@ -12,7 +12,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.explain.neighbors import Neighbors
-from bayeskit.model.spec import Spec, together
+from bayeskit.model.learn import Spec, together
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.neighbours import Neighbours
 

@@ -25,7 +25,7 @@ from bayeskit.families.gaussian import Gaussian
 from bayeskit.families.ordinal import Ordinal
 from bayeskit.families.poisson import Poisson
 from bayeskit.model.codec import read
-from bayeskit.model.spec import Spec
+from bayeskit.model.learn import Spec
 from bayeskit.smoothing import Laplace, NoSmoothing, Smoothing, TowardPooled
 from bayeskit.smoothing import smoothing as smoothing_rule
 from bayeskit.structures.choice import Choice, LevelChoice
@@ -277,7 +277,7 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Jso
 
 def _as_family(given: object, where: str) -> Any:
     """A family object from itself, its class or its name, perhaps with settings; "auto" lets the data choose."""
-    if isinstance(given, str) and given == AUTO:
+    if isinstance(given, str) and given.lower() == AUTO:
         return AUTO
     family, known = given, known_families()
     if isinstance(given, str):

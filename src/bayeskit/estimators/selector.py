@@ -25,7 +25,7 @@ from bayeskit.model.open_table import OpenTable, check_rows
 from bayeskit.numerics.information import of_levels, of_numbers
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 METHODS = ("information", "forward", "backward")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bayeskit.arrays import Float
-from bayeskit.numerics.proportion import LEVEL, Interval
+from bayeskit.numerics.rates import LEVEL, Interval
 
 DRAWS = 2000
 CELLS = 1 << 22  # of the tables drawn at a time

@@ -12,19 +12,17 @@ import numpy as np
 from bayeskit.arrays import Array, ArrayLike, ColumnLike, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
-from bayeskit.data.rows import Rows
 from bayeskit.data.schema import Schema
 from bayeskit.engines.engine import answering
 from bayeskit.evaluation.methods import Split
 from bayeskit.evaluation.singles import Singles, unseen_level
 from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.labelled_table import LabelledTable, take_rows
-from bayeskit.model.learn import learn, learn_rows
+from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
+from bayeskit.model.learn import Spec, learn, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.model.spec import Spec
 from bayeskit.statistics.bins import FINEST, Bins
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.structures.naive import Naive
 
 

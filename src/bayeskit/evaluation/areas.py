@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri, stdtrit
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.intervals import mean_of_ends, no_interval
-from bayeskit.numerics.proportion import LEVEL, Interval, effective
+from bayeskit.numerics.rates import LEVEL, Interval, effective
 
 Z = float(ndtri((1 + LEVEL) / 2))
 SURE = -1e-3  # log-probability from which on the others say how sure

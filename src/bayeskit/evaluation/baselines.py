@@ -18,7 +18,7 @@ from bayeskit.arrays import Batch, Float, Json, KindsLike, LabelsLike, TableLike
 from bayeskit.data.encode import Roles
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 
 MANY = 10_000  # rows above which a kernel machine takes too long
 

@@ -20,7 +20,7 @@ from bayeskit.evaluation.out_of_fold import OutOfFold
 from bayeskit.evaluation.score import SumScore
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import BY_ROW, SCORES
-from bayeskit.numerics.proportion import LEVEL, Interval
+from bayeskit.numerics.rates import LEVEL, Interval
 
 FEWEST = 50  # repeats for a standard error
 

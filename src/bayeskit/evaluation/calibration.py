@@ -9,8 +9,7 @@ from scipy.special import chndtr, ndtr
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import no_interval
-from bayeskit.numerics.proportion import LEVEL, Interval, effective
-from bayeskit.numerics.reliability import BINS
+from bayeskit.numerics.rates import BINS, LEVEL, Interval, effective
 
 
 def debiased_gap(table: Float) -> float:

@@ -16,7 +16,7 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.agreement import against_rest, dirichlet_interval, f1
 from bayeskit.evaluation.intervals import no_interval
 from bayeskit.evaluation.scores import TABLE_SCORES, with_scores
-from bayeskit.numerics.proportion import Interval, effective, ratio, wilson
+from bayeskit.numerics.rates import Interval, effective, ratio, wilson
 from bayeskit.plots.style import Display
 
 FEW = 20  # rows of a class below which an interval of its F1 misses the truth too often

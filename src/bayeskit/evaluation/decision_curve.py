@@ -11,7 +11,7 @@ from bayeskit.arrays import Bool, Float, Frame
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.errors import InputError
 from bayeskit.evaluation.intervals import by_rows
-from bayeskit.numerics.proportion import effective, ratio
+from bayeskit.numerics.rates import effective, ratio
 
 THRESHOLDS = np.arange(1, 100) / 100
 

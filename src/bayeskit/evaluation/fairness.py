@@ -10,7 +10,7 @@ from scipy.special import chdtrc
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.confusion import Confusion
-from bayeskit.numerics.proportion import effective, ratio
+from bayeskit.numerics.rates import effective, ratio
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.areas import Areas
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.decisions import DecisionCosts
@@ -18,8 +18,8 @@ from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import Interval, effective
-from bayeskit.numerics.reliability import BINS, FIELDS
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import BINS, FIELDS, Interval, effective
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Measures:
     decision_costs: DecisionCosts | None = None
     grouped: bool = False  # whether rows come in groups, and say less than as many rows
     left_out: bool = False  # whether each row met a model of its own
+    overlap: Callable[[], float] | None = None  # the design effect of rows that made models of other folds; None: 1
 
     @classmethod
     def of(
@@ -90,9 +91,19 @@ class Measures:
 
     @property
     def squared(self) -> Float:
-        """Squared weights, likewise."""
-        table: Float = self.total.squared[0]
+        """Squared weights, likewise, times the design effect: so many rows less are what intervals take them for."""
+        table: Float = self.design_effect * self.total.squared[0]
         return table
+
+    @cached_property
+    def design_effect(self) -> float:
+        """By how much the variance of a score exceeds that of as many rows that made no model of another fold."""
+        return 1.0 if self.overlap is None else self.overlap()
+
+    @property
+    def rows(self) -> float:
+        """How many rows of equal weight that made no model would say as much."""
+        return float(self.total.rows[0]) / self.design_effect
 
     @cached_property
     def table(self) -> Confusion:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
-from bayeskit.data.rows import Rows
 from bayeskit.evaluation.areas import Areas, log_odds
-from bayeskit.numerics.reliability import BINS, mass_bins, tallied
+from bayeskit.model.labelled_table import Rows
+from bayeskit.numerics.rates import BINS, mass_bins, tallied
 
 
 @dataclass(frozen=True)

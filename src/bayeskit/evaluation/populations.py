@@ -12,7 +12,7 @@ from bayeskit.arrays import Axes, Frame
 from bayeskit.data.frame import TableRepr, frame
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.intervals import known_mean
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 from bayeskit.plots.style import Display
 
 RATES = ("sensitivity", "specificity")

@@ -7,8 +7,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from bayeskit.arrays import Float, TableLike
 from bayeskit.errors import KindError
+from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
-from bayeskit.model.spec import Spec
 
 
 @runtime_checkable

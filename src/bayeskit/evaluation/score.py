@@ -13,7 +13,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.decisions import COST, DecisionCosts
 from bayeskit.evaluation.intervals import by_folds, by_rows, no_interval
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion
@@ -129,7 +129,7 @@ class RowScore(SumScore):
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         second, third = (float(moment[0]) for moment in found.total.moments(self.name))
-        return by_rows(self.value(found), second, third, float(found.total.rows[0]))
+        return by_rows(self.value(found), second, third, found.rows)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from bayeskit.arrays import Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
-from bayeskit.numerics.reliability import BINS, mass_bins
+from bayeskit.numerics.rates import BINS, mass_bins
 
 CELLS = 4096
 OUTER = 64  # cells on either side for rows of which a model is surer than it can say by a probability

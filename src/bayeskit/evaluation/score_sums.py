@@ -10,8 +10,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.scores import ROW_SCORES
 from bayeskit.memory import check_memory
-from bayeskit.numerics.proportion import effective, ratio
-from bayeskit.numerics.reliability import BINS, FIELDS, width_bins
+from bayeskit.numerics.rates import BINS, FIELDS, effective, ratio, width_bins
 
 PLACE = {score.name: i for i, score in enumerate(ROW_SCORES)}
 POWERS = 3  # of what a row adds to a mean: the mean, its error, and how skew that is

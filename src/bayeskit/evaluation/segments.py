@@ -22,7 +22,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.score import ByRow, PredictedRows
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import LabelledTable
-from bayeskit.numerics.proportion import effective, ratio
+from bayeskit.numerics.rates import effective, ratio
 
 LEAST = 20  # rows of a segment
 PAIRED = 20  # columns that are joined in twos

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +28,9 @@ from bayeskit.evaluation.score import PredictedRows
 from bayeskit.evaluation.score_histogram import ScoreHistogram
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.singles import Singles
-from bayeskit.model.learn import learn
+from bayeskit.model.learn import Spec, learn
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.model.spec import Spec
 
 PARTS = 20  # of the rows where there is one fold only, to judge scores by
 RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB each
@@ -39,21 +38,16 @@ RANKED = 1000  # folds times classes whose scores are binned apart, at 64 KB eac
 Judged = tuple[Int, Float, Float, Int, Int | None]
 
 
-@dataclass(frozen=True)
-class Divided:
+class Divided(Engine):
     """An engine whose batches come with the fold of each row."""
 
-    engine: Engine
-    division: HashSplit
+    def __init__(self, engine: Engine, division: HashSplit) -> None:
+        super().__init__(engine.n_jobs, engine.rows)
+        self.engine = engine
+        self.division = division
 
-    outside: ClassVar[bool] = True
-
-    @property
-    def rows(self) -> int | None:
-        return self.engine.rows
-
-    def at_most(self, rows: int) -> Divided:
-        return replace(self, engine=self.engine.at_most(rows))
+    def at_most(self, rows: int) -> Self:
+        return type(self)(self.engine.at_most(rows), self.division)
 
     @staticmethod
     def takes(source: object) -> bool:

@@ -19,8 +19,8 @@ from bayeskit.explain.words import word_probability
 from bayeskit.explain.written import listed, rounded, telling_decimals, usual_decimals
 from bayeskit.model.model import Model
 from bayeskit.plots.style import Display
-from bayeskit.statistics.distinct import Distinct
 from bayeskit.statistics.ranges import decimals_of
+from bayeskit.statistics.rows import Distinct
 from bayeskit.statistics.sliced import Sliced
 
 CELLS = 4_000_000  # of the tables that are asked at once

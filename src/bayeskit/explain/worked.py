@@ -13,7 +13,7 @@ from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
 from bayeskit.data.frame import shortened
 from bayeskit.data.written import NEXT, Line, Piece, Ratio, Written, from_log, text_of
-from bayeskit.densities.worked import WorkedFactor
+from bayeskit.densities.density import WorkedFactor
 from bayeskit.model.model import Model
 
 WIDE = 110  # characters above which the numbers stand on a line of their own

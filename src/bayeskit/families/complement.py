@@ -53,7 +53,7 @@ class Complement(CountFamily):
 
     def __post_init__(self) -> None:
         self.check_settings(zero=False)
-        switch(self, "norm")
+        switch(self, norm=self.norm)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Totals:
         return Totals.empty(names_of(columns), n_groups)

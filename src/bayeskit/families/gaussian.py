@@ -15,11 +15,10 @@ from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
-from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
@@ -53,7 +52,7 @@ class Gaussian(Family[Moments]):
     kinds: ClassVar[tuple[str, ...]] = ("quantitative", "count")
 
     def __post_init__(self) -> None:
-        switch(self, "predictive")
+        switch(self, predictive=self.predictive)
 
     def statistic(self, columns: Sequence[Column], n_groups: int) -> Moments:
         return Moments.empty([c.name for c in columns], n_groups)

@@ -15,9 +15,8 @@ from bayeskit.densities.likelihood import Recipe
 from bayeskit.densities.parametric import Parametric, SmoothedParametric, Views
 from bayeskit.errors import InputError
 from bayeskit.families import families
-from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.view import View
+from bayeskit.statistics.moments import Moments, View
+from bayeskit.statistics.statistic import Product
 
 ZERO = "x = 0"
 

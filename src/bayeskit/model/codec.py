@@ -19,7 +19,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 import numpy as np
 
 from bayeskit import smoothing
-from bayeskit.arrays import Json
+from bayeskit.arrays import HasItems, Json
 from bayeskit.data.kinds import Nominal, Ordinal
 from bayeskit.data.levels import Levels
 from bayeskit.errors import InputError, ModelFileError
@@ -71,7 +71,7 @@ def describe(value: Any) -> Any:
         return [describe(v) for v in value.tolist()]
     if isinstance(value, list | tuple):
         return [describe(v) for v in value]
-    if hasattr(value, "items"):  # a mapping, or a labelled column
+    if isinstance(value, HasItems):  # a mapping, or a labelled column
         return {"map": [[describe(k), describe(v)] for k, v in value.items()]}
     if isinstance(value, type) and value in registry().values():
         value = value()
@@ -142,7 +142,9 @@ def parse(hint: Any, record: Any, where: str) -> Any:
     if get_origin(hint) in (Union, UnionType):
         return parse(next((arm for arm in get_args(hint) if _fits(arm, record)), get_args(hint)[0]), record, where)
     if not _fits(hint, record):
-        raise ModelFileError(f"{where} is {type(record).__name__}, not {getattr(hint, '__name__', hint)}")
+        raise ModelFileError(
+            f"{where} is {type(record).__name__}, not {hint.__name__ if isinstance(hint, type) else hint}"
+        )
     if get_origin(hint) is tuple:
         inner = get_args(hint)
         each = [inner[0]] * len(record) if inner[-1] is Ellipsis else inner
@@ -222,11 +224,16 @@ def _read(node: ast.expr, setting: str) -> Any:
     """A value; names are those of families, or of smoothings where the setting is one."""
     known = smoothings() if setting == "smoothing" else {**families(), **structures()}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        kind = known[node.func.id]
+        kind = known[_meant(node.func.id, known)]
         placed = [_read(part, f.name) for part, f in zip(node.args, fields(kind), strict=False)]
         named = {word.arg: _read(word.value, word.arg) for word in node.keywords if word.arg is not None}
         return kind(*placed, *node.args[len(placed) :], **named)
-    return known[node.id]() if isinstance(node, ast.Name) else ast.literal_eval(node)
+    return known[_meant(node.id, known)]() if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+
+def _meant(name: str, known: Mapping[str, object]) -> str:
+    """The known name that is meant, whatever the case of its letters: "negative_binomial" is NegativeBinomial."""
+    return {other.lower(): other for other in known}.get(name.lower().replace("_", ""), name)
 
 
 def keys_of(levels: Levels) -> list[str]:

@@ -14,11 +14,10 @@ from bayeskit.arrays import Array, Bool, Float, Int, LabelsLike, TableLike, Weig
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles, groups_of, weights_of
 from bayeskit.data.hash_split import Word
-from bayeskit.data.rows import Rows
 from bayeskit.data.source import labels
 from bayeskit.engines.engine import is_outside
 from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.labelled_table import LabelledTable, take_rows
+from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.statistics.batch import mixed

@@ -1,26 +1,43 @@
-"""LabelledTable: a labelled table in memory, of which some rows can be taken."""
+"""LabelledTable: a labelled table in memory, of which some rows can be taken; Rows: what is known of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils import _safe_indexing
 
-from bayeskit.arrays import Array, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
+from bayeskit.arrays import Array, Bool, ColumnLike, Float, Int, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.encode import Roles, groups_of, weights_of
+from bayeskit.data.foreign import as_list, is_array_only, is_sparse_matrix
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.rows import Rows
-from bayeskit.data.source import labels
+from bayeskit.data.source import labels, source
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.model.open_table import OpenTable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a method may know of the rows: their classes, weights and groups, never their features."""
+
+    codes: Int  # (n,) class of each row, -1 without a label
+    weights: Float  # (n,)
+    classes: Array  # (K,) labels
+    groups: Int | None = None  # (n,) rows of one group stay together
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def counted(self) -> Bool:
+        """Rows that have a label and some weight; the others are predicted but neither learned nor judged."""
+        return (self.codes >= 0) & (self.weights > 0)
 
 
 @dataclass(frozen=True)
@@ -72,9 +89,9 @@ class LabelledTable:
     @cached_property
     def features(self) -> Any:
         """X without target and weight, in a form that rows can be taken of."""
-        if hasattr(self.X, "tocsr"):
+        if is_sparse_matrix(self.X):
             return self.X.tocsr()
-        if hasattr(self.X, "__array__") and not hasattr(self.X, "__getitem__"):
+        if is_array_only(self.X):
             return np.asarray(self.X)
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
         return without(table, [name for name in self.roles.names if not name.startswith(":")])
@@ -85,7 +102,7 @@ class LabelledTable:
             name if name is None or not name.startswith(":") else self.beside[name]
             for name in (self.roles.label, self.roles.weight)
         )
-        return OpenTable.of(self.X, y, weight, n_jobs, fold=fold)
+        return OpenTable.opened(source(self.X, y, weight, fold), n_jobs)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""
@@ -108,8 +125,10 @@ def values_of(X: Any) -> Any:
 
 def take_rows(X: Any, rows: Int) -> Any:
     """Some rows of a table."""
+    if isinstance(X, list | tuple):
+        return [X[i] for i in rows.tolist()]
     if not isinstance(X, pa.Table):
-        return _safe_indexing(X, rows)
+        return X.iloc[rows] if kind_of(X) == "pandas" else X[rows]
     if pa.string_view() in X.schema.types:  # which Arrow cannot take from
         plain = [f.with_type(pa.large_string()) if f.type == pa.string_view() else f for f in X.schema]
         X = X.cast(pa.schema(plain))
@@ -129,18 +148,6 @@ def without(X: Any, names: Sequence[str]) -> Any:
     return X.drop(columns=list(names)) if kind_of(X) == "pandas" else X.drop(list(names))
 
 
-def names_in(X: Any) -> Collection[Any]:
-    """The names of the columns of a table, if it has any."""
-    if isinstance(X, pa.Table):
-        names: list[str] = X.column_names
-        return names
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        return X[0].keys()
-    if isinstance(X, Mapping):
-        return X.keys()
-    return list(getattr(X, "columns", ()))
-
-
 def _column(X: Any, name: str) -> Any:
     if isinstance(X, list | tuple):
         return [row.get(name) for row in X]
@@ -158,7 +165,7 @@ def _numbered(groups: Any, n: int) -> Int | None:
     """Groups by number; any hashable names will do."""
     if groups is None:
         return None
-    names = groups.to_pylist() if hasattr(groups, "to_pylist") else np.asarray(groups).tolist()
+    names = list(as_list(groups))
     if len(names) != n:
         raise InputError(f"groups has {len(names)} values, the table {n} rows")
     index = {name: code for code, name in enumerate(dict.fromkeys(names))}

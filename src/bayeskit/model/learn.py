@@ -1,19 +1,68 @@
-"""learn: the way from a specification and a table to a model."""
+"""learn: what to learn, and the way from that and a table to a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from bayeskit.arrays import Label, LabelsLike, TableLike, WeightsLike
 from bayeskit.data.schema import Schema
+from bayeskit.densities.likelihood import Staged, describe_family
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable, check_rows
-from bayeskit.model.prior import normal_prior
-from bayeskit.model.spec import Spec
+from bayeskit.model.posterior import normal_prior
 from bayeskit.statistics.counted import Counted
+from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.naive import Naive
+
+UNSEEN = ("missing", "smooth", "error")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Kinds of columns, likelihood and prior, as settings say; refused where they make no sense.
+
+    ``build`` says how the columns of a schema hang together given the class; the schema comes back with families named.
+    """
+
+    name: str  # of the estimator, for messages
+    build: Callable[[Schema], tuple[Naive, Schema]]
+    kinds: Any = None
+    missing: Any = "skip"
+    prior: Any = "empirical"
+    unseen: str = "missing"
+    n_jobs: int | None = None
+    one_pass: bool = True  # whether the counts of some folds are what a fit to them would count
+    fits_weights: bool = False  # whether fitting also finds how much each column counts
+    fixes_choices: bool = False  # whether factors are the same only where what fitting chose is fixed
+    keeps_rows: bool = False  # whether rows are kept, and all that fitting chooses is derived from them
+
+    def __post_init__(self) -> None:
+        if self.unseen not in UNSEEN:
+            raise InputError(f"unseen={self.unseen!r}: choose one of {', '.join(UNSEEN)}")
+        normal_prior(self.prior)
+
+    def structure(self, schema: Schema) -> tuple[Naive, Schema]:
+        """The likelihood of the columns, derived from the rows themselves where these are kept."""
+        built, named = self.build(schema)
+        if not self.keeps_rows:
+            return built, named
+        return Naive.alike([FromRows(f.unfitted()) for f, _ in built.components if isinstance(f, Staged)], named), named
+
+    @property
+    def algebraic(self) -> bool:
+        """Whether models of folds come from one pass: fitting only counts, and nothing is fitted to labels after."""
+        return self.one_pass and not self.fits_weights
+
+
+def together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+    """All columns in one likelihood."""
+    family = describe_family(likelihood)
+    columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)
+    schema = replace(schema, columns=columns)
+    return Naive.alike([likelihood], schema), schema
 
 
 def learn(
@@ -48,21 +97,35 @@ def learn_rows(
     weight: WeightsLike = None,
     classes: Sequence[Label] = (),
     fixed: Naive | None = None,
-    known: Model | None = None,
 ) -> Model:
-    """The model of one table alone; with ``known`` its columns must be those of that model, whose choices are kept."""
+    """The model of one table alone."""
+    return learn(spec, OpenTable.of(X, _labels(y), weight, spec.n_jobs), classes, fixed=fixed)
+
+
+def learn_like(
+    spec: Spec,
+    known: Model,
+    X: TableLike,
+    y: LabelsLike | None,
+    weight: WeightsLike = None,
+    classes: Sequence[Label] = (),
+) -> Model:
+    """The model of one table alone, whose columns must be those of a known model; the choices of that are kept."""
+    table = OpenTable.of(X, _labels(y), weight, spec.n_jobs, known.counted.types).against(known.schema, spec.name)
+    return learn(spec, table, classes, fixed=known.structure)
+
+
+def _labels(y: LabelsLike | None) -> LabelsLike:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-    types, schema = (None, None) if known is None else (known.counted.types, known.schema)
-    table = OpenTable.of(X, y, weight, spec.n_jobs, types).against(schema, spec.name)
-    return learn(spec, table, classes, fixed=fixed if known is None else known.structure)
+    return y
 
 
 def learn_more(
     spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: Sequence[Label]
 ) -> Model:
     """The model of its rows and those of a table; new classes and levels join, and ``classes`` declares some."""
-    fresh = learn_rows(spec, X, y, weight, classes, known=model)
+    fresh = learn_like(spec, model, X, y, weight, classes)
     model.counted.domain.check_classes(fresh.counted.domain)
     # prior and unseen may have been set anew; they are not part of the counts
     return replace(model, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
@@ -70,7 +133,7 @@ def learn_more(
 
 def forget_rows(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
     """The model without the rows of a table; refused where it shows that they were not learned, or none is left."""
-    rest = model.subtract(learn_rows(spec, X, y, weight, known=model))
+    rest = model.subtract(learn_like(spec, model, X, y, weight))
     if not rest.weights.sum() > 0:
         raise InputError("forgetting these rows would leave nothing; drop the model instead")
     return rest

@@ -15,16 +15,16 @@ from bayeskit.data.encode import error_on_unseen
 from bayeskit.data.schema import Schema
 from bayeskit.data.source import labels
 from bayeskit.densities.likelihood import Context
-from bayeskit.densities.loo_strata import LooStrata
+from bayeskit.densities.tabular import LooStrata
 from bayeskit.errors import InputError
 from bayeskit.model import posterior as rule
 from bayeskit.model.codec import describe, keys_of
 from bayeskit.model.fingerprint import fingerprint
 from bayeskit.model.journal import Entry
-from bayeskit.model.prior import log_prior
+from bayeskit.model.posterior import log_prior
 from bayeskit.statistics.counted import Counted
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.exactness import Exactness
 from bayeskit.structures.naive import Naive, NaiveDensity

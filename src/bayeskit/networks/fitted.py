@@ -21,7 +21,7 @@ from bayeskit.networks.network import Network
 from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table, cells_of
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 
 COUNTS = "counts"

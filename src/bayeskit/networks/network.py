@@ -65,7 +65,8 @@ class Network:
                 raise NetworkError(f"node {node!r} has no table; give one, or fit the network to data")
             found = declared.get(node) or states_of(given[node], node)
             if found is None:
-                own = np.shape(getattr(given[node], "probabilities", given[node]))
+                spec = given[node]
+                own = np.shape(spec.probabilities if isinstance(spec, Table) else spec)
                 found = Levels.of(range(own[-1] if own else 0))
             levels[node] = found
         return cls(graph, levels, {n: table_of(given[n], n, graph.parents[n], levels) for n in graph.nodes})

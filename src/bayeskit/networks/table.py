@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Float, Frame, Label
+from bayeskit.data.foreign import as_list, is_frame
 from bayeskit.data.frame import aligned, frame, html_table, shortened
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
@@ -144,7 +145,7 @@ def states_of(spec: Any, child: str) -> Levels | None:
         rows = list(spec.values())
         inner = rows[0] if rows and isinstance(rows[0], Mapping) else spec
         return Levels.of(inner)
-    if hasattr(spec, "columns") and hasattr(spec, "__getitem__"):
+    if is_frame(spec):
         return Levels.of(_column(spec, child))
     return None
 
@@ -158,7 +159,7 @@ def table_of(spec: Any, child: str, parents: tuple[str, ...], states: Mapping[st
     shape = cells_of(child, {name: len(states[name]) for name in family}, family)
     if isinstance(spec, Table):
         spec = spec.probabilities
-    if hasattr(spec, "columns") and hasattr(spec, "__getitem__"):
+    if is_frame(spec):
         columns = [_column(spec, name) for name in family]
         cells = list(zip(zip(*columns, strict=True), _column(spec, PROBABILITY), strict=True))
     elif isinstance(spec, Mapping):
@@ -203,7 +204,7 @@ def _column(frame: Any, name: str) -> list[Any]:
         column = frame[name]
     except (KeyError, ValueError) as error:
         raise NetworkError(f"the frame of a table lacks the column {name!r}") from error
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
+    return list(as_list(column))
 
 
 def _place(labels: tuple[Label, ...], family: tuple[str, ...], states: Mapping[str, Levels]) -> tuple[int, ...]:

@@ -24,9 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
-from bayeskit.numerics.proportion import effective, wilson
-from bayeskit.numerics.reliability import tallied, width_bins
-from bayeskit.numerics.roc import Curve, curve
+from bayeskit.numerics.rates import Curve, curve, effective, tallied, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,
@@ -78,7 +76,7 @@ class Predictions:
         return int(codes_of([label], self.classes)[0])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RocDisplay(Display):
     """True against false positives as the threshold falls, a curve for each class against the rest."""
 
@@ -163,7 +161,7 @@ class RocDisplay(Display):
         legend(ax, list(self.curves), loc="lower right")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """How often what was said with probability p came true, with Wilson's 95 % intervals of (Σw)² / Σw² rows."""
 
@@ -271,7 +269,7 @@ class ReliabilityDisplay(Display):
         tidy(ax, f"reliability of {self.says}", "probability said", "share that came true (95 % intervals)")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CostDisplay(Display):
     """Mean cost of a row if a class is decided for from a probability of t on, for every t.
 

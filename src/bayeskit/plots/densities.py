@@ -31,7 +31,7 @@ class HasMarginal(Protocol):
         """p(x | c) of one of them."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
     """p(x | c) of a number column as curves, of a column with levels as bars."""
 

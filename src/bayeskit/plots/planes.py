@@ -25,7 +25,7 @@ class HasJoint(Protocol):
         """log P(class, row), (n, K)."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RegionDisplay(Display):
     """Which class a classifier decides on at each point of a plane."""
 
@@ -99,7 +99,7 @@ class RegionDisplay(Display):
         self.grid.frame_axes(ax)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SurfaceDisplay(Display):
     """P(class | x, y) over a plane."""
 
@@ -169,7 +169,7 @@ class SurfaceDisplay(Display):
         self.grid.frame_axes(ax)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ContourDisplay(Display):
     """Where the density of each class falls to a share of its peak, with the means of the classes."""
 

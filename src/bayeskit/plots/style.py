@@ -39,6 +39,10 @@ class Display:
     def _size(self) -> tuple[float, float]:
         return self.size
 
+    def __repr__(self) -> str:
+        """The kind of display and the columns of its frame: what it holds may be many numbers."""
+        return f"<{type(self).__name__}: frame() has {', '.join(self._columns())}>"
+
     def frame(self, kind: str = "pyarrow") -> Frame:
         """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars").
 
@@ -156,12 +160,15 @@ def codes_of(y: LabelsLike | Sequence[Label], classes: Sequence[Label]) -> Int:
     return np.array([place[label] for label in given], dtype=np.int64)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Panels:
     """Displays in rows of two; ``displays`` keep their frames and axes."""
 
     displays: list[Display]
     figure_: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Panels: {', '.join(type(display).__name__ for display in self.displays)}>"
 
     @classmethod
     def of(cls, displays: Sequence[Display], across: int = 2) -> Panels:

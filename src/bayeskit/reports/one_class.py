@@ -10,8 +10,7 @@ import numpy as np
 from bayeskit.arrays import Float, Label
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluation import Evaluation
-from bayeskit.numerics.proportion import effective, wilson
-from bayeskit.numerics.reliability import gap
+from bayeskit.numerics.rates import effective, gap, wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import folded, number, percent, text
 

@@ -7,7 +7,7 @@ import numpy as np
 from bayeskit.arrays import Json, Label
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.proportion import wilson
+from bayeskit.numerics.rates import wilson
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, folded, number, percent, table, text
 from bayeskit.reports.one_class import OneClass, by_class

@@ -37,8 +37,8 @@ class Batch:
             return parts[0]
         low, high = min(p.weight.low for p in parts), max(p.weight.high for p in parts)
         limbs = np.concatenate([p.weight.widened(low, high).limbs for p in parts])
-        names = ("numbers", "codes", "group", "keys")
-        numbers, codes, group, keys = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+        columns = zip(*((p.numbers, p.codes, p.group, p.keys) for p in parts), strict=True)
+        numbers, codes, group, keys = map(np.concatenate, columns)
         return Batch(numbers, codes, group, ExactSum(limbs, low), keys)
 
     @cached_property

@@ -14,11 +14,12 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.hash_split import Word
 from bayeskit.data.levels import word
 from bayeskit.data.schema import Column, Schema
-from bayeskit.errors import ForgetError
+from bayeskit.errors import ForgetError, InputError
 from bayeskit.statistics.batch import Batch, bits, mixed
 from bayeskit.statistics.exact import ExactSum
 
 EVERY = np.uint64(2**64 - 1)  # the bound below which rows are kept, while all are
+CAP = 200_000
 
 
 @dataclass(frozen=True)
@@ -237,3 +238,33 @@ class Rows:
         if len(begin) < len(batch) or not order.same(np.arange(len(batch)), batch, np.arange(len(batch))).all():
             raise ValueError("the rows are not in order")
         return back
+
+
+@dataclass(frozen=True)
+class Distinct(Rows):
+    """The rows of a table, equal ones of a group once with the sum of their weights, and none left out.
+
+    What is derived from them is the same in any order and split, and after others were learned and forgotten.
+    """
+
+    @cached_property
+    def _capped(self) -> Self:
+        rows = Batch.joined(self.parts).canonical()
+        if len(rows) > CAP:
+            raise InputError(
+                f"exact=True keeps every different row, here more than {CAP:,}; join levels, round numbers, or leave "
+                f"exact=True out: then cuts and arcs are held as the first rows chose them"
+            )
+        return replace(self, parts=(rows,))
+
+    def _more(self, parts: tuple[Batch, ...], bound: np.uint64) -> Self:
+        more = replace(self, parts=self.parts + parts)
+        return more._capped if sum(map(len, more.parts)) > 2 * CAP else more
+
+    def sample(self, most: int) -> Rows:
+        """At most so many of them, those of the smallest fingerprints."""
+        return replace(
+            Rows.empty(self.columns, self.groups),
+            parts=(self.rows.at(np.arange(len(self.rows)) < most),),  # they are in the order of fingerprints
+            sizes=dict(self.sizes),
+        )

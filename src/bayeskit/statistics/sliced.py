@@ -15,8 +15,7 @@ from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import SchemaError
 from bayeskit.statistics.cuts import cell_of
 from bayeskit.statistics.exact import ExactSum
-from bayeskit.statistics.product import Product
-from bayeskit.statistics.statistic import sizes_of
+from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
 
 LEVELS = "levels"  # the name of tables of every column by itself, where there are any

@@ -11,21 +11,19 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, FilePath, Json
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
-from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Key, Levels
+from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Domain, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
 from bayeskit.model.codec import json_text, keys_of, likelihoods, parsed, registry, written
 from bayeskit.model.journal import Entry
+from bayeskit.model.learn import UNSEEN
 from bayeskit.model.model import Model
-from bayeskit.model.spec import UNSEEN
 from bayeskit.statistics.counted import Counted
-from bayeskit.statistics.product import Product
 from bayeskit.statistics.ranges import STEPS, Ranges
 from bayeskit.statistics.sliced import Sliced
-from bayeskit.statistics.statistic import sizes_of
+from bayeskit.statistics.statistic import Product, sizes_of
 from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container, format1
 from bayeskit.structures.choice import Choice, LevelChoice

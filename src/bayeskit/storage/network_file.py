@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bayeskit.arrays import Array, FilePath
-from bayeskit.data.domain import Domain
 from bayeskit.data.encode import IngestReport
-from bayeskit.data.levels import EVERYTHING, Key, Levels
+from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
 from bayeskit.model.codec import keys_of, parsed, written

@@ -17,9 +17,9 @@ from bayeskit.densities.density import Axis, Density, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Likelihood
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.family_choice.fit import Levels, Numbers
-from bayeskit.structures.family_choice.loo_scores import LooFamilyScores
-from bayeskit.structures.family_choice.trial import Chosen, FamilyTrial, Inclusion
+from bayeskit.structures.family_fit import Levels, Numbers
+from bayeskit.structures.family_scores import LooFamilyScores
+from bayeskit.structures.family_trial import Chosen, FamilyTrial, Inclusion
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Choice(Likelihood[Bins]):
 
     p(x | c) is backed off to all classes together by one row. What that sum gains over the sum of log p_-i(x_i), one
     density of the same family for all classes, decides how probable it is that the column depends on the class: the
-    weight w in w p(x | c) + (1 - w) p(x) (``family_choice.trial``). All is read from the bins of a column, so it is
+    weight w in w p(x | c) + (1 - w) p(x) (``family_trial``). All is read from the bins of a column, so it is
     chosen anew after learning, forgetting and merging. While the distinct values fit the bins this is exact; beyond,
     values count as the centres of their bins.
 

@@ -164,7 +164,9 @@ class Conditional:
         out: dict[int, Float] = {}
         smooth = [child.unseen is not None for child in children]
         for some in alike([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
-            share, within = (np.stack([getattr(found[t], what) for t in some]) for what in ("share", "within"))
+            share, within = (
+                np.stack(each) for each in zip(*((found[t].share, found[t].within) for t in some), strict=True)
+            )
             axes, child = share.ndim, [children[t] for t in some]
             front = np.ones((*share.shape[:-1], FRONT))
             alone = _across(np.stack([c.fronted for c in child]), axes)

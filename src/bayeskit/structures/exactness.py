@@ -9,8 +9,8 @@ from typing import Any
 from bayeskit.densities.likelihood import Staged
 from bayeskit.statistics.bins import FINEST, Bins
 from bayeskit.statistics.keyed import Keyed
-from bayeskit.statistics.product import Product
 from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.statistic import Product
 from bayeskit.structures.naive import Naive
 
 

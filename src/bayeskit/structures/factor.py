@@ -11,8 +11,8 @@ from scipy.linalg import solve_triangular
 
 from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.engines.workers import single_threaded_blas
 from bayeskit.numerics.special import LOG_2, LOG_2PI
-from bayeskit.statistics.blas import alone
 from bayeskit.structures.cells import Cells, places
 from bayeskit.structures.numbers import FARTHEST, Points
 
@@ -80,7 +80,7 @@ class Triangles:
     def whiten(self, z: Float) -> Float:
         k, o = self.mean.shape
         wide = self.inverse.transpose(2, 0, 1).reshape(o, k * o)
-        with alone():
+        with single_threaded_blas():
             out: Float = z[:, self.columns] @ wide
         out -= self.start.ravel()
         return out.reshape(len(z), k, o)

@@ -14,8 +14,7 @@ from bayeskit.data.schema import KINDS, Column
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import InputError
-from bayeskit.statistics.distinct import CAP, Distinct
-from bayeskit.statistics.rows import Rows
+from bayeskit.statistics.rows import CAP, Distinct, Rows
 
 NONE = np.empty(0, dtype=np.int64)
 

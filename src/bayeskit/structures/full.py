@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -12,15 +11,14 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import CODED, NUMERIC, Column
-from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Likelihood
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
-from bayeskit.statistics.product import Product
 from bayeskit.statistics.scatter import Scatter
+from bayeskit.statistics.statistic import Product
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.cells import Cells
 from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
@@ -29,6 +27,7 @@ from bayeskit.structures.factor import factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
 from bayeskit.structures.normals import Normals, mixed
 from bayeskit.structures.numbers import Numbers, Points, moments_of
+from bayeskit.validation import keep, number
 
 TINY = 2.0**-900
 SHOWN = 4  # number columns up to which a covariance is written out
@@ -57,15 +56,17 @@ class Full(Likelihood[Product]):
     def __post_init__(self) -> None:
         if self.covariance not in SHAPES:
             raise InputError(f"covariance={self.covariance!r}: choose one of {', '.join(SHAPES)}")
-        for name, what, most in (("shrinkage", "'auto', None or", 1.0), ("smoothing", "'auto' or", np.inf)):
-            value = getattr(self, name)
+        for name, value, what, most in (
+            ("shrinkage", self.shrinkage, "'auto', None or", 1.0),
+            ("smoothing", self.smoothing, "'auto' or", np.inf),
+        ):
             if value == "auto" or (name == "shrinkage" and value in (None, "pooled")):
                 continue
-            known = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-            if not (known and 0 <= float(value) <= most):
+            known = number(value)
+            if known is None or not 0 <= known <= most:
                 bound = "between 0 and 1" if most == 1 else "of at least 0"
                 raise InputError(f"{name}={value!r}: give {what} a number {bound}")
-            object.__setattr__(self, name, float(value))
+            keep(self, **{name: known})
 
     @property
     def leave_one_out(self) -> bool:

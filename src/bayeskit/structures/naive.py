@@ -12,13 +12,12 @@ import numpy as np
 from bayeskit.arrays import Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import Column, Schema, names_of
-from bayeskit.densities.density import Density, Factored, SupportsLeftOut, left_out
+from bayeskit.densities.density import Density, Factored, SupportsLeftOut, WorkedFactor, left_out
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import MergeError
-from bayeskit.statistics.product import Product
+from bayeskit.statistics.statistic import Product
 from bayeskit.structures.choice import ChoiceDensity, Sum, weighed_together
-from bayeskit.structures.family_choice.trial import Chosen, FamilyTrial
+from bayeskit.structures.family_trial import Chosen, FamilyTrial
 from bayeskit.structures.from_rows import FromRows
 from bayeskit.structures.wrapped import weighted
 

@@ -13,12 +13,11 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS, Column
 from bayeskit.data.written import Ratio, decimal, plain
-from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity
+from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context, Likelihood
-from bayeskit.densities.worked import WorkedFactor
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
-from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
+from bayeskit.numerics.neighbor_search import NearestPoints, PointWeights, Queries, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -185,7 +184,8 @@ class NeighbourDensity(SupportsLeftOut):
                 which = at[rows[known]]
                 left[known] = self.statistic.rows.weight.without(itself[rows[known]], mass[which])
                 totals[known, group[which]] = space.totals.without(group[which], mass[which])
-            around = near(space.search, asked, self.likelihood.k, self._weights[space.rows], mine, left)
+            masses = PointWeights(self._weights[space.rows], mine, left)
+            around = near(space.search, asked, self.likelihood.k, masses)
             yield rows, space, around, totals
 
     def _counts(self, space: Space, around: NearestPoints) -> Float:

@@ -27,7 +27,7 @@ from bayeskit.structures.conditional import BOTH, CLASS, SHARES, Conditional, Ma
 from bayeskit.structures.discrete import Smoothed
 from bayeskit.structures.factored import FactorDensity
 from bayeskit.structures.hidden import NetworkedDensity
-from bayeskit.validation import positive
+from bayeskit.validation import keep, positive
 
 SEARCHED = 100_000  # different rows a search looks at, the same ones in any order of the table
 Node = str | None  # a column by name; None is the class
@@ -64,13 +64,13 @@ class Networked(Smoothed):
     def __post_init__(self) -> None:
         super().__post_init__()
         score_rule(self.score, self.ess)
-        for name in ("max_parents", "random_state"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        object.__setattr__(self, "restarts", self._exploration.restarts)
+        keep(self, max_parents=whole_number("max_parents", self.max_parents))
+        keep(self, random_state=whole_number("random_state", self.random_state))
+        keep(self, restarts=self._exploration.restarts)
         if self.backoff not in SHARES:
             raise InputError(f"backoff={self.backoff!r}: choose one of {', '.join(map(repr, SHARES))}")
         if self.strength is not None:
-            object.__setattr__(self, "strength", positive("strength", self.strength))
+            keep(self, strength=positive("strength", self.strength))
 
     @property
     def _exploration(self) -> Exploration:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import TableScore
-from bayeskit.numerics.proportion import Interval, effective, ratio, wilson
+from bayeskit.numerics.rates import Interval, effective, ratio, wilson
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion

@@ -10,7 +10,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import known_mean, no_interval
 from bayeskit.evaluation.score import Score, unless_grouped
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures

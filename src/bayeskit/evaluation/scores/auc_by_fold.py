@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bayeskit.evaluation.intervals import known_mean, no_interval
 from bayeskit.evaluation.scores.auc import AUC
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures

@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.evaluation.intervals import mean_of_shares
 from bayeskit.evaluation.score import TableScore
-from bayeskit.numerics.proportion import Interval, ratio
+from bayeskit.numerics.rates import Interval, ratio
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion

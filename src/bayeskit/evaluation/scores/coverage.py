@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import SumScore, unless_grouped
-from bayeskit.numerics.proportion import Interval, ratio, wilson
+from bayeskit.numerics.rates import Interval, ratio, wilson
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
@@ -30,4 +30,4 @@ class Coverage(SumScore):
 
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
-        return wilson(self.value(found), float(found.total.rows[0]))
+        return wilson(self.value(found), found.rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import unless_grouped
 from bayeskit.evaluation.scores.coverage import Coverage
-from bayeskit.numerics.proportion import Interval, ratio, wilson
+from bayeskit.numerics.rates import Interval, ratio, wilson
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures
@@ -27,4 +27,4 @@ class CoveredAccuracy(Coverage):
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         named = float(found.total.decided[0, 1] / found.total.weight[0])
-        return wilson(self.value(found), float(found.total.rows[0]) * named)
+        return wilson(self.value(found), found.rows * named)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import SumScore
-from bayeskit.numerics.reliability import gap
+from bayeskit.numerics.rates import gap
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.score_sums import ScoreSums

@@ -10,7 +10,7 @@ from bayeskit.arrays import Float
 from bayeskit.evaluation.calibration import debiased_square, square_interval
 from bayeskit.evaluation.score import unless_grouped
 from bayeskit.evaluation.scores.ece_mass import MassECE
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.evaluation.score import Score
-from bayeskit.numerics.reliability import gap
+from bayeskit.numerics.rates import gap
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.measures import Measures

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bayeskit.arrays import Float
 from bayeskit.evaluation.agreement import agreed, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
-from bayeskit.numerics.proportion import Interval, ratio
+from bayeskit.numerics.rates import Interval, ratio
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion

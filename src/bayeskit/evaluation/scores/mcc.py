@@ -9,7 +9,7 @@ import numpy as np
 from bayeskit.arrays import Float
 from bayeskit.evaluation.agreement import agreed, dirichlet_interval
 from bayeskit.evaluation.score import TableScore
-from bayeskit.numerics.proportion import Interval
+from bayeskit.numerics.rates import Interval
 
 if TYPE_CHECKING:
     from bayeskit.evaluation.confusion import Confusion

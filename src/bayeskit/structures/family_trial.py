@@ -14,8 +14,8 @@ from bayeskit.arrays import Float
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Family, describe_family
 from bayeskit.errors import InputError
-from bayeskit.structures.family_choice.fit import Levels, Numbers
-from bayeskit.structures.family_choice.loo_scores import ColumnLooScores
+from bayeskit.structures.family_fit import Levels, Numbers
+from bayeskit.structures.family_scores import ColumnLooScores
 
 HALVINGS = 64  # of an interval of logits: to the last digit
 

@@ -25,7 +25,7 @@ from bayeskit.smoothing import Cells, beside
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
-from bayeskit.structures.family_choice.loo_scores import WORST, check_step, refusal
+from bayeskit.structures.family_scores import WORST, check_step, refusal
 from bayeskit.structures.wrapped import BackedOff, Wrapped
 
 
