@@ -86,7 +86,7 @@ def predict(
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
-    from bayeskit.engines.spark import saved
+    from bayeskit.engines.spark import save_frame
     from bayeskit.estimators.frames import predicted_file, predicted_frame
 
     if cluster.engine == "spark":
@@ -108,7 +108,7 @@ def predict(
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
-            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+            done = save_frame(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
             form = "json" if say.json and output is None else "safe csv" if spreadsheet_safe else None
             done = predicted_file(asked, output or standard_output(), kept, given, form, **wanted)
