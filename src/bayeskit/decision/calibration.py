@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression, minimize, minimize_scalar
@@ -24,6 +24,9 @@ class Calibration(Protocol):
 
     def numbers(self) -> dict[str, Float]:
         """All that a file holds of it."""
+
+    def portable(self) -> tuple[Any, ...]:
+        """Itself in a portable program: a name, and numbers by class."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,9 @@ class Temperature:
     def numbers(self) -> dict[str, Float]:
         return {"weight": np.array([self.weight])}
 
+    def portable(self) -> tuple[Any, ...]:
+        return "temperature", self.weight
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -77,6 +83,9 @@ class Sigmoid:
 
     def numbers(self) -> dict[str, Float]:
         return {"slope": self.slope, "shift": self.shift}
+
+    def portable(self) -> tuple[Any, ...]:
+        return "sigmoid", self.slope.tolist(), self.shift.tolist()
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,9 @@ class Isotonic:
     def numbers(self) -> dict[str, Float]:
         edges = {f"edges {c}": edge for c, edge in enumerate(self.edges)}
         return edges | {f"levels {c}": level for c, level in enumerate(self.levels)}
+
+    def portable(self) -> tuple[Any, ...]:
+        return "isotonic", [e.tolist() for e in self.edges], [level.tolist() for level in self.levels]
 
 
 METHODS: Mapping[str, Callable[[Float, Int, Float], Calibration]] = {

@@ -44,6 +44,7 @@ from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, lear
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
+from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
 from bayeskit.structures.exactness import Exactness
 
@@ -420,6 +421,10 @@ class AutoBayes(Wrapper):
         """
         check_is_fitted(self)
         return self.ensemble_.leaderboard
+
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        return self._pooled.program()
 
     def adapt_prior(self, X: TableLike) -> Self:
         shift = prior_shift(self.classes_, self.predict_log_proba(X), self.log_prior())

@@ -40,6 +40,7 @@ from bayeskit.model.codec import build, describe
 from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.posterior import normal_prior
+from bayeskit.portable.program import Program, Unportable
 from bayeskit.storage.bundle import Bundle
 
 PART = "calibration"
@@ -179,6 +180,16 @@ class Calibrated(MetaEstimatorMixin, Wrapper):
         with np.errstate(divide="ignore"):
             logs: Float = np.log(self.shares_)
         return logs
+
+    def program(self) -> Program:
+        """The portable program of the classifier, with the calibration of its result."""
+        check_is_fitted(self)
+        if self.prior_ is not None:
+            raise Unportable(
+                "its prior was adapted, which a program does not hold; write the classifier as it was fitted"
+            )
+        inner: Program = self.estimator_.program()
+        return replace(inner, calibration=self.calibration_.portable(), prior=np.exp(self.log_base))
 
     def _moved(self, prior: PriorLike) -> Float:
         """log of the prior asked for over the shares the calibrated posterior stands for: (K,)."""

@@ -38,6 +38,7 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Flips, Freedom
 from bayeskit.model.codec import build, describe
 from bayeskit.model.model import Model
+from bayeskit.portable.program import Portable, Program, Unportable
 from bayeskit.storage.bundle import Bundle
 
 
@@ -246,6 +247,12 @@ class RiskClassifier(MetaEstimatorMixin, Wrapper):
             return self.estimator_.predict_log_proba(X, prior)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, prior))
+
+    def program(self) -> Program:
+        """The portable program of the estimator, whose posterior the costs are weighed with."""
+        if not isinstance(self.estimator_, Portable):
+            raise Unportable(f"{type(self.estimator_).__name__} is of another library")
+        return self.estimator_.program()
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         inner = self.estimator_
