@@ -46,7 +46,7 @@ WRONG = [
     (lambda: bk.evaluate(bk.NaiveBayes(), X, Y[:30]), InputError, ["30", "40"]),
     (lambda: bk.evaluate(bk.NaiveBayes(), X, "town"), SchemaError, ["'town'"]),
     (lambda: bk.evaluate(bk.NaiveBayes(), X, Y, "loo"), InputError, ["'loo'", "LeaveOneOut"]),
-    (lambda: bk.evaluate(bk.NaiveBayes(), X, Y, 10), InputError, ["10", "CrossValidation"]),
+    (lambda: bk.evaluate(bk.NaiveBayes(), X, Y, 2.5), InputError, ["2.5", "CrossValidation", "splitter"]),
     (lambda: bk.evaluate(bk.NaiveBayes, X, Y), KindError, ["NaiveBayes", "fit"]),
     (lambda: bk.evaluate(Perceptron(), X, Y), KindError, ["Perceptron", "probabilities", "Calibrated"]),
     (lambda: bk.evaluate(Liar(), X, Y), InputError, ["row 0", "0.7", "sum one"]),

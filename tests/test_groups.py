@@ -154,6 +154,11 @@ def test_fairness_of_groups_of_few_rows_has_no_test():
     y = np.array([0, 1] * 10)
     found = bk.evaluate(bk.NaiveBayes(), {"x": y + 0.1 * np.arange(20)}, y, by={"g": ["a"] * 17 + ["b"] * 3})
     assert np.isnan(found.groups.fairness("g", 1)[0].p)
+    assert found.groups.fairness("g", 1, least=20) == ()
+    lines = found.groups.frame("pandas").set_index(["group", "measure"])
+    assert lines.p.isna().all()
+    assert np.isnan(lines.low["b", "log_loss"])  # three losses do not show their tail
+    assert lines.high["b", "accuracy"] <= 1
 
 
 # -- worst segments ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from bayeskit.errors import FileError, InputError, SchemaError
 
 NO_TABLES: dict[str, tuple[Callable[[], Any], str]] = {
     "nothing": (lambda: None, "None is no table; give a frame"),
-    "several files": (lambda: ["a.csv", "b.csv"], "by a pattern"),
+    "several texts": (lambda: ["a text", "another"], "vectorizer"),
+    "files that are not there": (lambda: ["a.csv", "b.csv"], r"a\.csv: no such file"),
     "a connection": (duckdb.connect, r"connection\.sql"),
     "a single value": (lambda: {"a": 1, "b": [1]}, r"column 'a' is the single value 1; write it as a list"),
 }

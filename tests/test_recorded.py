@@ -104,9 +104,10 @@ def test_a_nomogram_has_the_values_that_a_column_can_have() -> None:
 
 def test_ticks_of_whole_numbers_are_whole() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    from bayeskit.plots.nomogram import _numbers
+    from bayeskit.plots.nomogram import number_ticks
 
-    assert [text for _, text in _numbers([0.0, 1.0, 2.0, 3.0], np.array([0.0, 20.0, 50.0, 90.0]), False)] == [*"0123"]
+    ticks = number_ticks([0.0, 1.0, 2.0, 3.0], np.array([0.0, 20.0, 50.0, 90.0]), False)
+    assert [text for _, text in ticks] == [*"0123"]
 
 
 # -- what was recorded ---------------------------------------------------------------------------

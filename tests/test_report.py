@@ -102,10 +102,12 @@ def test_costs_are_judged(tmp_path):
     ],
     ids=["pairs", "stranger", "mahalanobis", "isotonic"],
 )
-def test_what_cannot_be_written_down_is_said(tmp_path, model, why):
+def test_what_cannot_be_written_down_is_answered_beforehand(tmp_path, model, why):
     page, outline = written(tmp_path, model, *load_iris(return_X_y=True))
-    assert f"Not available for this model: {why}" in outline.text
-    assert 'id="program"' not in page
+    assert re.search(
+        r"holds the answers of the model at all [\d,]+ combinations.*because " + re.escape(why), outline.text
+    )
+    assert 'id="program"' in page
 
 
 def test_learned_rows_stay_out_unless_asked_for(tmp_path):
@@ -114,7 +116,7 @@ def test_learned_rows_stay_out_unless_asked_for(tmp_path):
     assert "holds the values of 149 learned rows" in held  # two rows of virginica are equal
     page = bk.report(evaluation, tmp_path / "without.html").read_text(encoding="utf-8")
     assert "only if they are asked for (--rows" in page
-    assert 'id="program"' not in page
+    assert "answers of the model to combinations of values" in page
     assert "<li>no learned row</li>" in page
 
 

@@ -15,6 +15,7 @@ import pytest
 import bayeskit as bk
 from bayeskit import memory
 from bayeskit.engines import engine
+from bayeskit.engines.spark import Spark
 from bayeskit.errors import InputError, MemoryRefusal
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score_sums import ScoreSums
@@ -201,3 +202,10 @@ def test_variances_alone_need_no_room_for_pairs(covariance: str, monkeypatch: py
         np.testing.assert_allclose(found, plain, atol=1e-9)
     with pytest.raises(MemoryRefusal, match=r"every two of 9,001 columns"):
         bk.FullBayes().fit(x, y)
+
+
+def test_a_spark_frame_of_the_probabilities_of_many_classes_is_refused_by_name():
+    """On a cluster 10,000 classes are learned and predicted; their probabilities took over ten minutes."""
+    like = pa.schema({f"P(c{k})": pa.float64() for k in range(10_000)})
+    with pytest.raises(InputError, match=r"Spark frame of 10,000 columns.*predict\(X\)"):
+        Spark().frame(None, [], lambda batch: batch, like)

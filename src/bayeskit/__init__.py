@@ -1,6 +1,15 @@
-"""bayeskit: Bayesian classification on exact, mergeable statistics.
+"""Bayesian classification on exact, mergeable statistics.
 
-Names load on first use, so that ``import bayeskit`` costs next to nothing.
+Classifiers   NaiveBayes FullBayes KNNBayes TAN KDB AODE AJE NetworkBayes AutoBayes; Calibrated RiskClassifier
+Networks      Network learn_network read_bif write_bif
+Columns       Nominal Ordinal, families, smoothing; Discretizer NormalScores FeatureSelector
+Evaluation    evaluate compare cross_population; CrossValidation LeaveOneOut Holdout Bootstrap632 AsFitted Confusion
+Decisions     Costs decide bayes_error; bayes_rule independence
+Results       report panel plots explain_pipeline
+Files         load merge Reading, errors
+
+Names load on first use, so that ``import bayeskit`` costs next to nothing. ``help(bayeskit.NaiveBayes)`` describes one;
+the packages below are how the library is made, and may change.
 """
 
 from importlib import import_module
@@ -26,6 +35,7 @@ _PLACES = {
     "read_bif": "bayeskit.estimators.network",
     "write_bif": "bayeskit.estimators.network",
     "TAN": "bayeskit.estimators.augmented",
+    "Reading": "bayeskit.engines.reading",
     "load": "bayeskit.estimators.files",
     "merge": "bayeskit.estimators.files",
     "Calibrated": "bayeskit.estimators.calibrated",
@@ -47,6 +57,7 @@ _PLACES = {
     "LeaveOneOut": "bayeskit.evaluation.methods",
     "Bootstrap632": "bayeskit.evaluation.methods",
     "Confusion": "bayeskit.evaluation.confusion",
+    "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
 }
 _MODULES = ("errors", "families", "plots", "smoothing")

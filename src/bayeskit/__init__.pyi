@@ -10,6 +10,7 @@ from bayeskit.decision.costs import Costs as Costs
 from bayeskit.decision.decision import decide as decide
 from bayeskit.decision.error import bayes_error as bayes_error
 from bayeskit.decision.independence import independence as independence
+from bayeskit.engines.reading import Reading as Reading
 from bayeskit.estimators.augmented import AODE as AODE
 from bayeskit.estimators.augmented import KDB as KDB
 from bayeskit.estimators.augmented import TAN as TAN
@@ -41,6 +42,7 @@ from bayeskit.evaluation.methods import Bootstrap632 as Bootstrap632
 from bayeskit.evaluation.methods import CrossValidation as CrossValidation
 from bayeskit.evaluation.methods import Holdout as Holdout
 from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
+from bayeskit.reports.notebook import panel as panel
 from bayeskit.reports.page import report as report
 
 __all__ = [  # noqa: RUF022
@@ -66,6 +68,7 @@ __all__ = [  # noqa: RUF022
     "Nominal",
     "NormalScores",
     "Ordinal",
+    "Reading",
     "RiskClassifier",
     "TAN",
     "bayes_error",
@@ -83,6 +86,7 @@ __all__ = [  # noqa: RUF022
     "learn_network",
     "load",
     "merge",
+    "panel",
     "plots",
     "read_bif",
     "report",

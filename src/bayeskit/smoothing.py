@@ -14,6 +14,12 @@ from bayeskit.data.written import Ratio, decimal, plain
 from bayeskit.errors import InputError
 from bayeskit.validation import keep, number
 
+__all__ = ["AddM", "Laplace", "MEstimate", "NoSmoothing", "ReplaceZeros", "TowardPooled"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 @dataclass(frozen=True)
 class Cells:

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from bayeskit import _core
-from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, Queries, Tree, near
+from bayeskit.numerics.neighbor_search import BlasBruteForce, BruteForce, PointWeights, Queries, Tree, near
 
 
 def sheet(points: np.ndarray, power: int = 2) -> BruteForce:
@@ -81,7 +81,7 @@ def test_all_points_as_far_as_the_last_count() -> None:
     points = np.repeat([[0.0], [1.0], [-1.0], [3.0]], 30, axis=0)
     nobody = np.full(1, -1, dtype=np.int64), np.zeros(1)
     for way in (sheet(points), Tree(sheet(points)), BlasBruteForce(sheet(points))):
-        found = near(way, asked(np.zeros((1, 1))), 31, np.ones(120), *nobody)
+        found = near(way, asked(np.zeros((1, 1))), 31, PointWeights(np.ones(120), *nobody))
         assert len(found.index) == 90
         assert (found.radius.tolist(), found.beyond.tolist()) == ([1.0], [3.0])
 
@@ -89,6 +89,6 @@ def test_all_points_as_far_as_the_last_count() -> None:
 def test_a_row_left_out_makes_room_for_the_next() -> None:
     points = np.array([[0.0], [1.0], [5.0], [6.0]])
     own = np.zeros(1, dtype=np.int64)
-    found = near(sheet(points), asked(np.zeros((1, 1))), 2, np.ones(4), own, np.zeros(1))
+    found = near(sheet(points), asked(np.zeros((1, 1))), 2, PointWeights(np.ones(4), own, np.zeros(1)))
     assert found.index.tolist() == [1, 2]
     assert found.beyond.tolist() == [6.0]

@@ -179,9 +179,9 @@ def evaluated(
     from bayeskit.model.labelled_table import without
 
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
-    way = judging.way(pooled)
+    way, kept = judging.way(pooled), bool(by) or judging.sample is not None
     with (
-        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, bool(by), then is not None) as taken,
+        _ready(without_ignored(rows, by), say, judging, [classifier], pooled, kept, then is not None) as taken,
         _shown(classifier if pooled else None, say, judging.fits(taken.table, way) + (then is not None)),
     ):
         table, into = grouped(taken.table, rows, by)

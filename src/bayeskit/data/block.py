@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +149,18 @@ class Columns:
         return Columns(matrix.T, len(rows))
 
 
+class CountedRows(NamedTuple):
+    """Rows of a block that were counted: positions, groups and weights, (r,) each."""
+
+    row: Int
+    group: Int
+    mass: Float
+
+    def at(self, which: Int | Bool) -> CountedRows:
+        """Some of them."""
+        return CountedRows(self.row[which], self.group[which], self.mass[which])
+
+
 @dataclass(frozen=True)
 class Block:
     """Rows of a table under one schema and one domain; made by ``encode`` only."""
@@ -200,11 +213,16 @@ class Block:
             raise ValueError("leave-one-out needs a block with classes; see Counted.learned")
         return self.groups
 
-    def counted_rows(self) -> tuple[Int, Int, Float]:
-        """The rows that were counted with some weight: their positions, groups and weights."""
+    def counted_rows(self) -> CountedRows:
+        """The rows that were counted with some weight."""
         mass = np.ones(self.rows) if self.weights is None else self.weights
         row = np.flatnonzero((self.classes >= 0) & (mass > 0))
-        return row, self.classes[row].astype(np.int64), mass[row]
+        return CountedRows(row, self.classes[row].astype(np.int64), mass[row])
+
+    def counted_values(self, x: Float) -> CountedRows:
+        """Those of the counted rows whose value x (rows,) is there."""
+        rows = self.counted_rows()
+        return rows.at(~np.isnan(x[rows.row]))
 
     def reveal(self, seen: Bool) -> Block:
         """Only the columns marked in ``seen`` (by schema position) known; the rest made missing."""

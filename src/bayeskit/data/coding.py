@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,11 +188,12 @@ def any_codes(
         for place, (j, grown) in enumerate(zip(whole, found, strict=True)):
             out[j], known[j] = codes[place], grown
     if together:
-        places = [_layout(values[j]) for j in together]
+        layouts = {j: _layout(values[j]) for j in together}
         if grow and out.shape[1] > 4 * SAMPLE and not any(known[j] for j in together):
             # most levels show in a few rows, and come in order then
-            _look_up(together, places, values, columns, known, grow, np.empty((len(values), SAMPLE), dtype=np.int32))
-        _look_up(together, places, values, columns, known, grow, out)
+            few = np.empty((len(values), SAMPLE), dtype=np.int32)
+            _look_up(layouts, columns, known, grow, few, few_rows=True)
+        _look_up(layouts, columns, known, grow, out)
     return known
 
 
@@ -204,20 +205,23 @@ def _suits(texts: pa.Array, column: Column, levels: Levels, grow: bool) -> bool:
 
 
 def _look_up(
-    which: Sequence[int],
-    places: Sequence[dict[TextField, int]],
-    values: Sequence[pa.Array],
+    layouts: Mapping[int, dict[TextField, int]],
     columns: Sequence[Column],
     known: list[Levels],
     grow: bool,
     out: Code,
+    few_rows: bool = False,
 ) -> None:
-    """Fill in the codes of the first rows of some columns, and put their new levels with the known ones."""
+    """Fill in the codes of the first rows of some columns, and put their new levels with the known ones.
+
+    Of ``few_rows`` the levels are wanted, not the codes: they are put in order.
+    """
+    which = list(layouts)
     texts = [known[j].texts for j in which]
     new = [len(known[j]) if grow else -2 for j in which]
     about = np.empty((len(which), len(TextField)), dtype=np.int64)
-    for row, j, place, n in zip(about, which, places, new, strict=True):
-        fields = {**place, TextField.MISSING_CODE: -1, TextField.NEXT_CODE: n, TextField.OUT_ROW: j}
+    for row, (j, layout), n in zip(about, layouts.items(), new, strict=True):
+        fields = {**layout, TextField.MISSING_CODE: -1, TextField.NEXT_CODE: n, TextField.OUT_ROW: j}
         row[:] = [fields[field] for field in TextField]
     first = np.cumsum([0, *(len(codes) for _, _, codes in texts)], dtype=np.int64)
     begin = np.cumsum([0, *(len(whole) for whole, _, _ in texts)], dtype=np.int64)
@@ -226,7 +230,7 @@ def _look_up(
     for j, added in zip(which, _core.text_codes(about, out.shape[1], whole, start, codes, first, out), strict=True):
         if added:
             more = [(TEXT, text) for text in added]
-            if out.shape[1] < len(values[j]):  # codes of some rows are not what is asked for
+            if few_rows:
                 more.sort()
             known[j], moved = joined(known[j], Levels.shared(tuple(more)), columns[j])
             if moved is not None:

@@ -50,33 +50,44 @@ class IngestReport:
 
 
 def encode(
-    batch: pa.RecordBatch | Matrix,
-    schema: Schema,
-    domain: Domain,
-    roles: Roles = Roles(),
-    grow: bool = True,
-    folds: int = 1,
-    guarded: Collection[str] = (),
+    batch: pa.RecordBatch | Matrix, schema: Schema, domain: Domain, roles: Roles = Roles(), folds: int = 1
 ) -> tuple[Block, Domain, IngestReport]:
-    """A batch under a schema and a domain; with ``grow`` new classes and levels join the domain.
+    """A batch to be counted, under a schema and a domain that new classes and levels join.
 
-    Without it a level never seen gets code -2. Rows without a label get group -1. Infinite numbers are refused, but for
-    the columns ``guarded`` by whoever reads the block.
+    Rows without a label get group -1. Infinite numbers are refused.
     """
+    numeric, codes, levels, rounded = _coded(batch, schema, domain, grow=True)
+    _check_finite(numeric, schema, ())
+    groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds)
+    grown = Domain(classes, levels)
+    block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)
+    return block, domain if grown == domain else grown, IngestReport(batch.num_rows, unlabelled, rounded)
+
+
+def encode_asked(
+    batch: pa.RecordBatch | Matrix, schema: Schema, domain: Domain, guarded: Collection[str] = ()
+) -> Block:
+    """A batch to be asked about: a level never seen gets code -2, labels are not looked at.
+
+    Infinite numbers are refused, but for the columns ``guarded`` by whoever reads the block.
+    """
+    numeric, codes, levels, _ = _coded(batch, schema, domain, grow=False)
+    _check_finite(numeric, schema, guarded)
+    return Block(schema, numeric, codes, levels=levels)
+
+
+def _coded(
+    batch: pa.RecordBatch | Matrix, schema: Schema, domain: Domain, grow: bool
+) -> tuple[Columns, Code, dict[str, Levels], int]:
+    """Numbers, codes (coded columns, rows), the levels these stand for, and how many integers were rounded."""
     numeric, values, rounded = _matrix(batch, schema) if isinstance(batch, Matrix) else _record(batch, schema)
-    levels = dict(domain.levels)
     codes = np.empty((len(schema.coded), batch.num_rows), dtype=np.int32)
-    known = [levels.get(name, Levels()) for name in schema.coded]
+    known = [domain.levels.get(name, Levels()) for name in schema.coded]
     if isinstance(values, np.ndarray):
         known = integer_codes(values, schema.coded_columns, known, grow, codes)
     else:
         known = any_codes(values, schema.coded_columns, known, grow, codes)
-    levels |= zip(schema.coded, known, strict=True)
-    _finite(numeric, schema, guarded)
-    groups, classes, unlabelled = groups_of(batch, roles, domain.classes, folds) if grow else (None, domain.classes, 0)
-    block = Block(schema, numeric, codes, groups, weights_of(batch, roles), levels)
-    grown = Domain(classes, levels)
-    return block, domain if grown == domain else grown, IngestReport(batch.num_rows, unlabelled, rounded)
+    return numeric, codes, {**domain.levels, **dict(zip(schema.coded, known, strict=True))}, rounded
 
 
 # -- the two doors ----------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ def weights_of(batch: pa.RecordBatch | Matrix, roles: Roles) -> Float | None:
 # -- the validator ----------------------------------------------------------------------------------
 
 
-def _finite(numeric: Columns, schema: Schema, guarded: Collection[str]) -> None:
+def _check_finite(numeric: Columns, schema: Schema, guarded: Collection[str]) -> None:
     """Refuse infinite numbers in the columns nobody else guards; a sparse matrix is looked through in any case."""
     names = schema.numeric
     if guarded and not isinstance(numeric.arrays, Sparse):

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, overload
 
-from bayeskit.arrays import Bool, Json, Label
+from bayeskit.arrays import Bool, Frame, Json, Label
+from bayeskit.data.frame import frame
 from bayeskit.data.levels import Key, Levels, key
 from bayeskit.errors import SchemaError
 
@@ -17,6 +18,7 @@ NUMERIC = ("quantitative", "count")
 UNDETERMINED = "undetermined"
 KINDS = CODED + NUMERIC
 MISSING_POLICIES = ("skip", "level")
+SHOWN = 20  # columns
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
     return columns.names if isinstance(columns, Alike) else tuple(c.name for c in columns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """The feature columns in order, the target's name if it has one, and the type of its labels."""
 
@@ -210,15 +212,33 @@ class Schema:
             return [{**like, "name": name} for name in self.names]
         return [asdict(c) for c in self.columns]
 
+    def frame(self, kind: str = "pyarrow") -> Frame:
+        """A line for each column: its name, kind and family, and why both.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; Arrow unless asked.
+        """
+        every = list(self.columns)
+        named = {"column": "name", "kind": "kind", "family": "family", "why": "why", "why_family": "why_family"}
+        return frame({shown: [getattr(c, name) for c in every] for shown, name in named.items()}, kind)
+
     def __str__(self) -> str:
-        width = max((len(c.name) for c in self.columns), default=0)
+        shown = self.columns[:SHOWN]
+        width = max((len(c.name) for c in shown), default=0)
         lines = [
             f"{c.name:<{width}}  {c.kind:<12}  {c.family or '-'}  ({c.why}"
             + (f"; {c.why_family}" if c.why_family else "")
             + ")"
-            for c in self.columns
+            for c in shown
         ]
+        if (more := len(self.columns) - SHOWN) > 0:
+            lines.append(f"... and {more:,} more columns; .frame() has all")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _unify(mine: Column, theirs: Column) -> Column:

@@ -144,8 +144,8 @@ def _check_table(X: Any) -> None:
         )
     if isinstance(X, list | tuple) and X and all(isinstance(part, str | os.PathLike) for part in X):
         raise InputError(
-            f"a list of {len(X)} texts is no table (Expected 2D array, got 1D array instead); if these are files, name "
-            f"them by a pattern ('part-*.csv') or by their folder, or bring them into one frame"
+            f"a list of {len(X)} texts is no table (Expected 2D array, got 1D array instead); texts to classify need a "
+            f"vectorizer before the classifier (make_pipeline(CountVectorizer(), ...)), and files a known ending (.csv)"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -95,6 +95,17 @@ class Mixture:
         return Around(self, places, scale, np.ascontiguousarray(moments[:, : max(n, 1)]), good)
 
 
+class LeftMass(NamedTuple):
+    """The cell of each value, and the mass left in it and in all cells: (n,) each."""
+
+    cell: Int
+    rest: Float
+    total: Float
+
+    def at(self, which: Int) -> LeftMass:
+        return LeftMass(self.cell[which], self.rest[which], self.total[which])
+
+
 @dataclass(frozen=True)
 class Around:
     """A mixture seen from the cells of its column, each without its own mass: what leave-one-out asks for.
@@ -109,8 +120,9 @@ class Around:
     moments: Float  # (m, terms)
     good: Bool  # (m,) whether the series is long enough
 
-    def log_density(self, x: Float, cell: Int, rest: Float, left: Float) -> Float:
-        """log f(x) where the cell of x has ``rest`` of its mass, and all cells ``left``: (n,)."""
+    def log_density(self, x: Float, left: LeftMass) -> Float:
+        """log f(x) of what is left: (n,)."""
+        cell, rest, total = left
         m, out = self.mixture, np.empty(len(x))
         seen, rows = (
             (self.places, self.scale, self.moments),
@@ -118,7 +130,7 @@ class Around:
         )
         _core.loo_kernel_sums(m.centre, m.log_weight, m.real, 1 / m.bandwidth, *seen, self.good, m.heaviest, *rows, out)
         with np.errstate(divide="ignore"):
-            out += np.log(m.heaviest) - np.log(left) - np.log(m.bandwidth) - LOG_2PI / 2
+            out += np.log(m.heaviest) - np.log(total) - np.log(m.bandwidth) - LOG_2PI / 2
         return out
 
 
@@ -204,9 +216,9 @@ def _cubics(value: Float, slope: Float) -> Float:
     return out
 
 
-def log_sums(y: Float, centre: Float, mass: Float, cell: Int, stays: Float, left: Float, width: Float) -> Float:
-    """log f(y) of kernels as wide as each row says, where its cell has the mass ``stays`` and all ``left``: (n,)."""
-    out = np.empty(len(y))
+def log_sums(y: Float, centre: Float, mass: Float, left: LeftMass, width: Float) -> Float:
+    """log f(y) of what is left of kernels as wide as each row says: (n,)."""
+    (cell, stays, total), out = left, np.empty(len(y))
     with np.errstate(divide="ignore", over="ignore"):  # kernels too far away add nothing
         known = np.log(mass)
         for start in range(0, len(y), SUMMED):
@@ -219,4 +231,4 @@ def log_sums(y: Float, centre: Float, mass: Float, cell: Int, stays: Float, left
             top[np.isneginf(top)] = 0.0
             logs -= top[:, None]
             out[some] = top + np.log(np.exp(logs, out=logs).sum(axis=1))
-    return out - np.log(left) - np.log(width) - LOG_2PI / 2
+    return out - np.log(total) - np.log(width) - LOG_2PI / 2

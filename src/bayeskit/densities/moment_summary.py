@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from bayeskit import _core
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.statistics.exact import DOUBT
 from bayeskit.statistics.moments import Moments
@@ -91,31 +92,33 @@ class MomentSummary:
             self.shift + by, self.weight, mean, deviation, self.total_weight, grand_mean, total_deviation
         )
 
+    @property
+    def _parts(self) -> tuple[Array, ...]:
+        """Its arrays, in the order of its fields."""
+        of_all = self.total_weight, self.grand_mean, self.total_deviation
+        return self.shift, self.weight, self.mean, self.deviation, *of_all
+
     def at(self, index: Int | Bool) -> MomentSummary:
         """Some of the columns."""
-        return MomentSummary(*(getattr(self, f.name)[..., index] for f in fields(self)))
+        return MomentSummary(*(part[..., index] for part in self._parts))
 
     def repeated(self, column: int, n: int) -> MomentSummary:
         """One column n times, to be written over."""
-        return MomentSummary(
-            *(np.repeat(getattr(self, f.name)[..., column : column + 1], n, axis=-1) for f in fields(self))
-        )
+        return MomentSummary(*(np.repeat(part[..., column : column + 1], n, axis=-1) for part in self._parts))
 
     def put(self, index: Int, other: MomentSummary) -> None:
         """Other numbers in place of some columns'."""
-        for f in fields(self):
-            getattr(self, f.name)[..., index] = getattr(other, f.name)
+        for mine, theirs in zip(self._parts, other._parts, strict=True):
+            mine[..., index] = theirs
 
     def left_out(self, moments: Moments, column: int, x: Float, block: Block) -> MomentSummary:
         """One column without each row's own value x[i], as far as it was counted: (K, n)."""
-        row, group, mass = block.counted_rows()
-        there = ~np.isnan(x[row])
-        if len(row) == len(x) and there.all():
+        row, group, mass = block.counted_values(x)
+        if len(row) == len(x):
             return self.without(moments, column, x, group, mass)
         each = self.repeated(column, len(x))
-        row = row[there]
         if len(row):
-            each.put(row, self.without(moments, column, x[row], group[there], mass[there]))
+            each.put(row, self.without(moments, column, x[row], group, mass))
         return each
 
     def without(self, moments: Moments, column: int, x: Float, groups: Int, weights: Float) -> MomentSummary:
@@ -134,10 +137,9 @@ class MomentSummary:
         rows, scale = np.arange(n), each.scale
         value = np.ldexp(x, each.shift)
         near = (groups, rows)
-        own = _Removal.of(each.weight[near], each.mean[near], low[groups], each.deviation[near], value, weights, scale)
-        all_ = _Removal.of(
-            each.total_weight, each.grand_mean, low_grand_mean, each.total_deviation, value, weights, scale
-        )
+        mine = _Normal(each.weight[near], each.mean[near], low[groups], each.deviation[near])
+        every = _Normal(each.total_weight, each.grand_mean, low_grand_mean, each.total_deviation)
+        own, all_ = (_Removal.of(before, value, weights, scale) for before in (mine, every))
         weight, mean, deviation = each.weight, each.mean, each.deviation
         weight[near], mean[near], deviation[near] = own.weight, own.mean, own.deviation
         left = replace(each, total_weight=all_.weight, grand_mean=all_.mean, total_deviation=all_.deviation)
@@ -146,6 +148,15 @@ class MomentSummary:
             if len(part):
                 left.put(part, MomentSummary.of(moments.without(column, x[part], groups[part], weights[part])))
         return left
+
+
+class _Normal(NamedTuple):
+    """Weights, means, what the rounding of the means lost, and deviations: (n,) each."""
+
+    weight: Float
+    mean: Float
+    low: Float
+    deviation: Float
 
 
 @dataclass(frozen=True)
@@ -158,9 +169,8 @@ class _Removal:
     sure: Bool
 
     @classmethod
-    def of(
-        cls, weight: Float, mean: Float, low: Float, deviation: Float, x: Float, mass: Float, unit: Float
-    ) -> _Removal:
+    def of(cls, before: _Normal, x: Float, mass: Float, unit: Float) -> _Removal:
+        weight, mean, low, deviation = before
         with np.errstate(all="ignore"):
             left = weight - mass
             away = (x - mean) - low

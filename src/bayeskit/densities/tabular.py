@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit import _core
 from bayeskit.arrays import Code, Float, Int
-from bayeskit.data.block import Block
+from bayeskit.data.block import Block, CountedRows
 from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
 from bayeskit.smoothing import Cells, Smoothing, beside
@@ -184,7 +184,7 @@ class _LeftOutTabular(TabularDensity):
                 classes = np.tile(self.context.weights[:, None], len(level))
                 row = np.arange(len(level))
                 classes[group, row] = self.context.without(group, mass)
-                cells = _without(self.tables.table(j), level, row, group, mass, classes, row)
+                cells = _without(self.tables.table(j), level, CountedRows(row, group, mass), classes, row)
                 with np.errstate(all="ignore"):  # a level a class never had cannot leave it
                     every[1:, FRONT:] = np.log(self.rule.at(cells)).T.reshape(-1, size - FRONT, len(classes))
             tables.append(every.reshape(-1, every.shape[2]))
@@ -193,28 +193,25 @@ class _LeftOutTabular(TabularDensity):
 
     def _by_column(self, block: Block) -> Iterator[tuple[Float, Float]]:
         """Terms (n, K) of each column and what they vanish with (n, K)."""
-        row, group, mass = block.counted_rows()
+        rows = block.counted_rows()
         classes = np.tile(self.context.weights[:, None], block.rows)
-        classes[group, row] = self.context.without(group, mass)
+        classes[rows.group, rows.row] = self.context.without(rows.group, rows.mass)
         for j, position in enumerate(block.coded(self.columns)):
             codes = block.codes[position]
             terms = self.table[self.offset[j] + FRONT + codes].copy()
             vanishing = np.zeros_like(terms)
             there = np.flatnonzero(codes >= 0)
             if len(there):
-                mine = codes[row] >= 0
-                cells = _without(self.tables.table(j), codes, row[mine], group[mine], mass[mine], classes, there)
+                cells = _without(self.tables.table(j), codes, rows.at(codes[rows.row] >= 0), classes, there)
                 with np.errstate(divide="ignore"):
                     terms[there] = np.log(self.rule.at(cells)).T
                 vanishing[there] = np.log(self.rule.vanishing(cells)).T
             yield terms, vanishing
 
 
-def _without(
-    table: ExactSum, codes: Code | Int, row: Int, group: Int, mass: Float, classes: Float, there: Int
-) -> Cells:
+def _without(table: ExactSum, codes: Code | Int, rows: CountedRows, classes: Float, there: Int) -> Cells:
     """What decides the probability of each row's level: counts without the mass of that row, where it was counted."""
-    levels = table.shape[1]
+    (row, group, mass), levels = rows, table.shape[1]
     total, pooled = table.placed(np.zeros(levels, dtype=np.int64), 1, axis=1), table.total()
     counts = table.rounded()
     count = counts[:, codes]

@@ -20,7 +20,7 @@ from bayeskit.arrays import Connection
 from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
 from bayeskit.engines.fields import Declared, damage_told, declaring, is_level, is_text, plain_type
 from bayeskit.engines.header import Header
-from bayeskit.engines.reading import CSV, FILES, JSON, PACKED, PARQUET, Reading, is_place
+from bayeskit.engines.reading import CSV, FILES, JSON, PARQUET, Reading, ending_of, is_place
 from bayeskit.engines.sql import Table, check_sql_names, literal
 from bayeskit.errors import FileError, InputError, SchemaError
 from bayeskit.replacement import check_readable
@@ -43,10 +43,12 @@ class Files:
 
     @classmethod
     def of(cls, reading: Reading) -> Files:
+        if reading.more:
+            return cls._several(reading)
         place = reading.place
         if Path(place).is_dir():
             return cls._folder(reading)
-        ending = _ending(place)
+        ending = ending_of(place)
         if ending not in FILES:
             known = ", ".join(FILES)
             if ending in OTHER_SHEETS:
@@ -63,13 +65,25 @@ class Files:
         return cls(reading, found, ending)
 
     @classmethod
+    def _several(cls, reading: Reading) -> Files:
+        """The files of every place of a list, which must be of one kind and may not occur twice."""
+        each = [cls.of(one) for one in reading.places]
+        paths = [path for files in each for path in files.all]
+        if len(endings := sorted({files.ending for files in each})) > 1:
+            raise InputError(f"{reading.shown}: a list names files of one kind, here there are {', '.join(endings)}")
+        known = [str(Path(path).resolve()) for path in paths]
+        if twice := [path for path, one in zip(paths, known, strict=True) if known.count(one) > 1]:
+            raise InputError(f"{twice[0]}: the list names this file twice; its rows would count twice")
+        return cls(reading, tuple(paths), endings[0])
+
+    @classmethod
     def _folder(cls, reading: Reading) -> Files:
         """Every file in it, and in folders in it, that has a known ending; all must have the same.
 
         Hidden ones are passed over, and those whose name begins with an underscore, as Spark's do.
         """
-        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and _ending(p.name) in FILES)
-        endings = sorted({_ending(name) for name in found})
+        found = sorted(str(p) for p in _below(Path(reading.place)) if p.is_file() and ending_of(p.name) in FILES)
+        endings = sorted({ending_of(name) for name in found})
         if len(endings) != 1:
             told = f"has files of several kinds ({', '.join(endings)})" if endings else "has no file of a known kind"
             raise InputError(f"{reading.place}: the folder {told}; name them by a pattern, {reading.place}/*.parquet")
@@ -163,7 +177,8 @@ def contents_of(source: object) -> tuple[str, int, str]:
         return "", 0, ""
     place, digests = Reading.of(source).place, [digest for _, _, digest in found]
     whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
-    return Path(place).name or place, sum(size for _, size, _ in found), whole
+    name = Reading.of(source).shown if Reading.of(source).more else Path(place).name or place
+    return name, sum(size for _, size, _ in found), whole
 
 
 def files_of(source: object) -> list[tuple[str, int, str]]:
@@ -197,11 +212,6 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
             if path.is_dir() and not path.is_symlink():
                 yield from _below(path)
-
-
-def _ending(place: str) -> str:
-    endings = [s.lower() for s in Path(place).suffixes if s.lower() not in PACKED]
-    return endings[-1] if endings else ""
 
 
 def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:

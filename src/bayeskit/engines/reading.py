@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,49 @@ UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 @dataclass(frozen=True)
 class Reading:
-    """A path, a pattern, a folder or a database, and what its files do not say themselves.
+    """A table outside memory, with what its files do not say themselves; every method that takes a table takes it.
 
-    ``query`` is SQL over a database, or over files it names. In CSV files ``nulls`` are the fields that mean a missing
-    value, ``decimal`` the decimal mark, and lines that do not fit are an error or are left out, counted and told.
+    Parameters
+    ----------
+    place : path or list of paths
+        A file, a pattern ("lake/*.parquet"), a folder, a database or its address; or several files that are one table,
+        columns matched by name.
+    query : str, optional
+        One SELECT over a database, or over files that it names.
+    nulls : tuple of str, default ("", "NA")
+        Fields of CSV files that mean a missing value.
+    decimal : {".", ","}, default "."
+        The decimal mark of CSV files.
+    encoding : str, default "utf-8"
+        That of CSV files.
+    bad_lines : {"error", "skip"}, default "error"
+        Lines of CSV files that do not fit are an error, or are left out, counted and told.
+    ignore : tuple of str, optional
+        Columns to leave out.
+    memory : str, default "1GB"
+        About how much the whole process may use.
+    sheet : str, optional
+        That of a spreadsheet by its name or number; the first unless given.
+    dates : tuple of str, optional
+        What dates are turned into: "year", "month", "weekday", "age".
+    kept_dates : tuple of str, optional
+        Columns of dates that stay beside what they are turned into.
+    today : str, optional
+        The day at which ages are told, as 2026-12-31; that of the clock unless given.
+    watch : callable, optional
+        Called with the number of rows of each batch that was read.
+    more : tuple of str, optional
+        Further files of the same table; a list as ``place`` sets it.
 
-    >>> Reading("people.csv.gz").sort, Reading("postgresql://me:secret@host/db").shown
-    ('files', 'postgresql://me:***@host/db')
+    Examples
+    --------
+    >>> import bayeskit as bk
+    >>> bk.Reading("people.csv.gz", nulls=("", "?"), ignore=("id",)).shown
+    'people.csv.gz'
+    >>> bk.Reading("postgresql://me:secret@host/db").shown
+    'postgresql://me:***@host/db'
+    >>> bk.Reading(["north.csv", "south.csv", "west.csv"]).shown
+    'north.csv and 2 more'
     """
 
     place: str = ""
@@ -42,15 +78,27 @@ class Reading:
     decimal: str = "."
     encoding: str = "utf-8"
     bad_lines: str = "error"
-    ignore: tuple[str, ...] = ()  # columns that are not there, as it were
-    memory: str = "1GB"  # of the whole process, about
-    sheet: str | None = None  # of a spreadsheet by its name or number; the first unless given
-    dates: tuple[str, ...] = ()  # what dates are turned into: year, month, weekday, age
-    kept_dates: tuple[str, ...] = ()  # which of them are columns besides
-    today: str = ""  # the day at which ages are told, as 2026-12-31; that of the clock unless given
-    watch: Callable[[int], object] | None = field(default=None, compare=False, repr=False)  # told the rows of a batch
+    ignore: tuple[str, ...] = ()
+    memory: str = "1GB"
+    sheet: str | None = None
+    dates: tuple[str, ...] = ()
+    kept_dates: tuple[str, ...] = ()
+    today: str = ""
+    watch: Callable[[int], object] | None = field(default=None, compare=False, repr=False)
+    more: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: Any = self.place
+        if isinstance(given, list | tuple) and not given:
+            raise InputError("an empty list of files is no table; name a file at least")
+        first, *others = map(os.fspath, given) if isinstance(given, list | tuple) else (os.fspath(given),)
+        for name in ("nulls", "ignore"):
+            value: Any = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+        object.__setattr__(self, "place", first)
+        object.__setattr__(self, "more", (*others, *self.more))
+        if self.more and {one.sort for one in self.places} not in ({"files"}, {"arrow"}):
+            raise InputError(f"{self.shown}: a list names files of one kind, and no databases; give one place")
         if self.bad_lines not in ("error", "skip"):
             raise InputError(f"bad_lines={self.bad_lines!r}: choose 'error' or 'skip'")
         if self.decimal not in (".", ","):
@@ -62,10 +110,28 @@ class Reading:
 
     @classmethod
     def of(cls, source: Any) -> Reading:
-        return source if isinstance(source, Reading) else cls(os.fspath(source))
+        """A reading from itself, a path or a list of paths.
+
+        Parameters
+        ----------
+        source : Reading, path or list of paths
+            Where the table is.
+        """
+        return source if isinstance(source, Reading) else cls(source)
+
+    @property
+    def places(self) -> tuple[Reading, ...]:
+        """Each place of a list by itself."""
+        return tuple(replace(self, place=place, more=()) for place in (self.place, *self.more))
 
     def kept(self, names: Sequence[str]) -> list[str]:
-        """The names that are not to be ignored, each of which must be there."""
+        """The names that are not to be ignored, each of which must be there.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Those of all columns.
+        """
         if absent := [name for name in self.ignore if name not in names]:
             raise SchemaError(f"{self.shown}: no column {absent[0]!r} to ignore (there are: {', '.join(names)})")
         return [name for name in names if name not in self.ignore]
@@ -73,7 +139,8 @@ class Reading:
     @property
     def shown(self) -> str:
         """The place for people, without a password."""
-        return without_password(self.place) or "the query"
+        more = f" and {len(self.more)} more" if self.more else ""
+        return (without_password(self.place) or "the query") + more
 
     @property
     def size(self) -> int:
@@ -111,12 +178,33 @@ def place_of(source: object) -> str:
     >>> place_of("people.csv"), place_of({"a": [1]})
     ('people.csv: ', '')
     """
-    return f"{Reading.of(source).shown}: " if isinstance(source, str | os.PathLike | Reading) else ""
+    return f"{Reading.of(source).shown}: " if _names_place(source) else ""
 
 
 def is_place(source: object, *sorts: str) -> bool:
     """Whether this names a place of one of these sorts."""
-    return isinstance(source, str | os.PathLike | Reading) and Reading.of(source).sort in sorts
+    return _names_place(source) and Reading.of(source).sort in sorts
+
+
+def _names_place(source: object) -> bool:
+    """Whether it is a path, or a list of paths: texts in a list are paths if they end as files do.
+
+    >>> _names_place(["north.csv", "south.csv"]), _names_place(["a text", "another"])
+    (True, False)
+    """
+    if isinstance(source, list | tuple) and source:
+        return all(isinstance(one, os.PathLike) or (isinstance(one, str) and ending_of(one) in FILES) for one in source)
+    return isinstance(source, str | os.PathLike | Reading)
+
+
+def ending_of(place: str) -> str:
+    """The ending of a file, without that of its packing.
+
+    >>> ending_of("people.csv.gz")
+    '.csv'
+    """
+    endings = [s.lower() for s in Path(place).suffixes if s.lower() not in PACKED]
+    return endings[-1] if endings else ""
 
 
 def without_password(text: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 STATE = pa.schema({"partition": pa.int32(), "rows": pa.int64(), "state": pa.binary()})
+WIDEST = 2_000  # columns of a frame of answers: Spark compiles and plans each of them, again for every action
 RAISED = re.compile(r"^bayeskit\.errors\.(\w+): (.*(?:\n(?!\s*(?:at |\n|$)).*)*)", re.MULTILINE)
 
 MISMATCH = re.compile(
@@ -106,6 +107,12 @@ class Spark(Engine):
         self, source: DataFrame, columns: Sequence[str], step: Callable[[Any], pa.RecordBatch], like: pa.Schema
     ) -> Frame:
         """The step applied to every batch where it is: a lazy frame with the columns of ``like``."""
+        if len(like) > WIDEST:
+            raise InputError(
+                f"the answers would be a Spark frame of {len(like):,} columns, most of them probabilities of a class; "
+                f"above {WIDEST:,} its plan takes minutes for each action: ask predict(X) for the class alone, or "
+                f"bring the rows here (toArrow)"
+            )
         most, version = self.rows, bayeskit.__version__
 
         def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -7,12 +7,14 @@ from numbers import Integral
 
 import numpy as np
 
-from bayeskit.arrays import KindsLike, MissingLike, PriorLike
+from bayeskit.arrays import Axes, KindsLike, MissingLike, PriorLike
 from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
+from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.model.learn import Spec, together
+from bayeskit.plots.style import Display
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
 from bayeskit.structures.discrete import Discrete
@@ -31,6 +33,30 @@ class Dependent(BayesClassifier):
             raise InputError(f"exact={self.exact!r}: choose True (keep the rows) or False (hold cuts and arcs)")
         weighted = fitted_weights(self.weights)  # cuts and arcs are chosen in passes of their own
         return replace(super().spec(), one_pass=False, fits_weights=weighted, keeps_rows=bool(self.exact))
+
+    @property
+    def arcs_(self) -> Arcs:
+        """The arcs between columns with what the two tell of each other, in bits."""
+        if not self._fitted:
+            raise AttributeError("arcs_ is there after fit")
+        return arcs_of(self.model_)
+
+    @property
+    def edges_(self) -> tuple[tuple[str, str], ...]:
+        """The arcs between columns as (parent, child), besides those from the class."""
+        return self.arcs_.edges
+
+    def plot(self, top: int | None = None, ax: Axes | None = None) -> Display:
+        """The columns and the arcs between them, the wider the more two columns tell of each other given the class.
+
+        Parameters
+        ----------
+        top : int, optional
+            Draw so many arcs, the strongest.
+        ax : matplotlib axes, optional
+            Where to draw; a new figure unless given.
+        """
+        return self.arcs_.plot(top, ax)
 
     def _likelihood(self) -> Discrete:
         raise NotImplementedError
@@ -104,6 +130,10 @@ class TAN(Dependent):
         What was learned; ``model_.digest`` is equal for equal models.
     exact_ : Exactness
         What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    edges_ : tuple of pairs
+        The arcs between columns as (parent, child), besides those from the class.
+    arcs_ : Arcs
+        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
     weights_ : dict
         The weight of each column or set of columns, where weights are fitted.
 
@@ -206,6 +236,10 @@ class KDB(Dependent):
         What was learned; ``model_.digest`` is equal for equal models.
     exact_ : Exactness
         What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    edges_ : tuple of pairs
+        The arcs between columns as (parent, child), besides those from the class.
+    arcs_ : Arcs
+        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
     weights_ : dict
         The weight of each column or set of columns, where weights are fitted.
 
@@ -306,6 +340,10 @@ class AODE(Dependent):
         What was learned; ``model_.digest`` is equal for equal models.
     exact_ : Exactness
         What learning and forgetting give bit for bit, and what is held as an earlier fit chose it.
+    edges_ : tuple of pairs
+        The arcs between columns as (parent, child), besides those from the class.
+    arcs_ : Arcs
+        The same with what the two columns tell of each other given the class, in bits; ``plot()`` draws them.
 
     Examples
     --------

@@ -48,7 +48,7 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.batch_predictor import BatchPredictor
-from bayeskit.model.learn import Spec, forget_rows, learn_more, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
@@ -242,7 +242,7 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
         known = reader.model_
         X = read_rows(X, known.counted.types)[0] if X is not None and is_outside(X) else X
         if X is not None:
-            check_rows_of(known, learn_rows(reader.spec(), X, y, sample_weight, known=known))
+            check_rows_of(known, learn_like(reader.spec(), known, X, y, sample_weight))
         if rows is not None:
             return self._derive(rows)
         if X is None or y is None:

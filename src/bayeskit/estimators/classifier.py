@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +29,7 @@ from bayeskit.decision.shift import PriorShift, prior_shift
 from bayeskit.estimators.explaining import explained, flipped
 from bayeskit.estimators.frames import predicted_frame
 from bayeskit.estimators.learner import Learner
+from bayeskit.estimators.views import Views
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
 from bayeskit.explain.marginal import Marginal, marginal
@@ -43,7 +44,7 @@ from bayeskit.model.posterior import normal_prior
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
 
-class BayesClassifier(ClassifierMixin, Learner):
+class BayesClassifier(Views, Learner):
     """What was learned, asked about rows: posteriors, evidence, explanations."""
 
     prior_shift_: PriorShift

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sklearn.utils.validation import check_is_fitted
+
 from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, TableLike
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.explain.probability_table import ProbabilityTable, cell_probabilities
 from bayeskit.model.learn import Spec, together
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
@@ -125,6 +128,19 @@ class FullBayes(BayesClassifier):
         (density,) = self.model_.density.densities
         assert isinstance(density, FullDensity)
         return density
+
+    def joint_table(self) -> ProbabilityTable:
+        """P(cell | class) of all columns of categories together, and the weight of the complete rows in each cell.
+
+        Up to 10,000 cells all are there, beyond that those that rows have.
+
+        Returns
+        -------
+        ProbabilityTable
+            ``frame()`` has a column for each category, then "class", "P" and "count".
+        """
+        check_is_fitted(self, "model_")
+        return cell_probabilities(self.model_)
 
     @property
     def means_(self) -> Float:

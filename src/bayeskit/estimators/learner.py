@@ -19,7 +19,7 @@ from bayeskit.ensemble.renewal import renewed
 from bayeskit.errors import ForgetError, HeldWarning, InputError, MergeError, SchemaError
 from bayeskit.estimators.tags import any_table
 from bayeskit.model.codec import describe, json_text
-from bayeskit.model.learn import Spec, forget_rows, learn, learn_more, learn_rows
+from bayeskit.model.learn import Spec, forget_rows, learn, learn_like, learn_more, learn_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.storage import model_file
@@ -141,7 +141,7 @@ class Learner(BaseEstimator):
                 raise only_rows_tell(self.exact_)
             self._adopt(_renewed(spec, model))
             return self
-        check_rows_of(model, learn_rows(spec, X, y, sample_weight, known=model))
+        check_rows_of(model, learn_like(spec, model, X, y, sample_weight))
         table = OpenTable.of(X, y, sample_weight, spec.n_jobs, model.counted.types).against(model.schema, spec.name)
         fresh = learn(spec, table, model.schema.classes, declared=model.schema)
         self._adopt(replace(_weighted(spec, fresh, X, y, sample_weight), journal=model.journal))

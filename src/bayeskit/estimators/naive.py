@@ -277,7 +277,7 @@ def _grouped(wanted: Mapping[str, tuple[int, Any]], names: Sequence[str]) -> Jso
 
 def _as_family(given: object, where: str) -> Any:
     """A family object from itself, its class or its name, perhaps with settings; "auto" lets the data choose."""
-    if isinstance(given, str) and given == AUTO:
+    if isinstance(given, str) and given.lower() == AUTO:
         return AUTO
     family, known = given, known_families()
     if isinstance(given, str):

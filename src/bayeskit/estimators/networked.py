@@ -11,6 +11,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError
 from bayeskit.estimators.augmented import Dependent
 from bayeskit.estimators.learner import changed
+from bayeskit.explain.arcs import Arcs, arcs_of
 from bayeskit.networks.graph import Graph
 from bayeskit.structures.hidden import NetworkedDensity
 from bayeskit.structures.naive import Naive
@@ -184,6 +185,13 @@ class NetworkBayes(Dependent):
         return tuple(
             (nodes[n], tuple(nodes[p] for p in sorted(graph.parents[n], key=rank.__getitem__))) for n in families
         )
+
+    @property
+    def arcs_(self) -> Arcs:
+        """The arcs with what parent and child tell of each other, in bits; those of the class too."""
+        if not self._fitted:
+            raise AttributeError("arcs_ is there after fit")
+        return arcs_of(self.model_, self._label)
 
     @property
     def edges_(self) -> tuple[tuple[str, str], ...]:

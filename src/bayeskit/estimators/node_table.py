@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bayeskit.arrays import Batch, Code, Float, KindsLike, TableLike, WeightsLike
-from bayeskit.data.encode import encode, error_on_unseen
+from bayeskit.data.encode import encode_asked, error_on_unseen, weights_of
 from bayeskit.data.levels import Domain, Levels
 from bayeskit.data.schema import Schema, different_names
 from bayeskit.errors import InputError, KindError, SchemaError
@@ -121,12 +121,12 @@ class NodeTable:
         roles = self.intake.source.roles
 
         def one(batch: Batch, start: int) -> Result:
-            block, _, _ = encode(batch, self.schema, domain, roles, grow=False)
+            block = encode_asked(batch, self.schema, domain)
             if unseen == "error":
                 error_on_unseen(block, batch, domain)
             codes = np.full((len(place), block.rows), -1, dtype=np.int32)
             codes[where] = np.maximum(block.codes, -1)
-            return step(codes, block.weights)
+            return step(codes, weights_of(batch, roles))
 
         found = self.intake.engine.map(self.intake.rows(False), self.intake.columns(self.schema), one)
         empty = True

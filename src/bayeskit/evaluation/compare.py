@@ -11,14 +11,14 @@ from bayeskit.errors import InputError
 from bayeskit.evaluation.baselines import baselines as usual
 from bayeskit.evaluation.comparison import Comparison, check_correction, check_measure
 from bayeskit.evaluation.evaluate import planned
-from bayeskit.evaluation.methods import Method
+from bayeskit.evaluation.methods import MethodLike
 
 
 def compare(
     models: Any,
     X: TableLike,
     y: LabelsLike,
-    method: Method | None = None,
+    method: MethodLike = None,
     *,
     by: str = "log_loss",
     baselines: bool = False,
@@ -40,7 +40,7 @@ def compare(
         Rows, as for ``fit``.
     y : array of shape (n,) or str
         The labels, or the name of their column.
-    method : method of evaluation, optional
+    method : method of evaluation, int or splitter, optional
         ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
         fitted model and rows that are new to it.
     by : str, default "log_loss"

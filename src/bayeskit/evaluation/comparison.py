@@ -19,7 +19,7 @@ from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.score import ByRow
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.rates import LEVEL
+from bayeskit.numerics.rates import LEVEL, effective
 from bayeskit.plots.style import Display
 
 
@@ -79,10 +79,10 @@ class Comparison(TableRepr):
             loss = _of_rows(score, mine) - _of_rows(score, theirs)
             if mine.kept is not None and len(loss):
                 weights, some = mine.kept.rows.weights, np.isfinite(loss)
-                total = float(weights[some].sum())
-                spread = float(weights[some] @ (loss[some] - np.average(loss[some], weights=weights[some])) ** 2)
-                error = np.sqrt(spread / max(total - 1, 1) / total)
-                return _tested(value, error, max(total - 1, 1), "rows, paired t")
+                w, apart = weights[some], loss[some] - np.average(loss[some], weights=weights[some])
+                freedom = max(float(effective(w.sum(), w @ w)) - 1, 1.0)
+                error = np.sqrt(np.average(apart**2, weights=w) / freedom)
+                return _tested(value, error, freedom, "rows, paired t")
         return Difference(value, np.nan, np.nan, np.nan, "no test")
 
     def differences(self, by: str | None = None) -> tuple[Difference, ...]:

@@ -8,7 +8,7 @@ from bayeskit.arrays import Classifier, Label, Seed
 from bayeskit.errors import InputError
 from bayeskit.evaluation.evaluate import fitted, planned
 from bayeskit.evaluation.fitted_run import examined
-from bayeskit.evaluation.methods import Method
+from bayeskit.evaluation.methods import MethodLike
 from bayeskit.evaluation.populations import Populations
 from bayeskit.evaluation.refit import Refit
 from bayeskit.model.labelled_table import LabelledTable
@@ -19,7 +19,7 @@ def cross_population(
     populations: Mapping[Label, object],
     *,
     positive: Label | None = None,
-    method: Method | None = None,
+    method: MethodLike = None,
     random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Populations:
@@ -35,7 +35,7 @@ def cross_population(
         Names to (X, y) or (X, y, sample_weight).
     positive : class, optional
         The class whose sensitivity and specificity are shown.
-    method : method of evaluation, optional
+    method : method of evaluation, int or splitter, optional
         ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
         fitted model and rows that are new to it.
     random_state : int, default 0

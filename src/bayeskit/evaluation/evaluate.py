@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from itertools import chain
 from typing import Any
 
@@ -35,26 +35,35 @@ from bayeskit.evaluation.fitted_run import FittedRun
 from bayeskit.evaluation.fold_models import FoldModels
 from bayeskit.evaluation.grouping import Grouping, GroupsLike, groupings
 from bayeskit.evaluation.groups import Groups
+from bayeskit.evaluation.intervals import design_effect
 from bayeskit.evaluation.measures import Measures
-from bayeskit.evaluation.methods import AsFitted, Bootstrap632, CrossValidation, Holdout, LeaveOneOut, Method, Split
+from bayeskit.evaluation.methods import (
+    AsFitted,
+    Bootstrap632,
+    CrossValidation,
+    Holdout,
+    LeaveOneOut,
+    Method,
+    MethodLike,
+    Split,
+    method_of,
+)
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
 from bayeskit.evaluation.protocols import SupportsSpec
-from bayeskit.evaluation.refit import Refit, weighted
+from bayeskit.evaluation.refit import Refit, done_by, weighted
 from bayeskit.evaluation.score_sums import ScoreSums, confusion_bytes
 from bayeskit.evaluation.scores import BY_ROW
 from bayeskit.evaluation.stream import Stream
 from bayeskit.memory import check_memory
 from bayeskit.model.labelled_table import LabelledTable, Rows
 
-METHODS = (CrossValidation, Holdout, LeaveOneOut, Bootstrap632, AsFitted)
-
 
 def evaluate(
     model: Classifier,
     X: TableLike,
     y: LabelsLike,
-    method: Method | None = None,
+    method: MethodLike = None,
     *,
     costs: CostsLike = None,
     reject: float | None = None,
@@ -81,9 +90,10 @@ def evaluate(
         Rows, as for ``fit``.
     y : array of shape (n,) or str
         The labels, or the name of their column.
-    method : method of evaluation, optional
+    method : method of evaluation, int or splitter, optional
         ``CrossValidation()`` unless given; ``Holdout``, ``LeaveOneOut``, ``Bootstrap632``, or ``AsFitted`` for a
-        fitted model and rows that are new to it.
+        fitted model and rows that are new to it. A number of folds, the fold of each row or a scikit-learn splitter
+        is taken as ``CrossValidation`` of it.
     costs : Costs or mapping, optional
         The action of least expected cost is judged too.
     reject : float, optional
@@ -117,6 +127,7 @@ def evaluate(
     >>> f"{evaluation.accuracy:.4f}", evaluation.computed
     ('0.9533', 'algebra')
     """
+    method = method_of(method)
     plan = planned(X, y, method, costs, reject, groups, sample_weight, random_state)
     into = None if by is None else _grouped(by, X, y, method)
     found = plan.run(model, n_jobs, keep_models) if isinstance(plan, MemoryRun) else plan.run(model, n_jobs)
@@ -126,7 +137,7 @@ def evaluate(
     return replace(found, groups=Groups.of(found.measures, found.classes, into, found.others, found.kind))
 
 
-def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method | None) -> tuple[Grouping, ...]:
+def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method) -> tuple[Grouping, ...]:
     """The groups of rows to judge, refused before any model is fitted."""
     if is_outside(X):
         raise InputError("by= judges groups of rows that were kept, and a file is read in passes; read it into memory")
@@ -138,7 +149,7 @@ def _grouped(by: GroupsLike, X: TableLike, y: LabelsLike, method: Method | None)
 def planned(
     X: TableLike,
     y: LabelsLike,
-    method: Method | None,
+    method: MethodLike,
     costs: CostsLike,
     reject: float | None,
     groups: ColumnLike | None,
@@ -146,9 +157,7 @@ def planned(
     random_state: Seed,
 ) -> MemoryRun | StreamRun | FittedRun:
     """How models are to be evaluated on these rows, the same for all."""
-    method = CrossValidation() if method is None else method
-    if not isinstance(method, METHODS):
-        raise InputError(f"method={method!r}: choose one of {', '.join(way.__name__ for way in METHODS)}")
+    method = method_of(method)
     if isinstance(method, AsFitted):
         if groups is not None:
             raise InputError(
@@ -230,6 +239,12 @@ class MemoryRun:
         else:
             held = way.grids
             measures, actions = _divided(way, rows, decision_costs, self.splits, actions)
+        whole = cache(partial(fitted, model, self.sample))
+        if isinstance(measures, Measures) and isinstance(self.method, CrossValidation | LeaveOneOut):
+            new = measures.value("accuracy")
+            measures = replace(
+                measures, overlap=lambda: design_effect(new, _own_accuracy(whole(), self.sample, actions))
+            )
         return Evaluation(
             rows.classes,
             measures,
@@ -237,7 +252,7 @@ class MemoryRun:
             way.computed,
             type(model).__name__,
             self.sample.kind,
-            lambda: fitted(model, self.sample),
+            whole,
             self.sample.X,
             self.sample.y,
             others=actions.others,
@@ -303,6 +318,13 @@ def _divided(
     ratio, grouped = float(np.mean(ratios)), rows.groups is not None
     sums = reduce(ScoreSums.beside, parts)
     return Measures(sums, len(trials), ratio, kept, decision_costs=decision_costs, grouped=grouped), actions
+
+
+def _own_accuracy(model: Classifier, sample: LabelledTable, actions: Actions) -> float:
+    """The accuracy of the model of all rows on these rows."""
+    rows = sample.rows
+    codes, _ = actions.coded(done_by(model, sample.features))
+    return float(np.average(codes == rows.codes, weights=rows.weights * rows.counted))
 
 
 def _resampled(

@@ -17,16 +17,18 @@ from bayeskit.evaluation.comparison import Difference, holm
 from bayeskit.evaluation.confusion import Confusion
 from bayeskit.evaluation.fairness import FairnessMeasure, fairness
 from bayeskit.evaluation.grouping import Grouping
-from bayeskit.evaluation.intervals import corrected_error
+from bayeskit.evaluation.intervals import corrected_error, no_interval
 from bayeskit.evaluation.measures import Measures
 from bayeskit.evaluation.out_of_fold import OutOfFold, Repeat
 from bayeskit.evaluation.predicted_rows import PredictedRows
+from bayeskit.evaluation.score import TableScore
 from bayeskit.evaluation.score_sums import ScoreSums
 from bayeskit.evaluation.scores import SCORES
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import LEVEL
+from bayeskit.numerics.rates import LEVEL, Interval
 
 Z = float(ndtri((1 + LEVEL) / 2))
+FEW = 20  # rows of a group below which losses may hide their tail, so that means have no interval and nothing a test
 
 
 def measures_of(found: Measures, some: Bool) -> Measures:
@@ -57,7 +59,9 @@ def difference(name: str, mine: Measures, rest: Measures) -> Difference:
     value = a - b
     if mine.grouped:
         return _by_folds(name, value, mine, rest)
-    one, other = mine.interval(name), rest.interval(name)
+    one, other = group_interval(name, mine), group_interval(name, rest)
+    if min(_rows(mine), _rows(rest)) < FEW:
+        return Difference(value, np.nan, np.nan, np.nan, f"no test: fewer than {FEW} rows")
     if not np.isfinite([value, one.low, one.high, other.low, other.high]).all():
         why = one.how if not np.isfinite(one.low) else other.how
         return Difference(value, np.nan, np.nan, np.nan, f"no test: {why}")
@@ -65,6 +69,17 @@ def difference(name: str, mine: Measures, rest: Measures) -> Difference:
     toward = float(down if value > 0 else up)
     p = 1.0 if value == 0 else float(2 * ndtr(-abs(value) * Z / toward)) if toward > 0 else 0.0
     return Difference(value, value - float(down), value + float(up), p, "MOVER")
+
+
+def group_interval(name: str, mine: Measures) -> Interval:
+    """Where a measure of a group lies; means of losses of few rows have none, those of proportions Wilson's."""
+    if _rows(mine) < FEW and not isinstance(SCORES[name], TableScore):
+        return no_interval(f"fewer than {FEW} rows")
+    return mine.interval(name)
+
+
+def _rows(mine: Measures) -> float:
+    return float(mine.total.rows[0])
 
 
 def _by_folds(name: str, value: float, mine: Measures, rest: Measures) -> Difference:
@@ -145,7 +160,9 @@ class Groups(TableRepr):
         how = f"; Holm over {int(np.isfinite(p).sum())}"
         return {g: replace(d, p=float(q), how=d.how + how) for (g, d), q in zip(found.items(), p, strict=True)}
 
-    def fairness(self, name: str | None = None, label: Label | None = None) -> tuple[FairnessMeasure, ...]:
+    def fairness(
+        self, name: str | None = None, label: Label | None = None, least: float = 0
+    ) -> tuple[FairnessMeasure, ...]:
         """How far rates of one class are apart over the groups: each measure with its definition and a test.
 
         Parameters
@@ -154,6 +171,8 @@ class Groups(TableRepr):
             What rows are grouped by; the first unless given.
         label : class, optional
             The class whose prediction is at issue; the second of two unless given.
+        least : float, default 0
+            Rows a group must have to count: rates of small groups are far apart by chance.
         """
         labels = self.classes.tolist()
         if label is None and len(labels) > 2:
@@ -162,7 +181,8 @@ class Groups(TableRepr):
         if label not in labels:
             raise InputError(f"label {label!r} is not a class ({', '.join(map(str, labels[:20]))})")
         parts = self[self.names[0] if name is None else name]
-        return fairness({group: self._confusion(mine) for group, mine in parts.items()}, labels.index(label))
+        tables = {group: self._confusion(mine) for group, mine in parts.items() if _rows(mine) >= least}
+        return fairness(tables, labels.index(label)) if tables else ()
 
     def frame(self, kind: str | None = None, of: str = "measures", label: Label | None = None) -> Frame:
         """A table of one kind of frame: "measures" of every group, or "fairness" of a class.
@@ -190,7 +210,7 @@ class Groups(TableRepr):
             for measure in self.measures.names:
                 apart = self.differences(name, measure)
                 for group, (mine, rest) in parts.items():
-                    ends, d = mine.interval(measure), apart[group]
+                    ends, d = group_interval(measure, mine), apart[group]
                     weight = float(mine.total.weight[0])
                     rows.append({
                         "by": name, "group": group, "weight": weight, "measure": measure,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +37,7 @@ class Measures:
     decision_costs: DecisionCosts | None = None
     grouped: bool = False  # whether rows come in groups, and say less than as many rows
     left_out: bool = False  # whether each row met a model of its own
+    overlap: Callable[[], float] | None = None  # the design effect of rows that made models of other folds; None: 1
 
     @classmethod
     def of(
@@ -89,9 +91,19 @@ class Measures:
 
     @property
     def squared(self) -> Float:
-        """Squared weights, likewise."""
-        table: Float = self.total.squared[0]
+        """Squared weights, likewise, times the design effect: so many rows less are what intervals take them for."""
+        table: Float = self.design_effect * self.total.squared[0]
         return table
+
+    @cached_property
+    def design_effect(self) -> float:
+        """By how much the variance of a score exceeds that of as many rows that made no model of another fold."""
+        return 1.0 if self.overlap is None else self.overlap()
+
+    @property
+    def rows(self) -> float:
+        """How many rows of equal weight that made no model would say as much."""
+        return float(self.total.rows[0]) / self.design_effect
 
     @cached_property
     def table(self) -> Confusion:

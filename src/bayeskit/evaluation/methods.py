@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from bayeskit.arrays import Bool, Float, Int
+from bayeskit.arrays import Array, Bool, Float, Int
 from bayeskit.errors import InputError
 from bayeskit.model.labelled_table import Rows
 
@@ -245,7 +245,33 @@ class Bootstrap632:
             yield drawn
 
 
+@runtime_checkable
+class Splitter(Protocol):
+    """What scikit-learn's splitters do."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Pairs of training and test rows."""
+
+
 Method: TypeAlias = CrossValidation | Holdout | LeaveOneOut | Bootstrap632 | AsFitted
+MethodLike: TypeAlias = Method | int | Sequence[int] | Array | Splitter | None
+
+
+def method_of(given: Any) -> Method:
+    """A method, from itself or from what ``CrossValidation`` takes: a number of folds, folds or a splitter.
+
+    >>> print(method_of(5))
+    5-fold cross-validation
+    """
+    if given is None:
+        return CrossValidation()
+    if isinstance(given, Method):
+        return given
+    folds = isinstance(given, Integral | list | tuple | np.ndarray) and not isinstance(given, bool)
+    if isinstance(given, type) or not (folds or isinstance(given, Splitter)) or isinstance(given, str):
+        known = "CrossValidation(), Holdout(), LeaveOneOut(), Bootstrap632(), AsFitted()"
+        raise InputError(f"method={given!r}: choose one of {known}, a number of folds or a scikit-learn splitter")
+    return CrossValidation(int(given) if isinstance(given, Integral) else given)
 
 
 def _times(what: str, repeats: int) -> str:

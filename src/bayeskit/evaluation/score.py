@@ -129,4 +129,4 @@ class RowScore(SumScore):
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         second, third = (float(moment[0]) for moment in found.total.moments(self.name))
-        return by_rows(self.value(found), second, third, float(found.total.rows[0]))
+        return by_rows(self.value(found), second, third, found.rows)

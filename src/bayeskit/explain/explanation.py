@@ -18,7 +18,7 @@ from bayeskit.plots.style import Display
 
 REST = "(rest)"
 UNITS = {"nats": 1.0, "bits": 1 / LOG_2, "points": 10 / np.log(10)}  # of a nat
-ROWS, CLASSES = 3, 8  # shown
+ROWS, CLASSES, PARTS = 3, 8, 20  # shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +105,7 @@ class Explanation(TableRepr):
         """
         if check_top(most) >= len(self.parts):
             return self
-        kept = widest(np.ptp(np.where(np.isfinite(self.terms), self.terms, -1e300), axis=2).sum(axis=0), most)
+        kept = _most_telling(self.terms, most)
         rest = np.delete(self.terms, kept, axis=1).sum(axis=1, keepdims=True)
         return replace(
             self,
@@ -241,14 +241,21 @@ class Explanation(TableRepr):
     @property
     def _note(self) -> str:
         more = len(self.classes) - CLASSES
-        return f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
+        note = f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
+        if len(self.parts) > PARTS:
+            note += f"\n(the {PARTS} of {len(self.parts):,} parts in which classes differ most; .frame() has all)"
+        return note
 
     def _table(self, i: int) -> list[list[str]]:
         shown = widest(self.proba[i], CLASSES)
         lines = [["", "value", *(shortened(c) for c in self.classes[shown].tolist())]]
         lines.append(["prior", "", *_signed(self.prior[shown])])
-        for j, part in enumerate(self.parts):
-            lines.append([shortened(part), self.value(i, j), *_signed(self.terms[i, j, shown])])
+        kept = _most_telling(self.terms[i], PARTS)
+        for j in kept.tolist():
+            lines.append([shortened(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
+        if len(kept) < len(self.parts):
+            others = np.delete(self.terms[i][:, shown], kept, axis=0).sum(axis=0)
+            lines.append([f"({len(self.parts) - len(kept):,} others)", "", *_signed(others)])
         lines.append(["log P(c, x)" if self.density else "score", "", *_signed(self.joint[i, shown])])
         lines.append(["P(c | x)", "", *(f"{p:.4f}" for p in self.proba[i, shown])])
         return lines
@@ -264,6 +271,12 @@ def check_top(most: Any) -> int:
 def widest(spread: Float, most: int) -> Int:
     """Positions of the parts with the widest spread, in order; the first of equal ones."""
     return np.sort(np.argsort(-spread, kind="stable")[:most])
+
+
+def _most_telling(terms: Float, most: int) -> Int:
+    """The parts of terms (..., parts, K) in which classes lie farthest apart, over all rows."""
+    apart = np.ptp(np.where(np.isfinite(terms), terms, -1e300), axis=-1)
+    return widest(apart.reshape(-1, apart.shape[-1]).sum(axis=0), most)
 
 
 def _signed(numbers: Float) -> list[str]:

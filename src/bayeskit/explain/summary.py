@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from bayeskit.arrays import Json, NamesLike
-from bayeskit.data.frame import aligned, html_table, shortened
+from bayeskit.arrays import Frame, Json, NamesLike
+from bayeskit.data.frame import aligned, frame, html_table, shortened
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import called, named
 from bayeskit.model.model import Model
 
-MOST = 12
+MOST = 20
 SHOWN = 6  # classes side by side
 RANKED = 500  # columns up to which they are ranked by what they tell
 LEVELS = 12  # of a column, by class
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """Classes with their priors, columns with their kinds, families and reasons, what they tell, what was left out."""
 
@@ -61,7 +61,7 @@ class Summary:
     def __str__(self) -> str:
         text = [aligned(self._class_lines(), left=1), aligned(self._column_lines(), left=4)]
         if len(self.columns) > MOST:
-            text.append(f"... and {len(self.columns) - MOST} more columns")
+            text.append(f"... and {len(self.columns) - MOST:,} more columns; .frame() has all")
         if self.parameters:
             labels = [shortened(label) for label, *_ in self.classes[:SHOWN]]
             told = [
@@ -79,6 +79,30 @@ class Summary:
         if self.rounded:
             text.append(f"{self.rounded} integers beyond 2**53 were rounded")
         return "\n\n".join(text)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def frame(self, kind: str = "pyarrow") -> Frame:
+        """A line for each column: name, kind, family, why, and the bits it tells of the class, where they are known.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; Arrow unless asked.
+        """
+        bits = {found["column"]: found["bits"] for found in self.parameters}
+        names = [column["name"] for column in self.columns]
+        return frame(
+            {
+                "column": names,
+                "kind": [column["kind"] for column in self.columns],
+                "family": [column["family"] for column in self.columns],
+                "why": [self._why(column) for column in self.columns],
+                "bits": np.array([bits.get(name, np.nan) for name in names], dtype=np.float64),
+            },
+            kind,
+        )
 
     def _repr_html_(self) -> str:
         more = f", the first {MOST} shown" if len(self.columns) > MOST else ""

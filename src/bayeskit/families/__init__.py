@@ -16,6 +16,8 @@ def families() -> dict[str, type[Any]]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return sorted(families())
     if not name.startswith("_") and name in families():
         return families()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -194,7 +194,7 @@ class Cells:
         if strata.few(len(self.log_width), 1, len(strata.group)):
             every = self._left if strata.kept else self._tables_without(strata)
             return np.where(code[:, None] < 0, 0.0, every[strata.member, code])
-        return self._without(code, *_leaving(block, x))
+        return self._without(code, *block.counted_values(x))
 
     @cached_property
     def _left(self) -> Float:
@@ -324,18 +324,11 @@ class LeftOutHistogram(HistogramDensity):
         return cells.inner_left_out(x, block)
 
     def _totals(self, cells: Cells, x: Float, block: Block) -> Float:
-        return cells.totals(block.rows, *_leaving(block, x))
+        return cells.totals(block.rows, *block.counted_values(x))
 
     def _look_up(self, columns: Sequence[tuple[int, Cells, Float]], block: Block, out: Float) -> None:
         for _, cells, x in columns:
             out += self._inner(cells, x, block)
-
-
-def _leaving(block: Block, x: Float) -> tuple[Int, Int, Float]:
-    """The rows whose values were counted, their classes and weights."""
-    row, group, mass = block.counted_rows()
-    there = ~np.isnan(x[row])
-    return row[there], group[there], mass[there]
 
 
 def _many(given: Any) -> TypeGuard[Iterable[float]]:

@@ -15,9 +15,9 @@ from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Recipe
-from bayeskit.densities.mixture import Around, Curves, Mixture, log_sums
+from bayeskit.densities.mixture import Around, Curves, LeftMass, Mixture, log_sums
 from bayeskit.errors import InputError
-from bayeskit.numerics.bandwidth import FACTORS, bandwidths, bandwidths_without
+from bayeskit.numerics.bandwidth import FACTORS, Remaining, bandwidths, bandwidths_without
 from bayeskit.numerics.special import LOG_2, log2_distance
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.validation import keep, number
@@ -206,9 +206,7 @@ class Kernels:
 
     def _without(self, x: Float, terms: Float, block: Block, hold: bool) -> None:
         """Take each row's own mass out of its terms (n, K), in place."""
-        row, group, mass = block.counted_rows()
-        there = ~np.isnan(x[row])
-        row, group, mass = row[there], group[there], mass[there]
+        row, group, mass = block.counted_values(x)
         cell = np.minimum(_core.digitize(x[row], self.column.edges), len(self.centres) - 1)
         if hold or not self._renews:
             terms[row] = self._left(self.at(x[row]), group, cell, mass, False)
@@ -227,26 +225,25 @@ class Kernels:
         every, remaining = whole.flat().without(cell, mass), in_all.total().flat().without(np.zeros_like(some), mass)
         wide = np.broadcast_to([*self.bandwidth, self.common], (len(y), len(self.empty) + 1))
         if renew:
-            wide = bandwidths_without(self.column, str(self.rule), self.shift, group, cell, rest, every)
+            wide = bandwidths_without(self.column, str(self.rule), self.shift, Remaining(group, cell, rest, every))
         plain, out = self.shift * LOG_2, np.empty((len(y), len(self.empty)))
         for k, around in enumerate(self._around):
             if around is not None:
                 mine = group == k
                 weight = np.where(mine & (left > 0), left, in_all.rounded()[k, 0])
                 stays = np.where(mine, rest, self.column.weights[k, cell])
-                out[:, k] = around.log_density(y, cell, stays, weight) + plain
+                less = LeftMass(cell, stays, weight)
+                out[:, k] = around.log_density(y, less) + plain
                 new = np.flatnonzero(wide[:, k] != self.bandwidth[k])
-                less = self.column.weights[k], cell[new], stays[new], weight[new]
-                out[new, k] = log_sums(y[new], self.centres, *less, wide[new, k]) + plain
+                out[new, k] = log_sums(y[new], self.centres, self.column.weights[k], less.at(new), wide[new, k]) + plain
         # Where a class has nothing, or nothing but the row, the whole column stands for it, without the row.
         some = some if self.empty.any() else np.flatnonzero(left <= 0)
         if len(some):
             alone, common = remaining[some] <= 0, wide[some, -1]
-            weight = np.where(alone, 1.0, remaining[some])
-            log_f = self._pooled_around.log_density(y[some], cell[some], every[some], weight)
+            less = LeftMass(cell[some], every[some], np.where(alone, 1.0, remaining[some]))
+            log_f = self._pooled_around.log_density(y[some], less)
             new = np.flatnonzero(common != self.common)
-            less = self.column.pooled, cell[some[new]], every[some[new]], weight[new]
-            log_f[new] = log_sums(y[some[new]], self.centres, *less, common[new])
+            log_f[new] = log_sums(y[some[new]], self.centres, self.column.pooled, less.at(new), common[new])
             pooled = np.where(alone, 0.0, log_f + plain)
             for k, empty in enumerate(self.empty):
                 mine = (group[some] == k) & (left[some] <= 0) | empty

@@ -224,11 +224,16 @@ def _read(node: ast.expr, setting: str) -> Any:
     """A value; names are those of families, or of smoothings where the setting is one."""
     known = smoothings() if setting == "smoothing" else {**families(), **structures()}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        kind = known[node.func.id]
+        kind = known[_meant(node.func.id, known)]
         placed = [_read(part, f.name) for part, f in zip(node.args, fields(kind), strict=False)]
         named = {word.arg: _read(word.value, word.arg) for word in node.keywords if word.arg is not None}
         return kind(*placed, *node.args[len(placed) :], **named)
-    return known[node.id]() if isinstance(node, ast.Name) else ast.literal_eval(node)
+    return known[_meant(node.id, known)]() if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+
+def _meant(name: str, known: Mapping[str, object]) -> str:
+    """The known name that is meant, whatever the case of its letters: "negative_binomial" is NegativeBinomial."""
+    return {other.lower(): other for other in known}.get(name.lower().replace("_", ""), name)
 
 
 def keys_of(levels: Levels) -> list[str]:

@@ -16,7 +16,7 @@ from bayeskit.data.foreign import as_list, is_array_only, is_sparse_matrix
 from bayeskit.data.frame import kind_of
 from bayeskit.data.levels import Levels
 from bayeskit.data.matrix import Matrix
-from bayeskit.data.source import labels
+from bayeskit.data.source import labels, source
 from bayeskit.engines.engine import is_outside
 from bayeskit.errors import InputError
 from bayeskit.model.open_table import OpenTable
@@ -102,7 +102,7 @@ class LabelledTable:
             name if name is None or not name.startswith(":") else self.beside[name]
             for name in (self.roles.label, self.roles.weight)
         )
-        return OpenTable.of(self.X, y, weight, n_jobs, fold=fold)
+        return OpenTable.opened(source(self.X, y, weight, fold), n_jobs)
 
     def take(self, rows: Int) -> tuple[Any, Array, Float | None]:
         """Features, labels and weights (None where none were given) of some rows, all of which have a label."""

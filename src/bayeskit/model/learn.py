@@ -97,21 +97,35 @@ def learn_rows(
     weight: WeightsLike = None,
     classes: Sequence[Label] = (),
     fixed: Naive | None = None,
-    known: Model | None = None,
 ) -> Model:
-    """The model of one table alone; with ``known`` its columns must be those of that model, whose choices are kept."""
+    """The model of one table alone."""
+    return learn(spec, OpenTable.of(X, _labels(y), weight, spec.n_jobs), classes, fixed=fixed)
+
+
+def learn_like(
+    spec: Spec,
+    known: Model,
+    X: TableLike,
+    y: LabelsLike | None,
+    weight: WeightsLike = None,
+    classes: Sequence[Label] = (),
+) -> Model:
+    """The model of one table alone, whose columns must be those of a known model; the choices of that are kept."""
+    table = OpenTable.of(X, _labels(y), weight, spec.n_jobs, known.counted.types).against(known.schema, spec.name)
+    return learn(spec, table, classes, fixed=known.structure)
+
+
+def _labels(y: LabelsLike | None) -> LabelsLike:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give the labels, or name their column")
-    types, schema = (None, None) if known is None else (known.counted.types, known.schema)
-    table = OpenTable.of(X, y, weight, spec.n_jobs, types).against(schema, spec.name)
-    return learn(spec, table, classes, fixed=fixed if known is None else known.structure)
+    return y
 
 
 def learn_more(
     spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike, classes: Sequence[Label]
 ) -> Model:
     """The model of its rows and those of a table; new classes and levels join, and ``classes`` declares some."""
-    fresh = learn_rows(spec, X, y, weight, classes, known=model)
+    fresh = learn_like(spec, model, X, y, weight, classes)
     model.counted.domain.check_classes(fresh.counted.domain)
     # prior and unseen may have been set anew; they are not part of the counts
     return replace(model, prior=fresh.prior, unseen=fresh.unseen).merge(fresh)
@@ -119,7 +133,7 @@ def learn_more(
 
 def forget_rows(spec: Spec, model: Model, X: TableLike, y: LabelsLike, weight: WeightsLike) -> Model:
     """The model without the rows of a table; refused where it shows that they were not learned, or none is left."""
-    rest = model.subtract(learn_rows(spec, X, y, weight, known=model))
+    rest = model.subtract(learn_like(spec, model, X, y, weight))
     if not rest.weights.sum() > 0:
         raise InputError("forgetting these rows would leave nothing; drop the model instead")
     return rest

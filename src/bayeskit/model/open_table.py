@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from bayeskit.arrays import ColumnLike, KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
+from bayeskit.arrays import KindsLike, Label, LabelsLike, MissingLike, TableLike, WeightsLike
+from bayeskit.data.encode import LABEL
 from bayeskit.data.foreign import is_column_vector
 from bayeskit.data.kinds import infer
 from bayeskit.data.matrix import Fields, Matrix
@@ -41,9 +42,9 @@ class OpenTable:
         weight: WeightsLike,
         n_jobs: int | None,
         known: Mapping[str, str] | None = None,
-        fold: ColumnLike | None = None,
         keep: str | Collection[str] = (),
     ) -> OpenTable:
+        """The table opened by the engine that reads it; ``known`` and ``keep`` as in ``opened``."""
         if is_column_vector(y):
             from sklearn.exceptions import DataConversionWarning  # half a second that questions need not wait
 
@@ -56,10 +57,20 @@ class OpenTable:
             y = np.asarray(y).ravel()
         if np.isscalar(weight) and not isinstance(weight, str):
             weight = np.full(len(cast(Any, X)), weight, dtype=np.float64)
-        given = source(X, y, weight, fold)
-        engine = engine_for(given.rows, n_jobs)
-        if known is not None and isinstance(y, str):
-            known = {**known, y: known.get("", "")}
+        return cls.opened(source(X, y, weight), n_jobs, known, keep)
+
+    @classmethod
+    def opened(
+        cls,
+        given: Source,
+        n_jobs: int | None,
+        known: Mapping[str, str] | None = None,
+        keep: str | Collection[str] = (),
+    ) -> OpenTable:
+        """A source opened: ``known`` is what its columns hold, and those to ``keep`` need not be features."""
+        engine, label = engine_for(given.rows, n_jobs), given.roles.label
+        if known is not None and label is not None and label != LABEL:
+            known = {**known, label: known.get("", "")}
         keep = [keep] if isinstance(keep, str) and keep != ALL else keep
         if known is not None and keep and keep != ALL:
             known = {**dict.fromkeys(keep, KEY), **known}

@@ -84,7 +84,7 @@ class Inference:
             mine = np.ascontiguousarray(codes[:, places])
             plan = self.plan(pattern)
             belief = np.empty((sum(sizes[v] for v in plan.indicators), mine.shape[1]))
-            found, _ = plan.run(mine, counts=np.zeros(len(plan.tables)), belief=belief)
+            found = plan.believe(mine, belief)
             with np.errstate(divide="ignore"):
                 check_possible(np.log(found[0]))
             for v, node in enumerate(names):
@@ -108,8 +108,7 @@ class Inference:
         every = tuple(range(len(codes)))
         for places, pattern in self._groups(codes, (), (), every, folded=False):
             mine = np.ascontiguousarray(codes[:, places])
-            states = mine.copy()
-            found, exponent = self.plan(pattern).run(mine, None, largest, states, seed)
+            states, found, exponent = self.plan(pattern).trace(mine, largest, seed)
             with np.errstate(divide="ignore"):
                 log_p[places] = np.log(found[0]) + exponent * LOG_2
             chosen[:, places] = states
@@ -127,7 +126,7 @@ class Inference:
         for places, pattern in self._groups(codes, (), (), every, folded=False):
             mine = np.ascontiguousarray(codes[:, places])
             some = None if weights is None else np.ascontiguousarray(weights[places])
-            found, exponent = self.plan(pattern).run(mine, counts=counts, weights=some, tables=tables)
+            found, exponent = self.plan(pattern).count(mine, counts, some, tables)
             with np.errstate(divide="ignore"):
                 log_evidence[places] = np.log(found[0]) + exponent * LOG_2
         return counts, log_evidence

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -89,25 +90,31 @@ class Plan:
         """Rows at once, so that messages stay within bounds."""
         return next(t for t in TILES if t == 1 or self.cells * t * 8 <= ARENA_BYTES)
 
-    def run(
-        self,
-        codes: Code,
-        likelihood: Float | None = None,
-        largest: bool = False,
-        chosen: Code | None = None,
-        seed: int = 0,
-        counts: Float | None = None,
-        weights: Float | None = None,
-        belief: Float | None = None,
-        tables: Float | None = None,
-    ) -> tuple[Float, Float]:
+    def run(self, codes: Code, likelihood: Float | None = None) -> tuple[Float, Float]:
         """The result (targets' cells, rows) and the exponents of two by which it is to be multiplied (rows,)."""
+        return self._propagate(codes, likelihood)
+
+    def trace(self, codes: Code, largest: bool, seed: int) -> tuple[Code, Float, Float]:
+        """States of all variables, the most probable or drawn, (variables, rows), and the result."""
+        states = codes.copy()
+        return states, *self._propagate(codes, None, largest=largest, chosen=states, seed=seed)
+
+    def count(self, codes: Code, counts: Float, weights: Float | None, tables: Float | None) -> tuple[Float, Float]:
+        """The result; expected counts of the cells of all tables are added to ``counts``."""
+        return self._propagate(codes, None, tables, counts=counts, weights=weights)
+
+    def believe(self, codes: Code, belief: Float) -> Float:
+        """The result; P(state | evidence) of the indicated variables is written to ``belief`` (cells, rows)."""
+        return self._propagate(codes, None, counts=np.zeros(len(self.tables)), belief=belief)[0]
+
+    def _propagate(
+        self, codes: Code, likelihood: Float | None, tables: Float | None = None, largest: bool = False, **kept: Any
+    ) -> tuple[Float, Float]:
+        """Run the program; ``kept`` are the arrays that a pass back fills."""
         rows = codes.shape[1]
         out, exponent = np.empty((prod(self.shape), rows)), np.empty(rows)
         tile = min(self.tile, 1 if rows == 1 else 8 if rows <= 8 else 32)
         values = self.tables if tables is None else tables
-        _core.propagate(
-            self.words, values, self.cells, self.result, codes, likelihood, tile, largest, out, exponent, chosen, seed,
-            counts, weights, 0, belief,
-        )  # fmt: skip
+        program = self.words, values, self.cells, self.result
+        _core.propagate(*program, codes, likelihood, tile, largest, out, exponent, **kept)
         return out, exponent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.fft import dct
 
@@ -31,13 +33,21 @@ def bandwidths(column: BinnedColumn, rule: str, shift: int) -> tuple[Float, floa
     return np.maximum(by_group, least), max(of_all, least)
 
 
-def bandwidths_without(
-    column: BinnedColumn, rule: str, shift: int, group: Int, cell: Int, rest: Float, every: Float
-) -> Float:
-    """The same without rows, one at a time, which leave ``rest`` in a cell of a group and ``every`` in that of all.
+class Remaining(NamedTuple):
+    """What is left of a cell of a group, and of that cell of all groups, without a row: (n,) each."""
+
+    group: Int
+    cell: Int
+    rest: Float
+    every: Float
+
+
+def bandwidths_without(column: BinnedColumn, rule: str, shift: int, left: Remaining) -> Float:
+    """The same without rows, one at a time.
 
     By "silverman" or "scott", of a column whose cells are its values: (n, groups + 1), the column as a whole last.
     """
+    group, cell, rest, every = left
     masses, centres = np.vstack([column.weights, column.pooled]), np.ldexp(column.centres, shift)
     steps = np.where(every > 0, column.step, _steps_without(column.edges)[cell])
     with np.errstate(over="ignore"):

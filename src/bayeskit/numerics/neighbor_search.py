@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -205,11 +205,17 @@ class NearestPoints:
         return NearestPoints(self.rows, self.row[kept], self.index[kept], *numbers, radius, beyond)
 
 
-def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, left: Float) -> NearestPoints:
-    """All points no farther than the k-th, where a point of weight w counts as w of them.
+class PointWeights(NamedTuple):
+    """How much points weigh; each asked row may be one of them: point ``own`` (-1: none) then weighs ``left``."""
 
-    Each row may be one of the points itself: point ``own`` (-1: none) then has the weight ``left``.
-    """
+    weights: Float  # (points,)
+    own: Int  # (n,)
+    left: Float  # (n,)
+
+
+def near(search: Search, asked: Queries, k: float, masses: PointWeights) -> NearestPoints:
+    """All points no farther than the k-th, where a point of weight w counts as w of them."""
+    weights, own, left = masses
     n, most = len(asked), int(min(k + SPARE, search.points))
     found: list[tuple[Int, Int, Float, Float]] = []
     radius, beyond = np.full(n, np.nan), np.full(n, np.inf)
@@ -232,7 +238,7 @@ def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, lef
         beyond[todo] = np.where(after, distance, np.inf).min(axis=1)
         tied = todo[there & ~done]  # more at this distance than were looked at
         for rows in blocks(len(tied), search.points):
-            found.append(_tied(search, asked, weights, own, left, tied[rows], radius, beyond))
+            found.append(_tied(search, asked, masses, tied[rows], radius, beyond))
         todo = todo[~there & ~done]
         most = min(4 * most, search.points)
     if not found:
@@ -243,9 +249,10 @@ def near(search: Search, asked: Queries, k: float, weights: Float, own: Int, lef
 
 
 def _tied(
-    search: Search, asked: Queries, weights: Float, own: Int, left: Float, rows: Int, radius: Float, beyond: Float
+    search: Search, asked: Queries, masses: PointWeights, rows: Int, radius: Float, beyond: Float
 ) -> tuple[Int, Int, Float, Float]:
     """All points no farther than a radius already known; ``beyond`` is written."""
+    weights, own, left = masses
     distance = search.distances(asked.at(rows))
     mass = np.tile(weights, (len(rows), 1))
     mine = np.flatnonzero(own[rows] >= 0)

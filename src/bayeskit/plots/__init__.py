@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
+    "ArcDisplay": "arcs",
     "ComparisonDisplay": "spread",
     "ConfusionDisplay": "heat",
     "ContourDisplay": "planes",

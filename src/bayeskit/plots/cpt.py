@@ -19,7 +19,7 @@ ROWS, STATES = 24, 24  # drawn
 WRITTEN = 12  # states up to which every cell holds its number
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CptDisplay(Display):
     """P(node | parents): a line for each configuration of the parents, a column for each state.
 

@@ -76,7 +76,7 @@ class Predictions:
         return int(codes_of([label], self.classes)[0])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RocDisplay(Display):
     """True against false positives as the threshold falls, a curve for each class against the rest."""
 
@@ -161,7 +161,7 @@ class RocDisplay(Display):
         legend(ax, list(self.curves), loc="lower right")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """How often what was said with probability p came true, with Wilson's 95 % intervals of (Σw)² / Σw² rows."""
 
@@ -269,7 +269,7 @@ class ReliabilityDisplay(Display):
         tidy(ax, f"reliability of {self.says}", "probability said", "share that came true (95 % intervals)")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CostDisplay(Display):
     """Mean cost of a row if a class is decided for from a probability of t on, for every t.
 

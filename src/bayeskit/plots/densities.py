@@ -18,7 +18,7 @@ HISTOGRAMS = 6  # classes up to which the data are drawn too
 LEVELS = 15  # levels with a place on the axis
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
     """p(x | c) of a number column as curves, of a column with levels as bars."""
 

@@ -24,7 +24,7 @@ class HasNeighbors(Protocol):
     def neighbors(self, X: TableLike) -> Any: ...
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EllipseDisplay(Display):
     """(x - m)' C^-1 (x - m) = d^2: the points at a Mahalanobis distance d from the mean of each class.
 
@@ -129,7 +129,7 @@ class EllipseDisplay(Display):
         legend(ax, self.classes)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NeighbourDisplay(Display):
     """A row asked about, its neighbours, and the circle that just holds them."""
 

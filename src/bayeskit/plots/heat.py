@@ -16,7 +16,7 @@ WRITTEN = 16  # classes up to which every cell holds its number
 NAMED = 24  # labels on an axis
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
     """Weights by true class (rows) and predicted class (columns), shaded by their share of the row.
 
@@ -102,7 +102,7 @@ class ConfusionDisplay(Display):
         tidy(ax, f"accuracy {right:.1%}" if named else "no class was predicted", "predicted", "true")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PopulationDisplay(Display):
     """Sensitivity / specificity of models trained on one population (rows), tested on another (columns)."""
 

@@ -23,7 +23,7 @@ LINES, SIDE = 8, 5  # of a table in a box
 EDGE = 0.12  # around the picture
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NetworkDisplay(Display):
     """Parents above their children; a node that was observed is marked."""
 
@@ -93,7 +93,7 @@ class NetworkDisplay(Display):
         wide, high = self.layout.size
         return min(40.0, wide + 2 * EDGE), min(40.0, high + 2 * EDGE)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw_arcs(self, ax: Axes) -> None:
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
@@ -102,6 +102,9 @@ class NetworkDisplay(Display):
             ax.add_patch(
                 FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, color="#555555", lw=1.2, zorder=1)
             )
+
+    def _draw(self, ax: Axes) -> None:
+        self._draw_arcs(ax)
         for node, (x, y) in self.layout.middle.items():
             wide, tall = self._box(node)
             self._draw_box(ax, node, x - wide / 2, y - tall / 2, wide, tall)

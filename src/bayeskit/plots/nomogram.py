@@ -19,7 +19,7 @@ NARROW = 2.0  # points: a stretch too short to be read is left on the line of it
 APART = 0.045  # of the width, between two labels on one side of a line
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NomogramDisplay(Display):
     """One line for the points, one for each column, one for the total, one for the probability."""
 
@@ -73,7 +73,7 @@ class NomogramDisplay(Display):
         return inner if inner[0] < inner[1] else (low, high)
 
     def _size(self) -> tuple[float, float]:
-        return 8.4, 1.4 + 0.78 * (sum(len(list(_stretches(s))) for s in self.scales) + 3)
+        return 8.4, 1.4 + 0.78 * (sum(len(list(stretches(s))) for s in self.scales) + 3)
 
     def _draw(self, ax: Axes) -> None:
         names: list[str] = []
@@ -82,13 +82,13 @@ class NomogramDisplay(Display):
         _line(ax, y, 0, top, [(p, f"{p:g}") for p in np.arange(0, top + 1, 10)], top)
         names.append("points")
         for scale in self.scales:
-            pieces = list(_stretches(scale))
+            pieces = list(stretches(scale))
             inside = [p.min() - 1e-9 <= scale.missing <= p.max() + 1e-9 for _, p in pieces]
             where = inside.index(True) if True in inside else len(pieces) - 1
             for number, (values, points) in enumerate(pieces):
                 y -= 1
                 names.append(shortened(scale.name, 22) if number == 0 else "")
-                ticks = _numbers(values, points, scale.joined) if scale.numeric else _levels(values, points)
+                ticks = number_ticks(values, points, scale.joined) if scale.numeric else level_ticks(values, points)
                 lost += _line(ax, y, float(points.min()), float(points.max()), ticks, top)
                 if number == where and 0 <= scale.missing <= top:
                     ax.plot([scale.missing], [y], "o", mfc="white", mec=PALETTE[0], ms=5, zorder=4)
@@ -96,7 +96,7 @@ class NomogramDisplay(Display):
         y -= 1
         names.append("total points")
         across = top / max(high - low, 1e-300)
-        step = _round_step((high - low) / 10)
+        step = round_step((high - low) / 10)
         marks = np.arange(np.ceil(low / step), np.floor(high / step) + 0.5) * step
         _line(ax, y, 0, top, [((t - low) * across, f"{t:g}") for t in marks.tolist()], top)
         y -= 1
@@ -122,7 +122,7 @@ class NomogramDisplay(Display):
         ax.set_title(title, fontsize=10, color=INK, loc="left")
 
 
-def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
+def stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
     """A scale in pieces along which points only rise or only fall, so that each can be a line of its own."""
     points = np.asarray(scale.points, dtype=np.float64)
     values = list(scale.values)
@@ -144,13 +144,13 @@ def _stretches(scale: Any) -> Iterator[tuple[list[Any], Float]]:
         yield values[start : end + 1], points[start : end + 1]
 
 
-def _numbers(values: Sequence[Label], points: Float, joined: bool) -> list[tuple[float, str]]:
+def number_ticks(values: Sequence[Label], points: Float, joined: bool) -> list[tuple[float, str]]:
     """Round numbers along an axis, at their points: as many as its length on paper has room for.
 
     Between values that are not joined there are none.
     """
     numbers = np.asarray(values, dtype=np.float64)
-    step = _round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
+    step = round_step(float(np.ptp(numbers)) / float(np.clip(np.ptp(points) / 5, 1, 8)))
     if not joined and len(numbers) > 1:
         least = float(np.diff(numbers).min())
         step = least * max(1.0, np.ceil(step / least - 1e-9))
@@ -158,7 +158,7 @@ def _numbers(values: Sequence[Label], points: Float, joined: bool) -> list[tuple
     return [(float(np.interp(t, numbers, points)), f"{round(t, 12) + 0.0:.6g}") for t in ticks]
 
 
-def _levels(values: Sequence[Label], points: Float) -> list[tuple[float, str]]:
+def level_ticks(values: Sequence[Label], points: Float) -> list[tuple[float, str]]:
     order = np.argsort(points, kind="stable").tolist()
     return [(float(points[i]), shortened("missing" if values[i] is None else values[i], 14)) for i in order]
 
@@ -181,7 +181,7 @@ def _line(ax: Axes, y: float, low: float, high: float, ticks: Sequence[tuple[flo
     return lost
 
 
-def _round_step(step: float) -> float:
+def round_step(step: float) -> float:
     """The next larger of 1, 2, 2.5, 5 times a power of ten."""
     if not step > 0:
         return 1.0

@@ -9,12 +9,15 @@ from typing import Any
 from bayeskit.plots.style import Display
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Panels:
     """Displays in rows of two; ``displays`` keep their frames and axes."""
 
     displays: list[Display]
     figure_: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Panels: {', '.join(type(display).__name__ for display in self.displays)}>"
 
     @classmethod
     def of(cls, displays: Sequence[Display], across: int = 2) -> Panels:

@@ -17,7 +17,7 @@ ROOMY = 0.06  # share of the picture between the rings from which all have room 
 RINGS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RegionDisplay(Display):
     """Which class a classifier decides on at each point of a plane."""
 
@@ -91,7 +91,7 @@ class RegionDisplay(Display):
         self.grid.frame_axes(ax)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SurfaceDisplay(Display):
     """P(class | x, y) over a plane."""
 
@@ -161,7 +161,7 @@ class SurfaceDisplay(Display):
         self.grid.frame_axes(ax)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ContourDisplay(Display):
     """Where the density of each class falls to a share of its peak, with the means of the classes."""
 

@@ -12,7 +12,7 @@ from bayeskit.errors import InputError
 from bayeskit.plots.style import FAINT, INK, PALETTE, Display, labels_of, tidy
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FoldDisplay(Display):
     """A measure in every fold, a line of dots for each model, with its mean.
 
@@ -64,7 +64,7 @@ class FoldDisplay(Display):
         ax.tick_params(axis="y", length=0)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
     """A measure of several models with its intervals, the best on top."""
 

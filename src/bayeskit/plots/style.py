@@ -38,6 +38,10 @@ class Display:
     def _size(self) -> tuple[float, float]:
         return self.size
 
+    def __repr__(self) -> str:
+        """The kind of display and the columns of its frame: what it holds may be many numbers."""
+        return f"<{type(self).__name__}: frame() has {', '.join(self._columns())}>"
+
     def frame(self, kind: str = "pyarrow") -> Frame:
         """What is drawn, as a frame of one kind ("pyarrow", "pandas", "polars").
 

@@ -14,7 +14,7 @@ from bayeskit.plots.style import AGAINST, FAINT, FOR, INK, Display, tidy
 CERTAIN = 1e3  # beyond this a bar would hide all others
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WaterfallDisplay(Display):
     """Bars that start where the last one ended; the axis on top tells the probability.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayeskit.arrays import Float, Label
+from bayeskit.plots.nomogram import round_step
 from bayeskit.reports.markup import Safe, percent, plain, text
+
+if TYPE_CHECKING:
+    from bayeskit.reports.effects import Effect
 
 SIZE, LEFT, BOTTOM, TOP = 300, 46, 42, 10  # of a square plot and its margins
 WIDTH, HEIGHT = LEFT + SIZE + TOP, TOP + SIZE + BOTTOM
@@ -140,14 +144,15 @@ def waterfall(rows: Sequence[tuple[Safe, float]]) -> str:
         )
 
     steps = [
-        row(name, begin, end, "for" if step >= 0 else "against", _signed(step))
+        row(name, begin, end, "for" if step >= 0 else "against", signed(step))
         for (name, step), begin, end in zip(rows, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     ]
     total = float(ends[-1])
-    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", _signed(total))}</ol>'
+    return f'<ol class="fall">{"".join(steps)}{row("together", 0.0, total, "total", signed(total))}</ol>'
 
 
-def _signed(number: float) -> str:
+def signed(number: float) -> str:
+    """A step with its sign."""
     return "0.00" if abs(number) < 0.005 else _minus(("+" if number > 0 else "-") + brief(abs(number), 2))
 
 
@@ -168,69 +173,95 @@ def key(labels: Sequence[Label]) -> str:
     return f'<ul class="key">{shown}</ul>'
 
 
-def lines(x: Float, y: Float, label: str) -> str:
-    """Curves over the values of a column: y is (n, curves)."""
-    wide, high, left, edge, base = 300, 150, 46, 8, 28
-    down, up = min(float(y.min()), 0.0), max(float(y.max()), 0.0)
-    span, over = (up - down) or 1.0, float(x[-1] - x[0]) or 1.0
-    across = left + (x - x[0]) / over * (wide - left - edge)
+def effect_curves(effect: Effect, reach: float) -> str:
+    """Curves over the values of a number column, from -reach to reach bits, above a histogram of the rows."""
+    wide, left, edge, top, high, bars = 320, 40, 8, 8, 120, 26
+    low, far = float(effect.edges[0]), float(effect.edges[-1])
+    floor = top + high + bars + 6
 
-    def height(value: Any) -> Any:
-        return edge + (up - value) / span * (high - base - edge)
+    def across(x: Any) -> Any:
+        return left + (np.asarray(x, dtype=np.float64) - low) / (far - low) * (wide - left - edge)
 
-    def curve(k: int) -> str:
-        points = zip(across.tolist(), height(y[:, k]).tolist(), strict=True)
-        return f'<polyline class="line c{k}" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>'
+    def height(bits: Any) -> Any:
+        return top + (reach - np.clip(bits, -reach, reach)) / (2 * reach) * high
 
-    marks = [0.0, *(v for v in (down, up) if abs(v) > span / 8)]
+    def points(x: Any, y: Any) -> str:
+        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across(x).tolist(), height(y).tolist(), strict=True))
+
+    x = np.asarray(effect.values, dtype=np.float64)
+    several = effect.bits.shape[1] > 1
+    band = ""
+    if effect.varies and not several:
+        around = points(x, effect.low[:, 0]), points(x[::-1], effect.high[::-1, 0])
+        band = f'<polygon class="band" points="{" ".join(around)}"/>'
+    names = [f"line c{k}" if several else "line" for k in range(effect.bits.shape[1])]
+    curves = "".join(
+        f'<polyline class="{name}" points="{points(x, effect.bits[:, k])}"/>' for k, name in enumerate(names)
+    )
+    ticks = [-reach, -reach / 2, 0.0, reach / 2, reach]
     sides = "".join(
-        f'<text x="{left - 6}" y="{height(v) + 4:.1f}" text-anchor="end">{_minus(f"{v:+.1f}" if v else "0")}</text>'
+        f'<line class="{"even" if v == 0 else "rule"}" x1="{left}" x2="{wide - edge}" y1="{height(v):.1f}" '
+        f'y2="{height(v):.1f}"/><text x="{left - 6}" y="{height(v) + 4:.1f}" text-anchor="end">'
+        f"{_minus(f'{v:+g}' if v else '0')}</text>"
+        for v in ticks
+    )
+    most = max(float(effect.share.max(initial=0.0)), 1e-300)
+    columns = zip(across(effect.edges[:-1]).tolist(), across(effect.edges[1:]).tolist(), effect.share, strict=True)
+    histogram = "".join(
+        f'<rect class="mass" x="{a:.1f}" width="{max(b - a - 0.6, 0.6):.1f}" y="{floor - bars * s / most:.1f}" '
+        f'height="{bars * s / most:.1f}"/>'
+        for a, b, s in columns
+        if s > 0
+    )
+    marks = round_ticks(low, far, 4)
+    ends = "".join(
+        f'<text x="{across(v):.1f}" y="{floor + 16}" text-anchor="{"end" if across(v) > wide - 24 else "middle"}">'
+        f"{_minus(f'{v:,.6g}')}</text>"
         for v in marks
     )
-    places = ((0, "start"), (len(x) // 2, "middle"), (len(x) - 1, "end"))
-    ends = "".join(
-        f'<text x="{across[i]:.1f}" y="{high - 6}" text-anchor="{anchor}">{_minus(f"{x[i]:.4g}")}</text>'
-        for i, anchor in places
-    )
-    zero = f'<line class="even" x1="{left}" x2="{wide - edge}" y1="{height(0.0):.1f}" y2="{height(0.0):.1f}"/>'
-    named = f'role="img" aria-label="{plain(f"Evidence in {label}", 120)}"'
-    curves = "".join(map(curve, range(y.shape[1])))
-    return f'<svg class="plot" viewBox="0 0 {wide} {high}" {named}>{zero}{curves}{sides}{ends}</svg>'
+    base = f'<line class="rule" x1="{left}" x2="{wide - edge}" y1="{floor}" y2="{floor}"/>'
+    named = f'role="img" aria-label="{plain(f"Evidence in bits by value of {effect.name}", 120)}"'
+    inner = f"{sides}{base}{histogram}{band}{curves}{ends}"
+    return f'<svg class="plot" viewBox="0 0 {wide} {floor + 22}" {named}>{inner}</svg>'
 
 
-def leaning(rows: Sequence[tuple[Any, float]]) -> str:
-    """Lengths to the left and right of zero."""
-    most = max((abs(size) for _, size in rows), default=0.0) or 1.0
+def round_ticks(low: float, high: float, about: int) -> list[float]:
+    """Round numbers between two ends, about so many.
 
-    def row(name: Any, size: float) -> str:
-        place = f"left:{50 + min(size, 0) / most * 50:.2f}%;width:{abs(size) / most * 50:.2f}%"
-        return (
-            f'<li class="{"for" if size >= 0 else "against"}"><span class="name">{text(name, 24)}</span>'
-            f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
-            f'<span class="n">{_signed(size)}</span></li>'
+    >>> round_ticks(0.3, 9.7, 4)
+    [2.5, 5.0, 7.5]
+    """
+    step = round_step((high - low) / about)
+    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def effect_levels(
+    names: Sequence[Label], bits: Float, exact: Float, shares: Sequence[str], reach: float, several: bool
+) -> str:
+    """Levels with bars (points, of several classes) from -reach to reach bits, and the share of rows that have each."""
+
+    def at(size: float) -> float:
+        return 50 + 50 * size / reach
+
+    rows = []
+    for name, row, true, share in zip(names, bits.tolist(), exact.tolist(), shares, strict=True):
+        if several:
+            marks = "".join(f'<i class="c{k}" style="left:{2 + 0.96 * at(b):.2f}%"></i>' for k, b in enumerate(row))
+            track = f'<span class="track dotted"><u style="left:50%"></u>{marks}</span>'
+        else:
+            b = row[0]
+            place = f"left:{min(at(b), 50.0):.2f}%;width:{abs(at(b) - 50):.2f}%"
+            track = f'<span class="track"><u style="left:50%"></u><i style="{place}"></i></span>'
+        kind = "for" if row[0] >= 0 else "against"
+        said = "" if several else f"{signed(true[0])} "
+        rows.append(
+            f'<li class="{kind}"><span class="name">{text(name, 24)} <small>{share}</small></span>{track}'
+            f'<span class="n">{said}</span></li>'
         )
-
-    return f'<ol class="fall">{"".join(row(name, size) for name, size in rows)}</ol>'
-
-
-def strips(names: Sequence[Label], sizes: Float) -> str:
-    """Points on a line for each name, one for each class: sizes is (names, classes)."""
-    low, high = min(float(sizes.min()), 0.0), max(float(sizes.max()), 0.0)
-    wide = (high - low) or 1.0
-
-    def at(size: float) -> str:
-        return f"left:{2 + 96 * (size - low) / wide:.2f}%"
-
-    items = "".join(
-        f'<li><span class="name">{text(name, 24)}</span><span class="track dotted"><u style="{at(0.0)}"></u>'
-        + "".join(f'<i class="c{k}" style="{at(size)}"></i>' for k, size in enumerate(row))
-        + "</span></li>"
-        for name, row in zip(names, sizes.tolist(), strict=True)
-    )
-    ends = (
-        f'<li><span></span><span class="ends"><small>{_signed(low)}</small><small>{_signed(high)}</small></span></li>'
-    )
-    return f'<ol class="fall strips">{items}{ends}</ol>'
+    ends = f"<small>{_minus(f'{-reach:g}')}</small><small>0</small><small>+{reach:g}</small>"
+    foot = f'<li><span></span><span class="ends">{ends}</span><span></span></li>'
+    return f'<ol class="fall levels">{"".join(rows)}{foot}</ol>'
 
 
 def _minus(number: str) -> str:

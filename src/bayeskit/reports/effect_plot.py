@@ -1,83 +1,171 @@
-"""Effect plot: what each value of a column says, drawn from the model's own terms."""
+"""Effect plot: what each value of a column says, over how many rows have it; and pairs that say more together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from bayeskit.arrays import Float
-from bayeskit.densities.tabular import FRONT
-from bayeskit.numerics.special import LOG_2
+from bayeskit.evaluation.evaluation import Evaluation
+from bayeskit.plots.nomogram import round_step
 from bayeskit.reports import drawing
-from bayeskit.reports.factors import Coding, Factors, Shape, Table
-from bayeskit.reports.inputs import InputField
-from bayeskit.reports.markup import Section, text
-from bayeskit.reports.program import Program
+from bayeskit.reports.effects import Asking, Effect, Pair
+from bayeskit.reports.markup import Section, percent, text
+from bayeskit.reports.one_class import OneClass
+from bayeskit.reports.profile import Profile, Table
 
-COLUMNS, CLASSES, LEVELS = 6, 6, 10  # that are drawn at most
-POINTS = 160
-FAR = 12.0  # bits at which a curve is cut: 4096 to 1
-WORTH = 0.01  # bits on average below which a column is not drawn
+COLUMNS, CLASSES = 8, 6  # that are drawn at most
+TRIED = 40  # columns that are looked at where none is known to matter
+PAIRED, PAIRS = 5, 3  # columns that are joined in twos, and pairs shown
+WORTH, TOGETHER = 0.01, 0.1  # bits on average below which a column, or a pair, is not drawn
 
 
-def effect_plots(program: Program, told: Mapping[str, float]) -> Section | None:
-    """The columns that tell most, each by itself; None where there are too many classes or columns hang together."""
-    member = program.members[0]
-    if len(program.members) > 1 or not 2 <= len(program.classes) <= CLASSES:
-        return None
-    if not isinstance(member.says, Factors) or member.says.mixtures:
-        return None
-    alone = {factor.of[0]: factor for factor in member.says.factors if len(factor.of) == 1}
-    together = {q for factor in member.says.factors if len(factor.of) > 1 for q in factor.of}
-    worth = {j: told.get(program.questions[j].name, 0.0) for j in alone if j not in together}
-    order = sorted((j for j, bits in worth.items() if bits >= WORTH), key=lambda j: -worth[j])[:COLUMNS]
-    drawn = [_effect_plot(program, member.says.codings, j, alone[j]) for j in order]
-    shown = [picture for picture in drawn if picture]
-    if not shown:
-        return None
-    said = (
-        f"Above zero a value speaks for {text(program.classes[1])}, below for {text(program.classes[0])}"
-        if len(program.classes) == 2
-        else "Each line is a class, measured against the mean of all: the higher, the more a value speaks for it"
+@dataclass(frozen=True)
+class Effects:
+    """What each column says, of those that matter most."""
+
+    asking: Asking | None  # None where no column can be changed
+    found: tuple[Effect, ...]
+
+    @classmethod
+    def of(
+        cls, evaluation: Evaluation, table: Table | None, interest: OneClass, told: Mapping[str, float] | None
+    ) -> Effects:
+        """``told`` is the evidence in each column, where it is known."""
+        if table is None or not table.names or table.single_values or len(evaluation.classes) < 2:
+            return cls(None, ())
+        asking = Asking(evaluation.model, table, _curves(evaluation, interest))
+        found = [effect for p in _ranked(table.profiles, told) if (effect := asking.effect(p)) is not None]
+        return cls(asking, tuple(effect for effect in found if np.isfinite(effect.bits).all()))
+
+    @property
+    def worth(self) -> dict[str, float]:
+        """By column the mean over rows of how far it moves the odds, in bits."""
+        return {effect.name: effect.worth for effect in self.found}
+
+    def section(self) -> Section | None:
+        """Each column by itself, and pairs that say more together; None where none says anything."""
+        shown = sorted((e for e in self.found if e.worth >= WORTH), key=lambda e: -e.worth)[:COLUMNS]
+        if not shown or self.asking is None:
+            return None
+        labels = [self.asking.model.classes_.tolist()[k] for k in self.asking.curves]
+        several = len(labels) > 1
+        reach = _reach(shown)
+        figures = "".join(_figure(effect, reach, several) for effect in shown)
+        key = drawing.key(labels) if several else ""
+        body = f'{_lead(self.asking, labels, shown, several)}{key}<div class="portraits">{figures}</div>'
+        if any(effect.varies for effect in shown):
+            profiles = [self.asking.table.profiles[effect.name] for effect in shown[:PAIRED]]
+            body += _pairs(self.asking, profiles, labels[0])
+        return Section("values", "What each value says", body)
+
+
+def _curves(evaluation: Evaluation, interest: OneClass) -> tuple[int, ...]:
+    """The classes to draw: of two the one of interest, of many the one of interest and the commonest."""
+    count = len(evaluation.classes)
+    if count == 2:
+        return (interest.place,)
+    often = np.argsort(-evaluation.confusion.matrix.sum(axis=1), kind="stable").tolist()
+    some = [interest.place, *(k for k in often if k != interest.place)][:CLASSES]
+    return tuple([some[0], *sorted(some[1:])] if count > CLASSES else range(count))
+
+
+def _ranked(profiles: Mapping[str, Profile], told: Mapping[str, float] | None) -> list[Profile]:
+    """The columns to look at: those with most evidence, if it is known."""
+    if told is None:
+        return list(profiles.values())[:TRIED]
+    order = sorted((name for name in profiles if told.get(name, 0.0) > 0), key=lambda name: -told[name])
+    return [profiles[name] for name in order[: 2 * COLUMNS]]
+
+
+def _lead(asking: Asking, labels: Sequence[object], shown: Sequence[Effect], several: bool) -> str:
+    against = "not knowing the column" if asking.optional else "the average row"
+    how = (
+        "Each colour is a class: the higher (or further right), the more a value speaks for it, against the mean of "
+        "all classes"
+        if several
+        else f"Above zero (or to the right) a value speaks for {text(labels[0])}, below against it"
     )
-    lead = f"<p>The evidence in each value of a column, in bits; curves are cut at {FAR:g}. {said}.</p>"
-    key = drawing.key(program.classes) if len(program.classes) > 2 else ""
-    return Section("values", "What each value says", f'{lead}{key}<div class="portraits">{"".join(shown)}</div>')
+    band = (
+        " What a column says depends on the others here: lines are means over rows, bands hold eight of ten rows."
+        if any(effect.varies for effect in shown) and not several
+        else ""
+    )
+    return (
+        f"<p>How far each value moves the odds, compared with {against}, in bits: one bit doubles or halves them. "
+        f"{how}. All pictures have the same scale; grey bars show how many rows have a value.{band}</p>"
+    )
 
 
-def _effect_plot(program: Program, codings: Sequence[Coding], j: int, factor: Table | Shape) -> str:
-    question, weight = program.questions[j], program.members[0].weight
-    if question.levels is not None:
-        return _levels(question, factor.table * factor.weight * weight) if isinstance(factor, Table) else ""
-    if not question.high > question.low:
-        return ""
-    x = np.linspace(question.low, question.high, POINTS)
-    if question.whole:
-        x = np.unique(np.rint(x))
-    read = [x if q is question else np.full(len(x), np.nan) for q in program.questions]
-    lines = np.clip(_bits(factor.terms(codings, read)) * weight, -FAR, FAR)
-    return _figure(question.name, drawing.lines(x, lines, question.name)) if np.isfinite(lines).all() else ""
+def _reach(effects: Sequence[Effect]) -> float:
+    """How many bits to either side are drawn: as far as 99 of 100 rows go."""
+    sizes, weights = [], []
+    for e in effects:
+        if e.numeric:
+            middle = (e.edges[1:] + e.edges[:-1]) / 2
+            x = np.asarray(e.values, dtype=np.float64)
+            sizes += [np.abs([np.interp(middle, x, curve) for curve in e.bits.T]).max(axis=0)]
+        else:
+            sizes += [np.abs(e.bits).max(axis=1)]
+        weights += [e.share]
+    size, weight = np.concatenate(sizes), np.concatenate(weights)
+    order = np.argsort(size, kind="stable")
+    passed = np.cumsum(weight[order]) / max(float(weight.sum()), 1e-300)
+    far = float(size[order][min(int(np.searchsorted(passed, 0.99)), len(size) - 1)])
+    step = round_step(max(far, 0.1) / 2)
+    return 2 * step
 
 
-def _levels(question: InputField, terms: Float) -> str:
-    """Terms of the levels, with those of missing values in front."""
-    bits = _bits(terms[FRONT : FRONT + len(question.levels or ())])
-    levels = list(zip(question.levels or (), bits, strict=True))
-    if not 2 <= len(levels) <= LEVELS or not np.isfinite(bits).all():
-        return ""
-    if bits.shape[1] == 1:
-        return _figure(question.name, drawing.leaning([(name, float(b[0])) for name, b in levels]))
-    return _figure(question.name, drawing.strips([name for name, _ in levels], np.array([b for _, b in levels])))
+def _figure(effect: Effect, reach: float, several: bool) -> str:
+    if effect.numeric:
+        picture = drawing.effect_curves(effect, reach)
+    else:
+        bits = np.clip(effect.bits, -reach, reach)
+        names = [f"{value}" for value in effect.values]
+        shares = [percent(share) for share in effect.share.tolist()]
+        picture = drawing.effect_levels(names, bits, effect.bits, shares, reach, several)
+        if effect.others > 0:
+            more = f"{effect.others:,} rarer level{'s' if effect.others > 1 else ''} not shown"
+            picture += f'<p class="fine">{more}</p>'
+    return f"<figure><h3>{text(effect.name)}</h3>{picture}</figure>"
 
 
-def _bits(terms: Float) -> Float:
-    """Of two classes the one against the other, (n, 1); of more each against their mean, (n, K)."""
-    if terms.shape[1] == 2:
-        return (terms[:, 1:] - terms[:, :1]) / LOG_2
-    out: Float = (terms - terms.mean(axis=1, keepdims=True)) / LOG_2
-    return out
+def _pairs(asking: Asking, profiles: Sequence[Profile], label: object) -> str:
+    """The pairs that say most beyond their two columns."""
+    found = [pair for one, other in combinations(profiles, 2) if (pair := asking.pair(one, other)) is not None]
+    shown = sorted((p for p in found if p.size >= TOGETHER), key=lambda p: -p.size)[:PAIRS]
+    if not shown:
+        return (
+            '<p class="fine">No two of the columns that matter most say much together that they do not say apart '
+            f"(less than {TOGETHER:g} bits on average).</p>"
+        )
+    most = max(float(np.nanmax(np.abs(p.bits), initial=0.1)) for p in shown)
+    tables = "".join(_pair(pair, most) for pair in shown)
+    return (
+        f"<h3>Columns that say more together</h3><p>What two values say for {text(label)} beyond what each says by "
+        f"itself, in bits; empty where few rows have both.</p>"
+        f'<div class="pairs">{tables}</div>'
+    )
 
 
-def _figure(name: str, picture: str) -> str:
-    return f"<figure><h3>{text(name)}</h3>{picture}</figure>"
+def _pair(pair: Pair, most: float) -> str:
+    head = "".join(f'<th scope="col">{text(name, 12)}</th>' for name in pair.values[1])
+    rows = "".join(
+        f'<tr><th scope="row">{text(name, 12)}</th>{"".join(_cell(b, most) for b in bits)}</tr>'
+        for name, bits in zip(pair.values[0], pair.bits.tolist(), strict=True)
+    )
+    one, other = (text(name, 28) for name in pair.names)
+    return (
+        f'<figure><h4>{one} <span class="fine">(down)</span> and {other} <span class="fine">(across)</span></h4>'
+        f'<div class="wide"><table class="heat pair"><thead><tr><td></td>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></figure>"
+    )
+
+
+def _cell(bits: float, most: float) -> str:
+    if not np.isfinite(bits):
+        return "<td></td>"
+    kind = "right" if bits >= 0 else "wrong"
+    return f'<td class="{kind}" style="--share:{abs(bits) / most:.3f}">{drawing.signed(bits)}</td>'

@@ -20,7 +20,19 @@ from bayeskit.evaluation.drift import Drift
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
-from bayeskit.reports import cases, drift_page, effect_plot, network, overview, panel, performance
+from bayeskit.reports import (
+    cases,
+    drift_page,
+    effect_plot,
+    groups,
+    network,
+    nomogram,
+    overview,
+    panel,
+    performance,
+    reduced,
+    threshold,
+)
 from bayeskit.reports.cases import Case
 from bayeskit.reports.markup import Section, text
 from bayeskit.reports.one_class import OneClass
@@ -31,7 +43,7 @@ from bayeskit.reports.whatif import WhatIf
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
-SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js")
+SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js", "threshold.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -174,12 +186,20 @@ def _sections(
         overview.model(evaluation),
         performance.confusion(evaluation),
         performance.calibration(evaluation, interest),
+        threshold.threshold(evaluation, interest),
         performance.costs(evaluation),
+        groups.groups(evaluation, interest),
+        groups.segments(evaluation),
         None if seen is None or told is None else cases.informative(seen, told),
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
-    if whatif.program is not None and told is not None and seen is not None:
-        found.append(effect_plot.effect_plots(whatif.program, dict(zip(seen.parts, told.tolist(), strict=True))))
+    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
+    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
+    found.append(effects.section())
+    if whatif.program is None and rows is not None:
+        whatif = reduced.reduced(model, rows, worth or effects.worth, whatif.note) or whatif
+    found.append(nomogram.nomogram(evaluation, rows, interest))
     hard = (
         [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
     )
@@ -202,9 +222,12 @@ def _contents(rows: Table | None, whatif: WhatIf, shown: list[Case]) -> list[str
     program = whatif.program
     if program is not None:
         levels = [len(q.levels) for q in program.questions if q.levels is not None]
-        single = sum(rows.profiles[q.name].single for q in program.questions if q.levels is not None)
+        single = sum(
+            rows.profiles[q.name].single for q in program.questions if q.levels is not None and not whatif.lead
+        )
         once = f", {single:,} of which one row alone has" if single else ""
-        told.append(f"the model, with the names of {sum(levels):,} levels{once}" if levels else "the model")
+        what = "answers of the model to combinations of values" if whatif.lead else "the model"
+        told.append(f"{what}, with the names of {sum(levels):,} levels{once}" if levels else what)
     if program is not None and program.rows:
         told.append(f"the values of {program.rows:,} learned rows, among which neighbours are found")
     if shown:

@@ -249,7 +249,7 @@
     }
     const big = parts.map((_, j) => j).filter((j) => Math.abs(steps[j + 1]) >= 0.005);
     const order = big.sort((a, b) => Math.abs(steps[b + 1]) - Math.abs(steps[a + 1]));
-    const rows = [["prior", null, steps[0]], ...order.slice(0, STEPS).map((j) => [parts[j], said(j), steps[j + 1]])];
+    const rows = [[program.first, null, steps[0]], ...order.slice(0, STEPS).map((j) => [parts[j], said(j), steps[j + 1]])];
     const others = questions.length - order.slice(0, STEPS).filter((j) => j < questions.length).length;
     const rest = steps.reduce((sum, v) => sum + v, 0) - rows.reduce((sum, row) => sum + row[2], 0);
     if (others) rows.push([`${others} other column${others > 1 ? "s" : ""}`, null, rest]);

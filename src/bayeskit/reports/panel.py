@@ -30,34 +30,49 @@ def section(
     """The panel, filled by the script of the page; or why there is none."""
     program = whatif.program
     if program is None:
-        return Section("what-if", TITLE, f"<p>Not available for this model: {text(whatif.note, 400)}.</p>")
+        return Section("what-if", TITLE, f"<p>Not on this page: {text(whatif.note, 400)}. {_way(evaluation)}</p>")
     worth = {} if seen is None or told is None else dict(zip(seen.parts, told.tolist(), strict=True))
     names = [question.name for question in program.questions]
     data = {
         **program.json(),
         "rank": sorted(range(len(names)), key=lambda j: -worth.get(names[j], 0.0)),
-        "examples": [] if table is None else _examples(program, cases, table),
+        "examples": [] if table is None or whatif.lead else _examples(program, cases, table),
+        "first": "other columns" if whatif.lead else "prior",
         **_costs(evaluation),
     }
-    if whatif.less:
+    if whatif.lead:
+        agreed = str(text(whatif.lead, 1000))
+    elif whatif.less:
         agreed = str(text(whatif.less, 1000))
     elif whatif.gap <= AGREES:
         exact = f"{max(whatif.gap, 1e-16):.0e}"
         agreed = f"The page computes from the model's own terms and agreed with Python to {exact}"
     else:
         agreed = f"Approximate: the page differed from Python by up to {whatif.gap:.0e}"
-    agreed += f" on {whatif.checked:,} of the rows evaluated"
-    note = f"; {text(whatif.note, 300)}" if whatif.note else ""
+    agreed += "" if whatif.lead else f" on {whatif.checked:,} of the rows evaluated"
+    note = f"; {text(whatif.note, 300)}." if whatif.note else "" if whatif.lead else "."
     held = f" To find neighbours it holds the values of {program.rows:,} learned rows." if program.rows else ""
-    lead = (
-        f"<p>Change a value, a prior or a cost, and see what follows. {agreed}{note}. "
-        f"Numbers range over the values that were observed.{held}</p>"
-    )
+    ranges = "" if whatif.lead else " Numbers range over the values that were observed."
+    lead = f"<p>Change a value, a prior or a cost, and see what follows. {agreed}{note}{ranges}{held}</p>"
     body = (
         f'{lead}<noscript><p>The panel needs JavaScript.</p></noscript><div id="panel" class="panel"></div>'
         f'<script type="application/json" id="program">{script(data)}</script>'
     )
     return Section("what-if", TITLE, body)
+
+
+def _way(evaluation: Evaluation) -> str:
+    """How to try the model out where the page cannot."""
+    if evaluation.proba is None:
+        return (
+            "Rows read into memory have a panel: <code>--sample 50000</code> in the shell, or a table instead of a "
+            "file in Python. Without one, save the model (<code>--save model.bayes</code>) and ask "
+            "<code>bayeskit predict model.bayes rows.csv</code>."
+        )
+    return (
+        "Ask it in Python, with rows of your own: <code>evaluation.model.predict_proba(rows)</code>, or in the shell "
+        "with <code>--save model.bayes</code> and <code>bayeskit predict model.bayes rows.csv</code>."
+    )
 
 
 def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[Json]:

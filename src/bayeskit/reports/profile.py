@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from bayeskit.arrays import Float, Int
-from bayeskit.data.matrix import Matrix
-from bayeskit.data.sparse import Sparse
+from bayeskit.evaluation.columns import columns_of
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.model.labelled_table import LabelledTable, take_rows, values_of
-from bayeskit.model.open_table import OpenTable
 
 COMMON = 200  # levels of a column that are told apart
 
@@ -117,25 +115,28 @@ class Table:
 
     def values(self, rows: Int, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """What some rows hold in some columns, None where missing: (rows)(names)."""
-        found = dict(self._columns())
-        cells = [found[name].take(pa.array(rows)).to_pylist() for name in names]
+        cells = [self.column(name).take(pa.array(rows)).to_pylist() for name in names]
         return [tuple(None if v != v else v for v in row) for row in zip(*cells, strict=True)]
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """All values of a column."""
+        return self._columns[name]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, in order; none for a sparse matrix, whose columns are words."""
+        return list(self._columns)
+
+    @property
+    def single_values(self) -> bool:
+        """Whether rows are single values, texts for instance, of which a pipeline makes columns."""
+        return values_of(self.sample.features) is not None
 
     @cached_property
     def profiles(self) -> dict[str, Profile]:
-        """By column, in order; none for a sparse matrix, whose columns are words."""
-        return {name: Profile.of(name, values) for name, values in self._columns()}
+        """By column, in order."""
+        return {name: Profile.of(name, values) for name, values in self._columns.items()}
 
-    def _columns(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        if (values := values_of(self.sample.features)) is not None:
-            yield "value", pa.chunked_array([pa.array(list(values))])
-            return
-        given = OpenTable.of(self.sample.features, None, None, None)
-        rows = given.source.rows
-        if isinstance(rows, Matrix):
-            if not isinstance(rows.x, Sparse):
-                for j, name in enumerate(given.names):
-                    yield name, pa.chunked_array([pa.array(np.ascontiguousarray(rows.x[:, j]))])
-            return
-        for name in given.names:
-            yield name, rows.column(name)
+    @cached_property
+    def _columns(self) -> dict[str, pa.ChunkedArray]:
+        return dict(columns_of(self.sample))

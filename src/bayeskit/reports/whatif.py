@@ -49,6 +49,7 @@ class WhatIf:
     gap: float = np.nan
     checked: int = 0  # rows
     less: str = ""  # what the program is without, and how far that moves answers
+    lead: str = ""  # what a panel of some columns is made of
 
     @classmethod
     def of(cls, estimator: Any, table: Table | None, which: Int, proba: Float | None, rows: bool) -> WhatIf:

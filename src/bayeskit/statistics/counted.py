@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bayeskit.arrays import Bool, Int
 from bayeskit.data.block import Block
-from bayeskit.data.encode import EXACT_INTEGERS, IngestReport, Roles, encode
+from bayeskit.data.encode import EXACT_INTEGERS, IngestReport, Roles, encode, encode_asked
 from bayeskit.data.levels import BOOL, MISSING, NUMBER, TEXT, Domain, Levels, show
 from bayeskit.data.matrix import Matrix
 from bayeskit.data.schema import Schema
@@ -61,7 +61,7 @@ class Counted:
 
     def update(self, batch: pa.RecordBatch | Matrix) -> Counted:
         """Count a batch more; new classes and levels join."""
-        block, domain, tally = encode(batch, self.schema, self.domain, self.roles, True, self.folds)
+        block, domain, tally = encode(batch, self.schema, self.domain, self.roles, self.folds)
         wide = self._on(domain)
         ranges = self.ranges.update(block)
         return replace(wide, statistic=wide.statistic.update(block), ranges=ranges, tally=self.tally + tally)
@@ -74,8 +74,8 @@ class Counted:
 
     def block(self, batch: pa.RecordBatch | Matrix, guarded: Collection[str] = ()) -> Block:
         """A batch in the codes of this domain, which stays as it is; the label is not looked at. ``guarded`` as in
-        ``encode``."""
-        return encode(batch, self.schema, self.domain, grow=False, guarded=guarded)[0]
+        ``encode_asked``."""
+        return encode_asked(batch, self.schema, self.domain, guarded)
 
     def learned(self, batch: pa.RecordBatch | Matrix, roles: Roles | None = None) -> Block:
         """A batch of rows that have been counted, with their classes and weights, for leave-one-out."""

@@ -90,7 +90,8 @@ class Scatter:
         sums = self.sums.room(*_core.limb_window(float(lowest.min()), float(highest.max()), 2, light, heavy))
         if weights is not None and (weights[rows] == 1).all():
             weights = None
-        slow = list(self._fast(factors, highest, groups, rows, weights, heavy, sums))
+        exponents = np.frexp(highest)[1].astype(np.int64), max(int(np.frexp(heavy)[1]), -LARGE)
+        slow = [rows] if exponents[1] > LARGE else list(self._fast(factors, exponents, rows, block, weights, sums))
         if slow:
             one_by_one = np.ascontiguousarray(np.concatenate(slow))
             _core.gram_by_rows(
@@ -113,18 +114,17 @@ class Scatter:
     def _fast(
         self,
         factors: Columns,
-        highest: Float,
-        groups: Array,
+        exponents: tuple[Int, int],
         rows: Int,
+        block: Block,
         weights: Float | None,
-        heavy: float,
         sums: ExactSum,
     ) -> Iterator[Int]:
-        """Adds what can be cut into slices; yields the rows left to be added one by one."""
-        exponent, weight_exponent = np.frexp(highest)[1].astype(np.int64), max(int(np.frexp(heavy)[1]), -LARGE)
-        if weight_exponent > LARGE:
-            yield rows
-            return
+        """Adds what can be cut into slices; yields the rows left to be added one by one.
+
+        ``exponents`` are those of the largest factors, (d,), and of the heaviest weight.
+        """
+        groups = block.classes
         for slices, heavy_slices in SLICES:
             few, left = 4 + slices + 12000 / self.width**2, []
             starts = np.flatnonzero(np.diff(groups[rows], prepend=-1))
@@ -133,7 +133,7 @@ class Scatter:
                 if len(some) < few:
                     yield some
                     continue
-                numbers = (factors.address, factors.stride, factors.rows, some, weights, exponent, weight_exponent)
+                numbers = (factors.address, factors.stride, factors.rows, some, weights, *exponents)
                 lost = _core.gram_by_slices(*numbers, slices, heavy_slices, sums.limbs, sums.low, int(groups[some[0]]))
                 left.append(some[lost])
             rows = np.concatenate(left) if left else rows[:0]

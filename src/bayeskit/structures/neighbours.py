@@ -17,7 +17,7 @@ from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity,
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
-from bayeskit.numerics.neighbor_search import NearestPoints, Queries, Search, near
+from bayeskit.numerics.neighbor_search import NearestPoints, PointWeights, Queries, Search, near
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -184,7 +184,8 @@ class NeighbourDensity(SupportsLeftOut):
                 which = at[rows[known]]
                 left[known] = self.statistic.rows.weight.without(itself[rows[known]], mass[which])
                 totals[known, group[which]] = space.totals.without(group[which], mass[which])
-            around = near(space.search, asked, self.likelihood.k, self._weights[space.rows], mine, left)
+            masses = PointWeights(self._weights[space.rows], mine, left)
+            around = near(space.search, asked, self.likelihood.k, masses)
             yield rows, space, around, totals
 
     def _counts(self, space: Space, around: NearestPoints) -> Float:

@@ -30,4 +30,4 @@ class Coverage(SumScore):
 
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
-        return wilson(self.value(found), float(found.total.rows[0]))
+        return wilson(self.value(found), found.rows)

@@ -27,4 +27,4 @@ class CoveredAccuracy(Coverage):
     @unless_grouped
     def interval(self, found: Measures) -> Interval:
         named = float(found.total.decided[0, 1] / found.total.weight[0])
-        return wilson(self.value(found), float(found.total.rows[0]) * named)
+        return wilson(self.value(found), found.rows * named)

@@ -1,0 +1,114 @@
+"""Views: what was learned under the names that scikit-learn's users look for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+import bayeskit
+from bayeskit.arrays import Float, LabelsLike, NamesLike, TableLike, WeightsLike
+from bayeskit.evaluation.evaluate import evaluate
+from bayeskit.evaluation.methods import AsFitted
+from bayeskit.explain.probability_table import ProbabilityTable, level_probabilities
+from bayeskit.explain.words import word_probabilities
+
+if TYPE_CHECKING:
+    from bayeskit.model.model import Model
+
+
+class NamedScore(ClassifierMixin):
+    """Accuracy of rows whose labels may be a column."""
+
+    def score(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None) -> float:
+        """The share of rows that are predicted right.
+
+        Parameters
+        ----------
+        X : table
+            Rows: a frame, a mapping of columns, records, an array, a sparse matrix, a path, a relation or a Spark
+            frame.
+        y : array of shape (n,) or str
+            The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: a weight of 2 is the same as two copies of a row.
+        """
+        if isinstance(y, str):
+            check_is_fitted(self)
+            return float(evaluate(self, X, y, AsFitted(), sample_weight=sample_weight).accuracy)
+        return float(super().score(X, y, sample_weight))
+
+
+class Views(NamedScore):
+    """Counts, priors and tables of probabilities of one model."""
+
+    if TYPE_CHECKING:
+        model_: Model
+
+    @property
+    def class_count_(self) -> Float:
+        """The weight of the rows of each class: (K,)."""
+        return self._learned("class_count_").weights
+
+    @property
+    def class_prior_(self) -> Float:
+        """P(class), (K,)."""
+        return np.exp(self.class_log_prior_)
+
+    @property
+    def class_log_prior_(self) -> Float:
+        """log P(class), (K,)."""
+        return self._learned("class_prior_").log_prior()
+
+    @property
+    def feature_log_prob_(self) -> Float:
+        """log P(word | class) where all columns are words, (K, columns)."""
+        model = self._learned("feature_log_prob_")
+        words = {name for group in model.class_density.densities for name in group.columns}
+        try:
+            columns, share = word_probabilities(model)
+        except ValueError as error:
+            raise AttributeError(f"feature_log_prob_: {error}") from error
+        if len(columns) < len(words):
+            raise AttributeError("feature_log_prob_ is there where all columns are words; ask probabilities()")
+        with np.errstate(divide="ignore"):
+            logs: Float = np.log(share).T
+        return logs
+
+    def probabilities(self, names: NamesLike = None) -> ProbabilityTable:
+        """P(level | class) and P(word | class) of every column that has levels or words, with the weight counted.
+
+        Columns of numbers have densities: ``marginal(column)``.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+
+        Returns
+        -------
+        ProbabilityTable
+            ``frame()`` has the columns "column", "level" (or the word), "class", "P" and "count".
+        """
+        check_is_fitted(self, "model_")
+        return level_probabilities(self.model_, names)
+
+    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
+        """The model to try out in a notebook, as ``bk.panel``.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows whose values the panel offers; those that the model has learned unless given.
+        height : int, default 720
+            Pixels of the frame in the notebook.
+        """
+        check_is_fitted(self, "model_")
+        return bayeskit.panel(self, X, height=height)
+
+    def _learned(self, what: str) -> Model:
+        if "model_" not in vars(self):
+            raise AttributeError(f"{what} is there after fit")
+        return self.model_

@@ -1,0 +1,118 @@
+"""Reduced: a panel of the columns that matter most, for models that do not fit into a page as they are.
+
+The model is asked beforehand, at every combination of some values of these columns, with all others at their usual
+values; the page looks the answers up. So any classifier has a panel, and at these values it says what ``predict_proba``
+says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Classifier, Float
+from bayeskit.densities.tabular import FRONT
+from bayeskit.estimators.auto import AutoBayes
+from bayeskit.estimators.calibrated import Calibrated
+from bayeskit.estimators.classifier import BayesClassifier
+from bayeskit.estimators.risk import RiskClassifier
+from bayeskit.reports.effects import Asking, changed_rows, usual_values, written
+from bayeskit.reports.factors import Coding, Factors
+from bayeskit.reports.factors import Table as CellTable
+from bayeskit.reports.inputs import InputField
+from bayeskit.reports.profile import Profile, Table
+from bayeskit.reports.program import MemberProgram, Program
+from bayeskit.reports.whatif import WhatIf
+
+MOST, VALUES = 6, 7  # columns, and values of each
+ASKED, NUMBERS = 4_000, 400_000  # combinations, and numbers in the page
+LEAST = -60.0  # nats: probabilities below are nothing
+
+
+def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: str) -> WhatIf | None:
+    """A panel of the columns worth most; None where no column has two values."""
+    asking = Asking(model, table, (0,))
+    profiles = sorted(table.profiles.values(), key=lambda p: -worth.get(p.name, 0.0))
+    chosen = _chosen(asking, [p for p in profiles if worth.get(p.name, 0.0) > 0], len(model.classes_))
+    if not chosen:
+        return None
+    logs = _asked(asking, chosen)
+    start = logs[(0,) * len(chosen)]
+    program = _program(asking, chosen, logs - start, start)
+    others = len(table.names) - len(chosen)
+    missing = "" if asking.optional else " A value left open counts as usual: this model needs every column."
+    which = f"The {len(chosen)} columns that matter most (the other {others:,} are at their usual values)"
+    which = which if others else f"All {len(chosen)} columns"
+    lead = (
+        f"{which} can be changed. The page holds the answers of the model at all {logs[..., 0].size:,} combinations of "
+        f"the values offered, as Python gives them, because {why}.{missing}"
+    )
+    return WhatIf(program, "", 0.0, 0, lead=lead)
+
+
+def _chosen(asking: Asking, profiles: Sequence[Profile], classes: int) -> dict[str, list[Any]]:
+    """Columns with the values offered, as many as the combinations allow."""
+    found: dict[str, list[Any]] = {}
+    cells, numbers = 1, classes
+    for profile in profiles[: 4 * MOST]:
+        values = asking.values(profile, VALUES)
+        more = len(values) + 1
+        if len(values) < 2 or cells * more > ASKED or numbers * (more + FRONT - 1) > NUMBERS:
+            continue
+        found[profile.name] = values
+        cells, numbers = cells * more, numbers * (more + FRONT - 1)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _asked(asking: Asking, chosen: Mapping[str, list[Any]]) -> Float:
+    """log P(class) at every combination, in front a missing (or else the usual) value: (m + 1, ..., K)."""
+    table, model = asking.table, asking.model
+    usual = usual_values(table)
+    first = {name: None if asking.optional else usual[name] for name in chosen}
+    every = list(product(*([first[name], *values] for name, values in chosen.items())))
+    changed = {name: [usual[name]] * len(every) for name in table.names}
+    changed |= {name: [cell[j] for cell in every] for j, name in enumerate(chosen)}
+    rows = changed_rows(table, np.zeros(len(every), dtype=np.int64), changed)
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(model.predict_proba(rows)), LEAST)
+    return logs.reshape(*(len(values) + 1 for values in chosen.values()), logs.shape[1])
+
+
+def _program(asking: Asking, chosen: Mapping[str, list[Any]], told: Float, base: Float) -> Program:
+    """One factor of all columns: what each combination adds to ``base``."""
+    model, classes = asking.model, len(base)
+    shape = tuple(n + FRONT - 1 for n in told.shape[:-1])
+    cells = np.zeros((*shape, classes))
+    cells[(slice(FRONT - 1, None),) * len(shape)] = told
+    steps = tuple(int(np.prod(shape[j + 1 :])) for j in range(len(shape)))
+    usual = usual_values(asking.table)
+    fields = tuple(InputField(n, _start(v, usual[n]), tuple(map(written, v))) for n, v in chosen.items())
+    codings = tuple(Coding(tuple(range(len(values)))) for values in chosen.values())
+    factor = CellTable(tuple(range(len(chosen))), steps, cells.reshape(-1, classes))
+    member = MemberProgram(type(model).__name__, 1.0, base, Factors(codings, (factor,)))
+    return Program.alone(tuple(map(str, model.classes_.tolist())), fields, member, _prior(model, asking.table))
+
+
+def _start(values: Sequence[Any], usual: Any) -> int:
+    """The place of the usual value, or of the number next to it."""
+    if usual in values or not isinstance(usual, float | int):
+        return values.index(usual) if usual in values else 0
+    return int(np.argmin(np.abs(np.array(values, dtype=np.float64) - usual)))
+
+
+def _prior(model: Classifier, table: Table) -> Float:
+    """The model's own, or the shares of the classes."""
+    while isinstance(model, Calibrated | RiskClassifier):
+        model = model.estimator_
+    if isinstance(model, BayesClassifier | AutoBayes):
+        return np.exp(model.log_prior())
+    labels = table.sample.rows.classes.tolist()
+    often = dict(zip(labels, np.bincount(table.truth[table.truth >= 0], minlength=len(labels)), strict=True))
+    share = np.array([float(often.get(label, 0)) for label in model.classes_.tolist()])
+    prior: Float = share / share.sum()
+    return prior
