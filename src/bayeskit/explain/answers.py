@@ -113,7 +113,8 @@ class Answers:
         return pa.record_batch(columns, schema=self.schema)
 
     def _explained(self, block: Block, batch: pa.RecordBatch, proba: Float) -> Explanation:
-        names, held = self.model.density.columns, ((),) * block.rows  # neighbours speak of all columns at once
+        names = self.model.density.columns
+        held: tuple[tuple[Any, ...], ...] = ((),) * block.rows  # neighbours speak of all columns at once
         if names == self.model.schema.names:
             values = [batch.column(name).to_pylist() for name in names]
             held = tuple(tuple(None if v != v else v for v in row) for row in zip(*values, strict=True))
