@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayeskit as bk
-from bayeskit.densities.density import revealed
+from bayeskit.densities.density import reveal_terms
 from chains import every_classifier, levels, mixed
 
 # -- numbers, holes, levels never seen -------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_terms_are_those_of_masking(model):
     X, y = mixed(300)
     fitted = model.fit(X, y).model_
     block = fitted.counted.block(next(iter(bk_batches(X))))
-    masked = revealed(fitted.density, block, 2)
+    masked = reveal_terms(fitted.density, block, 2)
     assert fitted.terms(block) == pytest.approx(masked, rel=1e-10, abs=1e-10)
     explained = model.explain(X[:20])
     whole = explained.prior + explained.terms.sum(axis=1)

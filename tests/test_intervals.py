@@ -26,7 +26,7 @@ from bayeskit.evaluation.comparison import holm
 from bayeskit.evaluation.intervals import by_rows, mean_of_ends, mean_of_shares
 from bayeskit.evaluation.score_histogram import ScoreHistogram, cells
 from bayeskit.evaluation.scores import SCORES
-from bayeskit.numerics.rates import effective, tallied, width_bins, wilson
+from bayeskit.numerics.rates import effective, tally, width_bins, wilson
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.performance import calibration
 
@@ -255,7 +255,7 @@ def test_a_page_of_rows_of_weight_ten_thousand_has_the_whiskers_of_the_rows():
 def test_calibration_errors_without_chance_are_those_of_their_authors():
     said = np.repeat([0.2, 0.5, 0.9], [40, 60, 100])
     true = np.concatenate([np.arange(40) < 14, np.arange(60) < 31, np.arange(100) < 82])
-    table = tallied(said, true, np.ones(200), width_bins(said), 15)
+    table = tally(said, true, np.ones(200), width_bins(said), 15)
     assert np.sqrt(debiased_square(table)) == pytest.approx(0.06783390088969324, abs=1e-12)
     assert debiased_gap(table) == pytest.approx(0.06353271348788261, abs=1.5e-3)  # theirs is simulated
 
@@ -266,7 +266,7 @@ def test_chance_is_taken_off_the_calibration_error_of_a_calibrated_model():
     plain, first, second = [], [], []
     for _ in range(400):
         p = rng.uniform(0.5, 1, 200)
-        table = tallied(p, rng.random(200) < p, np.ones(200), width_bins(p), 15)
+        table = tally(p, rng.random(200) < p, np.ones(200), width_bins(p), 15)
         plain.append(np.abs(table[1] - table[2]).sum() / 200)
         first.append(debiased_gap(table))
         second.append(debiased_square(table))
@@ -424,9 +424,7 @@ def test_small_coverage_of_the_squared_calibration_error(off):
 
     def draw(_):
         p = np.repeat(np.linspace(0.55, 0.8, 15), 20)
-        return square_interval(
-            tallied(p, rng.random(300) < p + off, np.ones(300), np.repeat(np.arange(15), 20), 15)
-        ), off
+        return square_interval(tally(p, rng.random(300) < p + off, np.ones(300), np.repeat(np.arange(15), 20), 15)), off
 
     assert 137 <= held(draw) <= 150
 

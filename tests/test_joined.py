@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import bayeskit as bk
-from bayeskit.numerics.log_linear import Evidence, descended
+from bayeskit.numerics.log_linear import Evidence, minimise_bounded
 
 STRENGTHS = [2.0**e for e in range(10, -3, -1)]
 
@@ -144,7 +144,7 @@ def test_descent_stops_at_a_bound_and_starts_outside_of_it():
     def curvature(x):
         return np.diag([np.exp(x[0]), 12 * x[1] ** 2 + 1e-9])
 
-    found = descended(objective, curvature, np.array([-3.0, 2.0]), np.array([-1.0, 0.0]))
+    found = minimise_bounded(objective, curvature, np.array([-3.0, 2.0]), np.array([-1.0, 0.0]))
     least = np.array([-1.0, 0.25 ** (1 / 3)])
     assert objective(found)[0] <= objective(least)[0] + 1e-7  # what is left to gain when it ends
     assert found[0] == -1.0

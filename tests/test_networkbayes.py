@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import bayeskit as bk
-from bayeskit.densities.density import revealed
+from bayeskit.densities.density import reveal_terms
 from chains import with_numbers
 
 ARCS = [("a", "class"), ("class", "b"), ("a", "b"), ("b", "e"), ("d", "e")]  # the class has a parent, e is no child
@@ -177,7 +177,7 @@ def test_terms_are_those_of_masking_and_add_up():
     X, y = mixed(200)
     model = bk.NetworkBayes().fit(X, y)
     block = model.model_.counted.block(pa.Table.from_pandas(X, preserve_index=False).to_batches()[0])
-    assert np.array_equal(model.model_.terms(block), revealed(model.model_.density, block, 2))
+    assert np.array_equal(model.model_.terms(block), reveal_terms(model.model_.density, block, 2))
     explained = model.explain(X[:20])
     whole = explained.prior + explained.terms.sum(axis=1)
     assert whole == pytest.approx(model.predict_joint_log_proba(X[:20]), rel=1e-12)

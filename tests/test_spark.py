@@ -205,17 +205,17 @@ def test_a_partition_that_does_not_come_home_is_noticed(monkeypatch: pytest.Monk
     """The last one: the numbers of those that came are without a gap."""
     from bayeskit.engines import spark
 
-    mapped = spark._mapped
+    mapped = spark._map
     monkeypatch.setattr(spark, "_mapped", lambda *given: mapped(*given).where("partition < 2"))
     with pytest.raises(bk.errors.InputError, match="the frame has 4000 rows, but Spark's tasks read 2"):
         bk.NaiveBayes().fit(frame().repartition(3), "diagnosis")
 
 
 def test_a_folder_with_too_few_rows_is_not_left(tmp_path: Path) -> None:
-    from bayeskit.engines.spark import saved
+    from bayeskit.engines.spark import save_frame
 
     with pytest.raises(bk.errors.InputError, match="4001 rows were to be answered, but 4000 were written"):
-        saved(frame(), str(tmp_path / "answers"), 4001)
+        save_frame(frame(), str(tmp_path / "answers"), 4001)
     assert not list(tmp_path.iterdir())
 
 

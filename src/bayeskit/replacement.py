@@ -30,12 +30,12 @@ def check_readable(path: str) -> None:
 
 def replace_file(path: str, parts: Iterable[bytes | memoryview]) -> None:
     """Put a file of these parts in the place of ``path``."""
-    with replacing(path) as file:
+    with replace_on_success(path) as file:
         file.writelines(parts)
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
+def replace_on_success(path: str) -> Iterator[BinaryIO]:
     """A file to write, which then takes the place of ``path``, or of what it links to: atomic and durable.
 
     If anything fails before, it is gone and what was there is intact.
@@ -97,7 +97,7 @@ def _remove_orphan(path: str) -> None:
 
 
 @contextmanager
-def alone(path: str) -> Iterator[None]:
+def lock_file(path: str) -> Iterator[None]:
     """The only one who reads the file to replace it; others that ask for the same wait."""
     while True:
         with open(path, "rb") as file:

@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import bayeskit as bk
 from bayeskit.engines.reading import without_password
-from bayeskit.model.read_rows import drawn, read_rows
+from bayeskit.model.read_rows import draw_rows, read_rows
 
 from .visits import FEATURES, VISITS
 
@@ -132,7 +132,7 @@ def test_a_sample_is_the_same_whatever_the_batches_are(here: Path, monkeypatch: 
 
 def test_rows_of_a_sample_keep_their_numbers(here: Path) -> None:
     found, rows = read_rows(here / "all.parquet", most=50, seed=3)
-    assert list(map(int, found["id"].to_pylist())) == drawn(rows, 50, 3).tolist()
+    assert list(map(int, found["id"].to_pylist())) == draw_rows(rows, 50, 3).tolist()
 
 
 def test_cases_of_a_sample_are_numbered_as_in_the_file(run: Any, here: Path) -> None:

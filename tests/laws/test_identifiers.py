@@ -19,7 +19,7 @@ from bayeskit.data.schema import Column
 from bayeskit.errors import InputError, ModelFileError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model import codec
-from bayeskit.model.codec import build, describe, parsed, registry, written
+from bayeskit.model.codec import build, describe, parse_fields, registry, write_fields
 from bayeskit.model.journal import Entry
 from bayeskit.storage import container, format1, model_file
 from bayeskit.structures import (
@@ -139,8 +139,8 @@ def test_every_estimator_that_saves_has_an_identifier() -> None:
 def test_every_setting_comes_back(kind: type[Any]) -> None:
     value = kind(**SETTINGS[kind])
     told = json.loads(json.dumps(describe(value)))
-    assert told.keys() == {"is", *written(value)}
-    assert len(written(value)) == len(fields(kind)), "a field is not given here, or given its default"
+    assert told.keys() == {"is", *write_fields(value)}
+    assert len(write_fields(value)) == len(fields(kind)), "a field is not given here, or given its default"
     assert build(told) == value
     assert hash(build(told)) == hash(value)
 
@@ -186,7 +186,7 @@ def test_a_field_added_later_leaves_older_records_readable(kind: type[Any]) -> N
         IngestReport: {},
         Entry: {"operation": "update", "rows": 2.0, "time": "now"},
     }[kind]
-    assert written(parsed(grown(kind), told)) == told
+    assert write_fields(parse_fields(grown(kind), told)) == told
 
 
 def test_a_field_that_was_renamed_keeps_its_name_in_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bayeskit.data.block import Block
 from bayeskit.data.encode import Roles
-from bayeskit.densities.density import revealed
+from bayeskit.densities.density import reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.families import families
 from bayeskit.statistics.counted import Counted
@@ -98,7 +98,7 @@ def test_the_terms_add_up(subject: Any, table: pa.RecordBatch) -> None:
 @every_density
 def test_masking_finds_the_same_terms(subject: Any) -> None:
     density, rows = learned(*subject, TABLES["ordinary"])
-    terms, masked = density.terms(rows), revealed(density, rows, CLASSES)
+    terms, masked = density.terms(rows), reveal_terms(density, rows, CLASSES)
     position = [SCHEMA.names.index(part) for part in density.columns]
     others = [j for j in range(len(SCHEMA.names)) if j not in position]
     size = np.abs(masked).sum(axis=1, keepdims=True)

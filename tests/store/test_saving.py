@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bayeskit.errors import InputError
-from bayeskit.replacement import replacing
+from bayeskit.replacement import replace_on_success
 from bayeskit.storage import container
 
 from .container import ARRAYS, ENV, HEADER, SAVER, expect
@@ -88,7 +88,10 @@ def test_long_name(tmp_path):
 def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
     other = path.with_name("other.bayes")
     for target in (path, other):
-        script = f"import os\nfrom bayeskit.replacement import replacing\nwith replacing({str(target)!r}): os._exit(9)"
+        script = (
+            "import os\nfrom bayeskit.replacement import replace_on_success\n"
+            f"with replace_on_success({str(target)!r}): os._exit(9)"
+        )
         assert subprocess.run([sys.executable, "-c", script], env=ENV).returncode == 9
     assert len(leftovers(path.parent)) == 2
     container.write(path, HEADER, ARRAYS)
@@ -99,7 +102,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_save_of_that_file(path):
 
 
 def test_the_file_of_a_living_writer_stays(path):
-    with replacing(str(path)) as slow:
+    with replace_on_success(str(path)) as slow:
         (name,) = leftovers(path.parent)
         container.write(path, HEADER, ARRAYS)
         assert leftovers(path.parent) == [name]

@@ -176,7 +176,7 @@ def evaluated(
     """A model of this name judged; ``then`` something is done with what was found, while the rows are there."""
     from sklearn.base import clone
 
-    from bayeskit.model.labelled_table import without
+    from bayeskit.model.labelled_table import drop_columns
 
     classifier, pooled, others = settings.classifier(name), name == "auto", judging.others
     way, kept = judging.way(pooled), bool(by) or judging.sample is not None
@@ -189,7 +189,7 @@ def evaluated(
         found = bk.evaluate(classifier, table, target, way, keep_models=then is not None, by=into, **others)
         if then is not None:
             # fitted by name, so that a file of the model knows its target
-            X = without(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
+            X = drop_columns(taken.table, [judging.groups]) if pooled and judging.groups else taken.table
             learn = partial(clone(classifier).fit, X, target, sample_weight=judging.weight)
             found = replace(found, fit=learn) if pooled else found
             then(found, taken)
@@ -238,14 +238,14 @@ def without_ignored(rows: Rows, by: tuple[str, ...]) -> Rows:
 
 def grouped(table: Any, rows: Rows, by: tuple[str, ...]) -> tuple[Any, Any]:
     """A table without the columns that only group its rows, and the groups by name; None where there are none."""
-    from bayeskit.model.labelled_table import without
+    from bayeskit.model.labelled_table import drop_columns
 
     if not by:
         return table, None
     if lost := [name for name in by if name not in table.column_names]:
         raise InputError(f"--by {lost[0]}: there is no such column (there are: {', '.join(table.column_names[:20])})")
     values = {name: table[name] for name in by}
-    return without(table, [name for name in listed(rows.ignore) if name in by]), values
+    return drop_columns(table, [name for name in listed(rows.ignore) if name in by]), values
 
 
 def _examined(file: Path, source: TableLike, target: str | None, judging: Judging, by: tuple[str, ...] = ()) -> Any:

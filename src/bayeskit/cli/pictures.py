@@ -17,7 +17,7 @@ from bayeskit.cli.options import ModelFile, Prior, listed, prior_of
 from bayeskit.cli.output import Saying, notes, typed
 from bayeskit.cli.predict import Asker
 from bayeskit.cli.sources import Rows, opened
-from bayeskit.data.frame import aligned, shortened
+from bayeskit.data.frame import align, shorten
 from bayeskit.errors import InputError, UsageError
 
 Picture = Annotated[Path | None, typer.Option("--output", "-o", help="An .svg or .png file.")]
@@ -128,16 +128,16 @@ def _changes(lines: Sequence[Json], some: Some, untried: Sequence[str]) -> str:
     body = [
         [
             str(line["row"]),
-            *(shortened(line[name]) for name in ("column", "value", "becomes")),
+            *(shorten(line[name]) for name in ("column", "value", "becomes")),
             f"{line['before']} → {line['after']}",
             *("" if line[name] is None else f"{line[name]:.3g}" for name in ("probability", "distance")),
         ]
         for line in lines
     ]
     fixed = sorted({*range(some.row, some.row + some.count)} - {line["row"] for line in lines})
-    said = [aligned(head + body, 4)] if body else []
+    said = [align(head + body, 4)] if body else []
     said += [f"no change of so few columns turns row {', '.join(map(str, fixed))}"] if fixed else []
-    return "\n\n".join([*said, *([f"not tried: {', '.join(map(shortened, untried[:8]))}"] if untried else [])])
+    return "\n\n".join([*said, *([f"not tried: {', '.join(map(shorten, untried[:8]))}"] if untried else [])])
 
 
 def label_of(text: str, labels: Sequence[Label]) -> Label:

@@ -99,7 +99,7 @@ def predict(
 ) -> None:
     """Predict every row: the class, the probability of each, and if wished the action, the evidence and reasons."""
     import bayeskit as bk
-    from bayeskit.engines.spark import saved
+    from bayeskit.engines.spark import save_frame
     from bayeskit.estimators.frames import predicted_file, predicted_frame
 
     if cluster.engine == "spark":
@@ -119,7 +119,7 @@ def predict(
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)
         if cluster.engine == "spark":
-            done = saved(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
+            done = save_frame(predicted_frame(asked, source, kept, given, wanted), str(output), source.count())
         else:
             shape = "safe csv" if spreadsheet_safe else shape
             done = predicted_file(asked, output or standard_output(), kept, given, shape, digits=digits, **wanted)

@@ -187,9 +187,9 @@ class Taken:
     @property
     def numbers(self) -> Any:
         """Of the rows in their source, from 1, where some were left out: (n,)."""
-        from bayeskit.model.read_rows import drawn
+        from bayeskit.model.read_rows import draw_rows
 
-        return drawn(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
+        return draw_rows(self.read, self.table.num_rows, self.seed) + 1 if self.sampled else None
 
 
 def brought(source: TableLike, most: int | None, seed: int = 0) -> Taken:

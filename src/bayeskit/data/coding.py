@@ -44,7 +44,7 @@ def _codes(values: Any, levels: Levels, grow: bool, column: Column) -> tuple[Cod
     if grow:  # a dictionary may list levels no row has
         occurs = np.bincount(index, minlength=len(keys)) > 0
         wanted = tuple(k for k, here in zip(keys, occurs.tolist(), strict=True) if here and k is not None)
-        levels, _ = joined(levels, Levels.shared(wanted), column)
+        levels, _ = join_levels(levels, Levels.shared(wanted), column)
     elif levels.keys:
         _same_type(keys, levels, column)
     table = np.array([-1 if k is None else levels.index.get(k, -2) for k in keys], dtype=np.int32)
@@ -86,19 +86,19 @@ def _dictionary(values: pa.Array, name: str) -> tuple[list[Key | None], Code]:
     return [*keys, None], place.to_numpy(zero_copy_only=False)
 
 
-def joined(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | None]:
+def join_levels(levels: Levels, new: Levels, column: Column) -> tuple[Levels, Code | None]:
     """Levels with new ones after them, and for each code of these, -1 the last, what it is now; None if it is the same.
 
     The first come in order: whole numbers without gaps then are their own codes but for a constant.
     """
-    _ordered(new, column)
+    _check_declared(new, column)
     if len(levels):
         return levels.union(new), None
     ordered = new.ordered
     return ordered, None if ordered is new else np.append(new.codes_in(ordered), -1).astype(np.int32)
 
 
-def _ordered(wanted: Levels, column: Column) -> None:
+def _check_declared(wanted: Levels, column: Column) -> None:
     """Refuse levels a declared order does not have."""
     if column.order is not None:
         known = {*column.declared, MISSING}
@@ -110,7 +110,7 @@ def _ordered(wanted: Levels, column: Column) -> None:
                 )
 
 
-def _shown(
+def _first_levels(
     x: Array | tuple[Array, ...], family: int, columns: Sequence[Column], levels: Sequence[Levels]
 ) -> list[Levels]:
     """The levels, those of columns without any as the first rows show them."""
@@ -124,9 +124,9 @@ def _shown(
             found = known.get(values.tobytes())
             if found is None:
                 shared = Levels.shared(tuple((family, value) for value in values.tolist()))
-                found = known[values.tobytes()] = joined(Levels(), shared, column)[0]
+                found = known[values.tobytes()] = join_levels(Levels(), shared, column)[0]
             elif column.order is not None:
-                _ordered(found, column)
+                _check_declared(found, column)
             out[j] = found
     return out
 
@@ -146,7 +146,7 @@ def integer_codes(
             return [some for _, some in coded]
         family = BOOL if x.dtype.kind == "b" else NUMBER
     if grow and out.shape[1] > 4 * SAMPLE and not all(levels):  # most levels show in a few rows; others are looked up
-        levels = _shown(x, family, columns, levels)
+        levels = _first_levels(x, family, columns, levels)
     if isinstance(x, np.ndarray):
         x = np.require(x, dtype=np.int64, requirements="A")
     held = Columns(x, out.shape[1])
@@ -232,7 +232,7 @@ def _look_up(
             more = [(TEXT, text) for text in added]
             if few_rows:
                 more.sort()
-            known[j], moved = joined(known[j], Levels.shared(tuple(more)), columns[j])
+            known[j], moved = join_levels(known[j], Levels.shared(tuple(more)), columns[j])
             if moved is not None:
                 out[j] = moved[out[j]]
 

@@ -62,7 +62,7 @@ def visible(text: str) -> str:
     return CONTROLS.sub(lambda sign: ascii(sign[0])[1:-1], text)
 
 
-def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
+def align(lines: Sequence[Sequence[str]], left: int) -> str:
     """Rows of cells under each other, the first ``left`` of them to the left."""
     lines = [[visible(cell) for cell in line] for line in lines]
     width = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -73,10 +73,10 @@ def aligned(lines: Sequence[Sequence[str]], left: int) -> str:
     return "\n".join("  ".join(cells).rstrip() for cells in text)
 
 
-def shortened(value: object, most: int = 24) -> str:
+def shorten(value: object, most: int = 24) -> str:
     """A value as text of at most so many letters, on one line.
 
-    >>> shortened("antidisestablishmentarianism", 12)
+    >>> shorten("antidisestablishmentarianism", 12)
     'antidisest…m'
     """
     text = " ".join(f"{value:.6g}".split() if isinstance(value, float) else visible(str(value)).split())
@@ -113,7 +113,7 @@ class TableRepr:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (visible(self._title()), aligned(self._lines(), self._left))))
+        return "\n".join(filter(None, (visible(self._title()), align(self._lines(), self._left))))
 
     def __repr__(self) -> str:
         return str(self)

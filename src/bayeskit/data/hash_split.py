@@ -18,17 +18,17 @@ Word = NDArray[np.uint64]
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
 
-def mixed(words: Word) -> Word:
+def splitmix(words: Word) -> Word:
     """Numbers scattered over 64 bits (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
 
-    >>> [f"{word:x}" for word in mixed(np.arange(2, dtype=np.uint64))]
+    >>> [f"{word:x}" for word in splitmix(np.arange(2, dtype=np.uint64))]
     ['e220a8397b1dcdaf', '6e789e6aa1b965f4']
     """
     with np.errstate(over="ignore"):
-        return finalised((words + np.uint64(1)) * ODD)
+        return finalise((words + np.uint64(1)) * ODD)
 
 
-def finalised(z: Word) -> Word:
+def finalise(z: Word) -> Word:
     """The last step of it."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -52,7 +52,7 @@ class HashSplit:
         """The fold of each row of a batch, given the number of its first: (n,)."""
         numbers = np.arange(start, start + batch.num_rows, dtype=np.uint64)
         words = numbers if self.key is None else _words(batch.column(self.key), self.key)
-        scattered = mixed(mixed(words) ^ np.uint64(self.seed)) >> np.uint64(11)
+        scattered = splitmix(splitmix(words) ^ np.uint64(self.seed)) >> np.uint64(11)
         share: Float = scattered.astype(np.float64) * 2.0**-53
         found: Int = np.searchsorted(self.ends, share, side="right")
         return np.minimum(found, self.folds - 1)

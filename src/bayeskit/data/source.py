@@ -32,10 +32,10 @@ from bayeskit.engines.fields import (
     Declared,
     check_names,
     check_names_differ,
-    damage_told,
-    declaring,
+    check_sound,
+    declare_levels,
+    name_damage,
     plain_column,
-    sound,
 )
 from bayeskit.errors import InputError, KindError, SchemaError
 
@@ -108,29 +108,29 @@ def _table(X: Any) -> tuple[pa.Table | Matrix, bool]:
         wide = X.dtype.kind == "f" and X.dtype.itemsize > 8
         return Matrix(Sparse.of(X.tocsr().astype(np.float64) if wide else X.tocsr()), {}), False
     if isinstance(X, pa.Table):
-        return _unique(sound(X, "the table")), True
+        return _unique(check_sound(X, "the table")), True
     if isinstance(X, pa.RecordBatch):
-        return _unique(sound(pa.Table.from_batches([X]), "the batch")), True
+        return _unique(check_sound(pa.Table.from_batches([X]), "the batch")), True
     if is_arrow_stream(X):
-        return _unique(_imported(X)), True
+        return _unique(_import(X)), True
     if isinstance(X, Mapping):
         held = {name: _column(name, values) for name, values in X.items()}
-        return _unique(_declaring(_named(held), X.values())), True
+        return _unique(_declaring(_name_columns(held), X.values())), True
     if _is_records(X):
         keys = dict.fromkeys(k for row in X for k in row)  # a key a row lacks is a missing value
-        return _named({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
+        return _name_columns({k: _objects([row.get(k) for row in X], f"column {k!r}") for k in keys}), True
     return _array(X), False
 
 
-def _imported(X: Any) -> pa.Table:
+def _import(X: Any) -> pa.Table:
     """A table from whoever speaks Arrow's interface; what Polars makes is sound by its own making."""
     if package_of(X) == "polars":
         return pa.table(X)
     what = f"the {type(X).__name__}"
-    with damage_told(what):
+    with name_damage(what):
         reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
         check_names(reader.schema)
-        return pa.Table.from_batches([sound(batch, what) for batch in reader], reader.schema)
+        return pa.Table.from_batches([check_sound(batch, what) for batch in reader], reader.schema)
 
 
 def _check_table(X: Any) -> None:
@@ -155,7 +155,7 @@ def _column(name: Any, values: Any) -> pa.Array:
     return _one(values, f"column {name!r}")
 
 
-def _named(columns: Mapping[Any, pa.Array]) -> pa.Table:
+def _name_columns(columns: Mapping[Any, pa.Array]) -> pa.Table:
     """Columns by name, which are texts from here on."""
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
@@ -175,13 +175,13 @@ def _declaring(table: pa.Table, given: Iterable[Any]) -> pa.Table:
 
 
 def _pandas(X: Any) -> pa.Table:
-    names, held = [str(name) for name in X.columns.tolist()], list(_held(X))
+    names, held = [str(name) for name in X.columns.tolist()], list(_column_arrays(X))
     check_names_differ(names)
     columns = [_objects(values, f"column {n!r}") for n, values in zip(names, held, strict=True)]
     return _unique(_declaring(pa.table(columns, names=names), held))
 
 
-def _held(X: Any) -> Iterator[Any]:
+def _column_arrays(X: Any) -> Iterator[Any]:
     """What a frame keeps the values of each column in, where that is Arrow's already or NumPy's; a series elsewhere."""
     for _, column in X.items():
         values = column.array
@@ -194,7 +194,7 @@ def _unique(table: pa.Table) -> pa.Table:
     check_names_differ(table.column_names)
     if not any(isinstance(t, pa.BaseExtensionType | pa.DictionaryType) for t in table.schema.types):
         return table.replace_schema_metadata(None)
-    told = declaring(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
+    told = declare_levels(table.schema, lambda name: (chunk.dictionary for chunk in table.column(name).chunks))
     plain = [plain_column(column) for column in table.columns]
     fields = [f.with_type(column.type) for f, column in zip(told, plain, strict=True)]
     return pa.table(plain, schema=pa.schema(fields))

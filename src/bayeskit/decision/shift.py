@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bayeskit.arrays import Array, Float
-from bayeskit.data.frame import aligned
+from bayeskit.data.frame import align
 from bayeskit.errors import InputError
 
 CLOSE = 1e-10  # largest change of a probability at which it stops
@@ -29,7 +29,7 @@ class PriorShift:
     def __str__(self) -> str:
         rows = [[str(c), f"{a:.4f}", f"{b:.4f}"] for c, a, b in zip(self.classes, self.old, self.new, strict=True)]
         end = "" if self.converged else f"; not settled after {self.iterations} steps"
-        return aligned([["class", "old prior", "new prior"], *rows], left=1) + f"\n\n{self.gain:.2f} nats gained{end}"
+        return align([["class", "old prior", "new prior"], *rows], left=1) + f"\n\n{self.gain:.2f} nats gained{end}"
 
 
 def prior_shift(classes: Array, log_posterior: Float, log_prior: Float, weight: Float | None = None) -> PriorShift:

@@ -200,7 +200,7 @@ class Left:
         return out
 
 
-def scaled(totals: Totals) -> tuple[Totals, float]:
+def rescale(totals: Totals) -> tuple[Totals, float]:
     """The totals in units in which all of them together are a double, and one in that unit: shares do not change."""
     with np.errstate(over="ignore"):
         if np.isfinite(totals.sums.across.rounded().sum()):

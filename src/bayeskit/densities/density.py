@@ -232,7 +232,7 @@ class Factored(Density):
         """The same with the logarithm of each factor multiplied: (factors,)."""
 
 
-def revealed(density: Density, block: Block, n_classes: int) -> Float:
+def reveal_terms(density: Density, block: Block, n_classes: int) -> Float:
     """Terms of any density: how log p(x | c) changes as each column is revealed, in schema order: (n, columns, K).
 
     The sums telescope, so they add up for every model. Additive densities know their terms without this.

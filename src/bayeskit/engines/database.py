@@ -17,7 +17,7 @@ import pyarrow as pa
 from bayeskit.arrays import Batch
 from bayeskit.engines.duckdb import the_table
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sql import check_one, check_sql_names, literal, quoted, subquery
+from bayeskit.engines.sql import check_one, check_sql_names, literal, quote, subquery
 from bayeskit.engines.workers import Streamed
 from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
@@ -50,9 +50,9 @@ class Database(Streamed):
     def _query(
         self, reading: Reading, columns: Sequence[str] | None
     ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-        with _connected(reading) as connection, connection.cursor() as cursor:
+        with _connect(reading) as connection, connection.cursor() as cursor:
             if reading.query is None:
-                table = quoted(the_table(reading, _all(cursor, TABLES[reading.sort]).column(0).to_pylist()))
+                table = quote(the_table(reading, _all(cursor, TABLES[reading.sort]).column(0).to_pylist()))
             else:
                 check_one(reading.query, reading.shown)
                 table = f"{subquery(reading.query)} as the_query"
@@ -61,7 +61,7 @@ class Database(Streamed):
 
 
 @contextmanager
-def _connected(reading: Reading) -> Iterator[Batch]:
+def _connect(reading: Reading) -> Iterator[Batch]:
     try:
         driver = import_module(f"adbc_driver_{reading.sort}.dbapi")
         manager = import_module("adbc_driver_manager")
@@ -70,7 +70,7 @@ def _connected(reading: Reading) -> Iterator[Batch]:
     if reading.sort == "sqlite":
         check_readable(reading.place)  # it would be made
     try:
-        with _unmoved(reading) as place, driver.connect(place) as connection:
+        with _address(reading) as place, driver.connect(place) as connection:
             if reading.sort == "postgresql":
                 with connection.cursor() as cursor:
                     cursor.execute("set transaction read only")
@@ -81,7 +81,7 @@ def _connected(reading: Reading) -> Iterator[Batch]:
 
 
 @contextmanager
-def _unmoved(reading: Reading) -> Iterator[str]:
+def _address(reading: Reading) -> Iterator[str]:
     """The address to read only; the signs of a file's name mean nothing in it, and nothing is written beside the file.
 
     SQLite makes an index of a write-ahead log, or writes into the one that is there, even to read: a file with a log is
@@ -98,19 +98,19 @@ def _unmoved(reading: Reading) -> Iterator[str]:
         check_readable(str(log))
         with TemporaryDirectory(prefix="bayeskit-") as folder:
             copy = Path(folder) / "copy.sqlite"
-            with _unwritten(path, reading.shown):  # what is added to the log meanwhile is not read, or as a whole
+            with _check_unwritten(path, reading.shown):  # what is added to the log meanwhile is not read, or as a whole
                 _copy(path, copy, reading.shown)
                 _copy(log, Path(f"{copy}-wal"), reading.shown)
             yield f"{copy.as_uri()}?mode=ro"
     elif logged:
-        with _unwritten(path, reading.shown):
+        with _check_unwritten(path, reading.shown):
             yield f"{path.as_uri()}?mode=ro&immutable=1"
     else:
         yield f"{path.as_uri()}?mode=ro"
 
 
 @contextmanager
-def _unwritten(path: Path, shown: str) -> Iterator[None]:
+def _check_unwritten(path: Path, shown: str) -> Iterator[None]:
     """Refuse what was done if the file was written to meanwhile."""
     before = path.stat()
     yield
@@ -129,7 +129,7 @@ def _copy(path: Path, copy: Path, shown: str) -> None:
         ) from error
 
 
-def _wanted(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:
+def _choose(names: Sequence[str], reading: Reading, columns: Sequence[str] | None) -> list[str]:
     check_sql_names(reading.shown, names)
     return reading.kept(names) if columns is None else list(columns)
 
@@ -147,9 +147,9 @@ def _sqlite(
     In SQLite every value has a type of its own, and ADBC takes a column's from its first values. A column declared
     boolean that holds nothing but 0 and 1 is one.
     """
-    names = _wanted(_all(cursor, f"select * from {table} limit 0").column_names, reading, columns)
+    names = _choose(_all(cursor, f"select * from {table} limit 0").column_names, reading, columns)
     tests = (f"typeof({{0}}) = '{t}'" for t in ("blob", *SAMPLES))
-    asked = [f"max({test.format(quoted(n))})" for test in (*tests, "{0} not in (0, 1)") for n in names]
+    asked = [f"max({test.format(quote(n))})" for test in (*tests, "{0} not in (0, 1)") for n in names]
     (row,) = (
         _all(cursor, f"select {', '.join(asked)} from {table}")
         .rename_columns(list(map(str, range(len(asked)))))
@@ -160,9 +160,9 @@ def _sqlite(
         name = names[int(np.argmax(blob))]
         raise InputError(f"{reading.shown}: column {name!r} holds binary values; leave it out (--ignore {name})")
     kinds = [next((k for k, any_of in zip(SAMPLES, held, strict=True) if any_of[j]), "real") for j in range(len(names))]
-    first = ", ".join(f"{SAMPLES[k]} as {quoted(n)}" for n, k in zip(names, kinds, strict=True))
-    rest = ", ".join(f"cast({quoted(n)} as {k})" for n, k in zip(names, kinds, strict=True))
-    declared = _declared(cursor, table) if reading.query is None else {}
+    first = ", ".join(f"{SAMPLES[k]} as {quote(n)}" for n, k in zip(names, kinds, strict=True))
+    rest = ", ".join(f"cast({quote(n)} as {k})" for n, k in zip(names, kinds, strict=True))
+    declared = _booleans(cursor, table) if reading.query is None else {}
     cursor.execute(f"select {first} union all select {rest} from {table}")
     reader = cursor.fetch_record_batch()
     truth = [declared.get(n) and k == "integer" and not o for n, k, o in zip(names, kinds, other, strict=True)]
@@ -172,7 +172,7 @@ def _sqlite(
     return schema, (batch.cast(schema) for batch in _without_first(reader))
 
 
-def _declared(cursor: Any, table: str) -> dict[str, bool]:
+def _booleans(cursor: Any, table: str) -> dict[str, bool]:
     """Which columns of a SQLite table are declared boolean."""
     told = _all(
         cursor, f"select name, type from pragma_table_info({literal(table[1:-1].replace(chr(34) * 2, chr(34)))})"
@@ -190,7 +190,7 @@ def _postgresql(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Decimals as doubles, and what Arrow has no type for as text."""
     fields = {f.name: f for f in _all(cursor, f"select * from {table} limit 0").schema}
-    shown = [f"{quoted(n)}{_cast(fields[n])}" for n in _wanted(list(fields), reading, columns)]
+    shown = [f"{quote(n)}{_cast(fields[n])}" for n in _choose(list(fields), reading, columns)]
     cursor.execute(f"select {', '.join(shown)} from {table}")
     reader = cursor.fetch_record_batch()
     return pa.schema([f.remove_metadata() for f in reader.schema]), iter(reader)
@@ -199,6 +199,6 @@ def _postgresql(
 def _cast(f: pa.Field) -> str:
     named = (f.metadata or {}).get(b"ADBC:postgresql:typname", b"")
     if named == b"numeric":
-        return f"::float8 as {quoted(f.name)}"
+        return f"::float8 as {quote(f.name)}"
     unknown = isinstance(f.type, pa.BaseExtensionType) or pa.types.is_binary(f.type)
-    return f"::text as {quoted(f.name)}" if unknown else ""
+    return f"::text as {quote(f.name)}" if unknown else ""

@@ -14,7 +14,7 @@ from bayeskit.arrays import Connection
 from bayeskit.engines.encodings import as_native
 from bayeskit.engines.header import Header
 from bayeskit.engines.reading import PACKED, Reading
-from bayeskit.engines.sql import Table, literal, quoted
+from bayeskit.engines.sql import Table, literal, quote
 from bayeskit.errors import InputError
 
 WHOLE = r"[+-]?\d{1,19}"
@@ -137,7 +137,7 @@ class Delimited:
         names = self.names
         if len(names) > WIDE:
             return self._stacked(connection, rows, known, first)
-        tests = ", ".join(test for n in names for test in self._tests(quoted(n), known.get(n), first.get(n)))
+        tests = ", ".join(test for n in names for test in self._tests(quote(n), known.get(n), first.get(n)))
         ((*found,),) = connection.execute(f"select {tests} from {rows}").fetchall()
         width = len(found) // len(names)
         return {name: _Seen.of(found[j * width : (j + 1) * width]) for j, name in enumerate(names)}
@@ -156,7 +156,7 @@ class Delimited:
         seen: dict[str, _Seen] = {}
         for tests, names in alike.items():
             for some in (names[j : j + most] for j in range(0, len(names), most)):
-                values = f"unnest([{', '.join(map(quoted, some))}]) as v, unnest(range({len(some)})) as j"
+                values = f"unnest([{', '.join(map(quote, some))}]) as v, unnest(range({len(some)})) as j"
                 found = connection.execute(
                     f"select j, {', '.join(tests)} from (select {values} from {rows}) group by j"
                 ).fetchall()

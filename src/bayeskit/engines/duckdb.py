@@ -13,9 +13,9 @@ from bayeskit.arrays import Batch, Connection, Relation
 from bayeskit.engines.encodings import advice
 from bayeskit.engines.engine import batch_rows
 from bayeskit.engines.fields import Declared
-from bayeskit.engines.files import SHARE, Files, malformed
+from bayeskit.engines.files import SHARE, Files, find_malformed
 from bayeskit.engines.reading import Reading, is_place
-from bayeskit.engines.sql import ONE, Table, quoted, subquery
+from bayeskit.engines.sql import ONE, Table, quote, subquery
 from bayeskit.engines.workers import Streamed, workers
 from bayeskit.errors import InputError
 from bayeskit.replacement import check_readable
@@ -50,9 +50,9 @@ class DuckDB(Streamed):
     @contextmanager
     def _batches(self, source: object, columns: Sequence[str], ordered: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         with self._relation(source, ordered) as relation:
-            wanted = relation.project(", ".join(map(quoted, columns)))
+            wanted = relation.project(", ".join(map(quote, columns)))
             written = {n: f.type for n, f in self._table(source).fields.items() if n in columns and not Declared.of(f)}
-            with _told(source):
+            with _translate_errors(source):
                 reader = wanted.to_arrow_reader(self.rows or min(batch_rows(len(columns)), ROWS))
                 yield (_cast(batch, written) for batch in reader) if written else reader
 
@@ -67,7 +67,7 @@ class DuckDB(Streamed):
         reading = Reading.of(source)
         stored = reading.sort == "duckdb"
         files = Files.of(reading) if reading.sort == "files" and not reading.query else None
-        with TemporaryDirectory(prefix="bayeskit-") as spill, _told(source):
+        with TemporaryDirectory(prefix="bayeskit-") as spill, _translate_errors(source):
             limit = files.limit if files else int(reading.size * SHARE)
             config = {
                 "memory_limit": f"{limit // 10**6}MB",
@@ -122,7 +122,7 @@ def _of_database(reading: Reading, connection: Connection) -> Table:
     """What the query says, or the only table there is."""
     if reading.query is not None:
         return Table(_one_select(reading.query, reading, connection))
-    return Table(quoted(the_table(reading, [name for (name,) in connection.execute("show tables").fetchall()])))
+    return Table(quote(the_table(reading, [name for (name,) in connection.execute("show tables").fetchall()])))
 
 
 def _one_select(query: str, reading: Reading, connection: Connection) -> str:
@@ -155,7 +155,7 @@ def _inside(reading: Reading, connection: Connection) -> Iterator[None]:
         if closed:
             raise InputError(
                 f"{reading.shown}: the view {closed[0]!r} reads what is not in the database, and a database is opened "
-                f"without access to other files; keep its rows (create table ... as from {quoted(closed[0])}), or "
+                f"without access to other files; keep its rows (create table ... as from {quote(closed[0])}), or "
                 f"give the relation of a connection of your own"
             ) from error
         raise InputError(
@@ -167,7 +167,7 @@ def _opens(view: str, connection: Connection) -> bool:
     import duckdb
 
     try:
-        connection.sql(f"from {quoted(view)}")
+        connection.sql(f"from {quote(view)}")
     except duckdb.PermissionException:
         return False
     return True
@@ -187,13 +187,13 @@ def _plain(relation: Relation, reading: Reading) -> Any:
     if not reading.ignore and "UUID" not in kinds.values():
         return relation
     shown = (
-        f"{quoted(n)}::varchar as {quoted(n)}" if kinds[n] == "UUID" else quoted(n) for n in reading.kept(list(kinds))
+        f"{quote(n)}::varchar as {quote(n)}" if kinds[n] == "UUID" else quote(n) for n in reading.kept(list(kinds))
     )
     return relation.project(", ".join(shown))
 
 
 @contextmanager
-def _told(source: object) -> Iterator[None]:
+def _translate_errors(source: object) -> Iterator[None]:
     """What DuckDB says of a file it cannot read, as an error that names the file."""
     import duckdb
 
@@ -204,7 +204,7 @@ def _told(source: object) -> Iterator[None]:
             raise
         said = " ".join(line.strip() for line in str(error).splitlines()[:3])
         if "Malformed JSON" in said:
-            said = malformed(Files.of(Reading.of(source)).all)
+            said = find_malformed(Files.of(Reading.of(source)).all)
         if isinstance(error, duckdb.OutOfMemoryException):
             reading = Reading.of(source)
             more = f"allow more (--memory {-(-4 * reading.size // 10**9)}GB), or use Parquet"

@@ -90,16 +90,16 @@ class Declared:
             raise SchemaError(f"column {field.name!r} declares its levels in a way that cannot be read") from error
 
 
-def declaring(schema: pa.Schema, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Schema:
+def declare_levels(schema: pa.Schema, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Schema:
     """The fields with what their dictionaries declare: an order, or the categories that pandas says it wrote.
 
     ``dictionaries`` gives those of a column's chunks; no other of them is asked for.
     """
     counts = _counts(schema)
-    return pa.schema([_declaring(f, counts.get(f.name), dictionaries) for f in schema])
+    return pa.schema([_declare(f, counts.get(f.name), dictionaries) for f in schema])
 
 
-def _declaring(f: pa.Field, count: int | None, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Field:
+def _declare(f: pa.Field, count: int | None, dictionaries: Callable[[str], Iterable[pa.Array]]) -> pa.Field:
     t = f.type
     if Declared.of(f) or not (pt.is_dictionary(t) and is_level(t.value_type) and (t.ordered or count)):
         return f
@@ -139,12 +139,12 @@ def check_names_differ(names: Sequence[str], where: str = "", folded: bool = Fal
         raise SchemaError(f"{where}column name {twice[0]!r} occurs twice; rename one of them")
 
 
-def sound(data: Data, where: str) -> Data:
+def check_sound(data: Data, where: str) -> Data:
     """The data, once every offset, index and text in it has been found to be what it should be.
 
     Arrow believes its buffers: an offset beyond its buffer ends the process that follows it.
     """
-    with damage_told(where):
+    with name_damage(where):
         data.validate(full=True)
         check_names(data.schema)
     return data
@@ -158,7 +158,7 @@ def check_names(fields: Iterable[pa.Field]) -> None:
 
 
 @contextmanager
-def damage_told(where: str) -> Iterator[None]:
+def name_damage(where: str) -> Iterator[None]:
     """Whatever Arrow says of data that it cannot read, as an error that names them.
 
     Arrow lets errors of Python through where names are no text or numbers too large.

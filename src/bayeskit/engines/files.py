@@ -18,7 +18,7 @@ import pyarrow.types as pt
 
 from bayeskit.arrays import Connection
 from bayeskit.engines.delimited import FEW, ROOM, WIDE, Delimited, check_room
-from bayeskit.engines.fields import Declared, damage_told, declaring, is_level, is_text, plain_type
+from bayeskit.engines.fields import Declared, declare_levels, is_level, is_text, name_damage, plain_type
 from bayeskit.engines.header import Header
 from bayeskit.engines.reading import CSV, FILES, JSON, PARQUET, Reading, ending_of, is_place
 from bayeskit.engines.sql import Table, check_sql_names, literal
@@ -46,6 +46,8 @@ class Files:
         if reading.more:
             return cls._several(reading)
         place = reading.place
+        if not place:  # pathlib takes it for the folder one is in, whose files nobody named
+            raise FileError("the path is an empty text, which names no file; give one ('.' is the folder you are in)")
         if Path(place).is_dir():
             return cls._folder(reading)
         ending = ending_of(place)
@@ -164,7 +166,7 @@ def bytes_of(source: object) -> int:
 
 def _parquet(path: str, read: Callable[[str], Any]) -> Any:
     """What the end of a Parquet file says."""
-    with damage_told(path):
+    with name_damage(path):
         return read(path)
 
 
@@ -193,7 +195,7 @@ def files_of(source: object) -> list[tuple[str, int, str]]:
     return found
 
 
-def malformed(paths: Sequence[str]) -> str:
+def find_malformed(paths: Sequence[str]) -> str:
     """Where the first line that is no JSON stands; DuckDB's own count is one off."""
     for path in paths:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
@@ -222,7 +224,7 @@ def parquet_fields(paths: Sequence[str]) -> dict[str, pa.Field]:
     """
     found: dict[str, pa.Field] = {}
     for path in paths:
-        with damage_told(path):
+        with name_damage(path):
             written = _written(path)
         for f in written:
             t = f.type
@@ -243,7 +245,7 @@ def _written(path: str) -> pa.Schema:
         return pa.schema([])
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
     bare = pa.schema([pa.field(f.name, f.type) for f in schema], schema.metadata)
-    return declaring(bare, lambda name: _dictionaries(path, name))
+    return declare_levels(bare, lambda name: _dictionaries(path, name))
 
 
 def _dictionaries(path: str, name: str) -> Iterator[pa.Array]:

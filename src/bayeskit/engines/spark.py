@@ -73,8 +73,8 @@ class Spark(Engine):
                 {"partition": [partition], "rows": [rows], "state": [state.to_bytes()]}, schema=STATE
             )
 
-        with _told():
-            states = _mapped(source, columns, count, STATE).toArrow().sort_by("partition")
+        with _translate_errors():
+            states = _map(source, columns, count, STATE).toArrow().sort_by("partition")
         numbers = states["partition"].to_pylist()
         if numbers != list(range(len(numbers))):
             raise InputError(f"Spark returned the partitions {numbers[:20]}, some twice or not at all; fit again")
@@ -93,13 +93,13 @@ class Spark(Engine):
     def _rows_of(self, source: DataFrame) -> int:
         """How many rows a frame has, found once for all passes."""
         if self._count is None or self._count[0] is not source:
-            with _told():
+            with _translate_errors():
                 self._count = source, int(source.count())
         return self._count[1]
 
     def map(self, source: DataFrame, columns: Sequence[str], step: Callable[[Batch, int], Result]) -> Iterator[Result]:
         """The rows come to the driver, in the order in which Spark collects them."""
-        with _told():
+        with _translate_errors():
             table = _only(source, columns).toArrow()
         return Local(self.n_jobs, self.rows).map(table, columns, step)
 
@@ -120,7 +120,7 @@ class Spark(Engine):
             for batch in slices(batches, most):
                 yield step(batch)
 
-        return _mapped(source, columns, each, like)
+        return _map(source, columns, each, like)
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def frame_of(place: str | None, query: str | None, master: str | None) -> Iterat
     builder = builder.config("spark.log.level", "ERROR")
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
-        with _told():
+        with _translate_errors():
             try:
                 asked = f"select * from {subquery(query or '')}"  # in brackets, so that it can only be a table
                 frame = session.read.parquet(str(place)) if query is None else session.sql(asked)
@@ -154,7 +154,7 @@ def frame_of(place: str | None, query: str | None, master: str | None) -> Iterat
         session.stop()
 
 
-def saved(frame: Any, path: str, rows: int) -> int:
+def save_frame(frame: Any, path: str, rows: int) -> int:
     """A frame written by its executors, as a folder of Parquet files (CSV where its name says so) with so many rows.
 
     The folder gets its name when it is complete; a place with a scheme (hdfs://, s3a://) is left to Spark's own way.
@@ -166,7 +166,7 @@ def saved(frame: Any, path: str, rows: int) -> int:
     is_csv = path.lower().endswith(".csv")
     how = {"header": True, "multiLine": True} if is_csv else {}
     try:
-        with _told():
+        with _translate_errors():
             writer = frame.write.options(**how)
             writer.csv(to) if is_csv else writer.parquet(to)
             reader = frame.sparkSession.read.options(**how)
@@ -188,7 +188,7 @@ def _only(source: DataFrame, columns: Sequence[str]) -> Any:
     return source.select(*("`" + name.replace("`", "``") + "`" for name in columns))
 
 
-def _mapped(source: DataFrame, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
+def _map(source: DataFrame, columns: Sequence[str], step: Callable[..., Any], like: pa.Schema) -> Any:
     """Each batch through a step; Spark looks columns up by name again, and names with a dot or a star mean others."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -209,7 +209,7 @@ def _check_version(driver: str) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """An error of bayeskit on an executor, as that error on the driver; a file that cannot be read, by its name."""
     try:
         yield

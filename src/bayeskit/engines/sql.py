@@ -33,9 +33,9 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """
-    >>> print(quoted('he said "hi"'))
+    >>> print(quote('he said "hi"'))
     "he said ""hi\"""
     """
     return '"' + name.replace('"', '""') + '"'

@@ -16,7 +16,7 @@ from bayeskit.ensemble.pool import Pool
 from bayeskit.ensemble.renewal import keeping_rows
 from bayeskit.ensemble.views import View, ViewNotes
 from bayeskit.errors import ModelFileError
-from bayeskit.model.codec import parsed, written
+from bayeskit.model.codec import parse_fields, write_fields
 from bayeskit.model.learn import reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.storage.bundle import Bundle
@@ -50,13 +50,13 @@ def bundle(name: str, settings: Mapping[str, object], ensemble: Ensemble) -> Bun
     views = tuple(None if m.view is None else m.view.described() for m in ensemble.members)
     notes = Notes(tuple(m.name for m in ensemble.members), views, lines, ensemble.leaderboard.rows)
     return Bundle(
-        name, dict(settings), {"encoder": _described(ensemble.reader), **rows, **members}, written(notes), numbers
+        name, dict(settings), {"encoder": _described(ensemble.reader), **rows, **members}, write_fields(notes), numbers
     )
 
 
 def unbundle(bundle: Bundle, revive: Callable[[Model, str, Json], Classifier]) -> Ensemble:
     """Back from a file; ``revive`` gives the classifier of a model. Members share equal views."""
-    notes, numbers = parsed(Notes, bundle.notes), bundle.numbers
+    notes, numbers = parse_fields(Notes, bundle.notes), bundle.numbers
     kept = bundle.parts.get("rows")
     made = {name: revive(*part) for name, part in bundle.parts.items() if name != "rows"}
     reader = made.pop("encoder")

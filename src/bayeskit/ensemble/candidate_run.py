@@ -21,7 +21,7 @@ from bayeskit.ensemble.pool import evidence, smoothed_prior
 from bayeskit.ensemble.views import PORTION, View, opened
 from bayeskit.errors import InputError
 from bayeskit.model.distinct_rows import Distinct
-from bayeskit.model.labelled_table import LabelledTable, without
+from bayeskit.model.labelled_table import LabelledTable, drop_columns
 from bayeskit.model.learn import Spec, learn_rows, reuse_counts
 from bayeskit.model.model import Model
 from bayeskit.structures.naive import Naive
@@ -159,5 +159,5 @@ def _opened(sample: LabelledTable) -> LabelledTable:
     rows = opened(sample.X, sample.intake(None).source.rows)
     if rows is sample.X:
         return sample
-    features = without(rows, [name for name in sample.roles.names if name in rows.column_names])
+    features = drop_columns(rows, [name for name in sample.roles.names if name in rows.column_names])
     return replace(sample, X=features, roles=Roles(), beside={})

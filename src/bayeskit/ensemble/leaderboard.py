@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayeskit.data.frame import aligned, html_table
+from bayeskit.data.frame import align, html_table
 
 FAILED = "failed"
 
@@ -52,7 +52,7 @@ class Leaderboard:
         return replace(self, lines=tuple(lines))
 
     def __str__(self) -> str:
-        return aligned(self._table(), left=1)
+        return align(self._table(), left=1)
 
     def _repr_html_(self) -> str:
         return html_table(self._table(), 1, f"{len(self.lines)} candidates, judged on {self.rows} unseen rows")

@@ -15,7 +15,7 @@ from bayeskit.data.schema import Alike, Column, Schema
 from bayeskit.data.source import source
 from bayeskit.engines.fields import Declared
 from bayeskit.ensemble.cross_fit import fit_weights
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.model.model import Model
 from bayeskit.statistics.rows import Distinct
 from bayeskit.structures.from_rows import FromRows
@@ -36,7 +36,11 @@ def renewed(spec: Spec, model: Model) -> Model:
 def keeping_rows(kinds: KindsLike, unseen: str, n_jobs: int | None) -> Spec:
     """What only keeps the rows of a table, for models that are derived from them."""
     return Spec(
-        "AutoBayes", lambda schema: together(FromRows(), schema, "rows are kept"), kinds, unseen=unseen, n_jobs=n_jobs
+        "AutoBayes",
+        lambda schema: in_one_component(FromRows(), schema, "rows are kept"),
+        kinds,
+        unseen=unseen,
+        n_jobs=n_jobs,
     )
 
 

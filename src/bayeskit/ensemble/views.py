@@ -17,7 +17,7 @@ from bayeskit.data.levels import FORGOTTEN, Levels
 from bayeskit.errors import ModelFileError
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.codec import keys_of
-from bayeskit.model.labelled_table import without
+from bayeskit.model.labelled_table import drop_columns
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.cut_points import short
@@ -169,7 +169,7 @@ class ViewCache:
     def of(cls, reader: Model, X: TableLike) -> ViewCache:
         """Of features; a target that stands beside them is left out."""
         target = reader.schema.target
-        rows = without(X, [str(target)]) if target is not None and target in column_names(X) else X
+        rows = drop_columns(X, [str(target)]) if target is not None and target in column_names(X) else X
         return cls(reader, opened(rows, OpenTable.of(rows, None, None, None).source.rows))
 
     def portions(self) -> Iterator[ViewCache]:

@@ -13,7 +13,7 @@ from bayeskit.errors import InputError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.learner import fitted_weights
 from bayeskit.explain.arcs import Arcs, arcs_of
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.plots.style import Display
 from bayeskit.structures.augmented import Augmented
 from bayeskit.structures.averaged import Averaged
@@ -69,7 +69,7 @@ class Dependent(BayesClassifier):
 
     def _as_levels(self, likelihood: Discrete, schema: Schema) -> tuple[Naive, Schema]:
         """All columns together, and why numbers are no longer numbers."""
-        naive, named = together(likelihood, schema, "columns depend on each other")
+        naive, named = in_one_component(likelihood, schema, "columns depend on each other")
         cut = f"; numbers become intervals, cuts={likelihood.cuts!r}"
         columns = tuple(replace(c, why_family=c.why_family + cut) if c.numeric else c for c in named.columns)
         return naive, replace(named, columns=columns)

@@ -18,7 +18,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.network import Network
 from bayeskit.estimators.revive import revive
 from bayeskit.model.journal import Entry, Journal, Origin, learned_before, without_origin
-from bayeskit.replacement import alone
+from bayeskit.replacement import lock_file
 from bayeskit.storage import container, model_file, network_file
 
 Learner: TypeAlias = BayesClassifier | AutoBayes
@@ -174,7 +174,7 @@ def _revised(path: FilePath, operation: str, X: TableLike, y: str | None, weight
 
 def _alone(path: FilePath) -> AbstractContextManager[None]:
     container.peek(path)  # what is no model file is not opened to be locked: a pipe would block
-    return alone(os.fspath(path))
+    return lock_file(os.fspath(path))
 
 
 def _target(model: BayesClassifier, y: str | None) -> str:

@@ -26,7 +26,7 @@ from bayeskit.errors import InputError
 from bayeskit.explain.answers import Answers
 from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.model import Model
-from bayeskit.replacement import replacing
+from bayeskit.replacement import replace_on_success
 
 FORMULA = r"^[=+\-@\t\r\n]"  # how texts begin that spreadsheets run
 FORMS = {  # by the ending of a file's name
@@ -78,7 +78,7 @@ def predicted_file(
     write = WRITERS.get(form or FORMS.get(Path(name).suffix.lower(), ""))
     if write is None:
         raise InputError(f"{name}: answers are written to {', '.join(FORMS)} files; choose one of these endings")
-    with replacing(name) as file:
+    with replace_on_success(name) as file:
         rows = write(file, answers.schema, batches)
         if (expected := rows_of(asked.table.source.rows)) not in (None, rows):
             raise InputError(f"{expected} rows were to be answered, but {rows} were; the source has changed, ask again")

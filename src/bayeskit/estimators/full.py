@@ -10,7 +10,7 @@ from bayeskit.arrays import Float, KindsLike, Label, MissingLike, PriorLike, Tab
 from bayeskit.data.schema import Schema
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.explain.probability_table import ProbabilityTable, cell_probabilities
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.full import Full, FullDensity
 from bayeskit.structures.naive import Naive
 
@@ -99,7 +99,7 @@ class FullBayes(BayesClassifier):
 
     def _build(self, schema: Schema) -> tuple[Naive, Schema]:
         likelihood = Full(self.covariance, self.shrinkage, self.smoothing, self._available)
-        return together(likelihood, schema, "all columns together")
+        return in_one_component(likelihood, schema, "all columns together")
 
     @property
     def _available(self) -> bool:

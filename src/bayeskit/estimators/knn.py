@@ -12,7 +12,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import InputError, SchemaError
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.explain.neighbors import Neighbors
-from bayeskit.model.learn import Spec, together
+from bayeskit.model.learn import Spec, in_one_component
 from bayeskit.structures.naive import Naive
 from bayeskit.structures.neighbours import Neighbours
 
@@ -128,7 +128,7 @@ class KNNBayes(BayesClassifier):
                 f"column {column.name!r} {what}, and metric={self.metric!r} compares numbers only; "
                 f'choose metric="gower", or leave the column out'
             )
-        return together(likelihood, schema, f"the {self.k} nearest rows")
+        return in_one_component(likelihood, schema, f"the {self.k} nearest rows")
 
     def neighbors(self, X: TableLike) -> Neighbors:
         """The rows that decide about each row of X, nearest first, with their distances, and the radius around it.

@@ -12,7 +12,7 @@ from bayeskit.arrays import Array, Code, Float, Frame, Json, Label, Seed, TableL
 from bayeskit.data.frame import frame
 from bayeskit.errors import InputError
 from bayeskit.estimators.node_table import NodeTable
-from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sampled
+from bayeskit.networks.answer import Answer, answer, estimate, evidence_of, hard_evidence, sample
 from bayeskit.networks.fitted import Fitted
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import check_possible
@@ -121,7 +121,7 @@ class Questions:
             codes[place] = -1
             if approximate is None:
                 return inference.joint(codes, [target])
-            found = [sampled(self.fitted.network, row, target, approximate, samples, rng) for row in codes.T]
+            found = [sample(self.fitted.network, row, target, approximate, samples, rng) for row in codes.T]
             return np.array([one.probabilities for one in found]), np.zeros(len(found))
 
         parts, logs = zip(*self._steps(X, step), strict=True)

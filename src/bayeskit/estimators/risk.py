@@ -84,7 +84,7 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.outlier = outlier
         self.abstain = abstain
 
-    def fit(self, X: TableLike, y: LabelsLike, **fit_params: Any) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
         """Fit the estimator; the costs must have a row for every class found.
 
         Parameters
@@ -94,10 +94,14 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             frame.
         y : array of shape (n,) or str
             The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, if the estimator takes them.
         **fit_params
             Further arguments of the ``fit`` of the estimator.
         """
         self._check_settings()
+        if sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
         if not hasattr(self.estimator, "predict_proba"):
             raise KindError(
                 f"{type(self.estimator).__name__} gives no probabilities (predict_proba), so no expected cost; "

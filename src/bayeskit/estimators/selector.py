@@ -16,7 +16,7 @@ from bayeskit.arrays import Array, Batch, Bool, Classifier, Frame, LabelsLike, T
 from bayeskit.data.block import Block
 from bayeskit.data.frame import kind_of
 from bayeskit.data.schema import Schema
-from bayeskit.engines.sql import quoted
+from bayeskit.engines.sql import quote
 from bayeskit.errors import InputError
 from bayeskit.estimators.naive import NaiveBayes
 from bayeskit.estimators.tags import any_table
@@ -212,7 +212,7 @@ class FeatureSelector(TransformerMixin, BaseEstimator):
             names = [str(name) for name in given.columns]
             return given.iloc[:, [names.index(name) for name in self.get_feature_names_out()]]
         if type(X).__name__ == "DuckDBPyRelation":
-            return given.project(", ".join(map(quoted, self.get_feature_names_out())))
+            return given.project(", ".join(map(quote, self.get_feature_names_out())))
         if table.source.named:
             raise InputError(
                 f"{type(X).__name__} cannot be narrowed; read the columns {', '.join(self.get_feature_names_out())}"

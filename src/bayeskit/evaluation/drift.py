@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Classifier, Frame, Json, TableLike, WeightsLike
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import InputError, KindError
 from bayeskit.evaluation.column_counts import Counts, Known, counted_by, known_columns
@@ -143,7 +143,7 @@ class Drift(TableRepr):
         head = ["column", "moved", "by", "size", "PSI", "p", "missing before", "now", "p", "unseen"]
         return [head] + [
             [
-                shortened(c.name),
+                shorten(c.name),
                 c.strength or ("missing" if c.missing_moved else ""),
                 c.measure,
                 *(_number(v) for v in (c.size, c.psi)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bayeskit.arrays import Array, Batch, Bool, Classifier, Float, TableLike, WeightsLike
 from bayeskit.data.block import Block
 from bayeskit.data.encode import weights_of
-from bayeskit.data.hash_split import mixed
+from bayeskit.data.hash_split import splitmix
 from bayeskit.data.matrix import Matrix
 from bayeskit.decision.sampling import draw_rows
 from bayeskit.decision.shift import PriorShift, prior_shift
@@ -76,7 +76,7 @@ class _Kept:
 
     def add(self, start: int, *columns: Array) -> None:
         rows = len(columns[0])
-        words = mixed(np.arange(start, start + rows, dtype=np.uint64))
+        words = splitmix(np.arange(start, start + rows, dtype=np.uint64))
         self.parts.append(tuple(c[words <= self.limit] for c in (words, *columns)))
         if sum(len(p[0]) for p in self.parts) > 2 * self.most:
             self._fewer()

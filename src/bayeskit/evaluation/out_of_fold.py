@@ -11,7 +11,7 @@ import numpy as np
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.evaluation.areas import Areas, log_odds
 from bayeskit.model.labelled_table import Rows
-from bayeskit.numerics.rates import BINS, mass_bins, tallied
+from bayeskit.numerics.rates import BINS, mass_bins, tally
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class OutOfFold:
         p, codes, weights = trial.proba[some], self.rows.codes[some], self.rows.weights[some]
         best = np.argmax(p, axis=1)
         top = p[np.arange(len(p)), best]
-        return tallied(top, best == codes, weights, mass_bins(top, weights), BINS)
+        return tally(top, best == codes, weights, mass_bins(top, weights), BINS)
 
     def _areas(self, trial: Repeat, some: Bool) -> Areas:
         some = some & self.rows.counted

@@ -12,7 +12,7 @@ from scipy.special import ndtr, stdtr
 from scipy.stats import hypergeom
 
 from bayeskit.arrays import Float, Frame
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.evaluation.columns import columns_of
 from bayeskit.evaluation.comparison import holm
@@ -91,7 +91,7 @@ class Segments(TableRepr):
     def _lines(self) -> list[list[str]]:
         lines = [["segment", "rows", self.measure.replace("_", " "), "other rows", "p"]]
         for s in self.found:
-            lines.append([shortened(s, 60), f"{s.rows:,}", f"{s.value:.4f}", f"{s.rest:.4f}", f"{s.p:.2g}"])
+            lines.append([shorten(s, 60), f"{s.rows:,}", f"{s.value:.4f}", f"{s.rest:.4f}", f"{s.p:.2g}"])
         return lines
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from bayeskit.arrays import Axes, Float, Frame
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.model.model import Model
 from bayeskit.networks.drawing import Drawing
@@ -89,7 +89,7 @@ class Arcs(TableRepr):
         order = np.argsort(-self.bits, kind="stable")[:LINES].tolist()
         return [
             ["parent", "child", "bits"],
-            *([*map(shortened, self.edges[i]), f"{self.bits[i]:.3f}"] for i in order),
+            *([*map(shorten, self.edges[i]), f"{self.bits[i]:.3f}"] for i in order),
         ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Axes, Bool, Float, Frame, Int, Label
-from bayeskit.data.frame import TableRepr, aligned, frame, html_table, shortened
+from bayeskit.data.frame import TableRepr, align, frame, html_table, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.worked import AskedRows, Working
 from bayeskit.numerics.special import LOG_2
@@ -92,7 +92,7 @@ class Explanation(TableRepr):
     def _place(self, label: Label) -> int:
         labels: list[Any] = self.classes.tolist()
         if label not in labels:
-            raise InputError(f"label {label!r} is not a class ({', '.join(shortened(c) for c in labels[:20])})")
+            raise InputError(f"label {label!r} is not a class ({', '.join(shorten(c) for c in labels[:20])})")
         return labels.index(label)
 
     def top(self, most: int) -> Explanation:
@@ -131,7 +131,7 @@ class Explanation(TableRepr):
         if value is None:
             return "missing"
         never = self.unseen is not None and self.unseen[row, part]
-        return shortened(value) + (" (never seen)" if never else "")
+        return shorten(value) + (" (never seen)" if never else "")
 
     def worked(self, row: int = 0, most: int = 12) -> Working:
         """The calculation of one row as a textbook writes it, with the ``most`` factors that matter most.
@@ -216,7 +216,7 @@ class Explanation(TableRepr):
         c = int(np.argmax(self.proba[row])) if label is None else self._place(label)
         names = ["prior", *(_named(part, self.value(row, j)) for j, part in enumerate(self.parts))]
         against = "the rest" if rival is None else str(rival)
-        title = f"{shortened(self.classes[c])} against {shortened(against)}"
+        title = f"{shorten(self.classes[c])} against {shorten(against)}"
         return WaterfallDisplay.from_steps(names, steps, unit, title, UNITS[unit], most).plot(ax)
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class Explanation(TableRepr):
         i : int
             Which row.
         """
-        return aligned(self._table(i), left=2) + self._note
+        return align(self._table(i), left=2) + self._note
 
     @property
     def _note(self) -> str:
@@ -248,11 +248,11 @@ class Explanation(TableRepr):
 
     def _table(self, i: int) -> list[list[str]]:
         shown = widest(self.proba[i], CLASSES)
-        lines = [["", "value", *(shortened(c) for c in self.classes[shown].tolist())]]
+        lines = [["", "value", *(shorten(c) for c in self.classes[shown].tolist())]]
         lines.append(["prior", "", *_signed(self.prior[shown])])
         kept = _most_telling(self.terms[i], PARTS)
         for j in kept.tolist():
-            lines.append([shortened(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
+            lines.append([shorten(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
         if len(kept) < len(self.parts):
             others = np.delete(self.terms[i][:, shown], kept, axis=0).sum(axis=0)
             lines.append([f"({len(self.parts) - len(kept):,} others)", "", *_signed(others)])
@@ -284,4 +284,4 @@ def _signed(numbers: Float) -> list[str]:
 
 
 def _named(part: str, value: str) -> str:
-    return f"{shortened(part)} = {value}" if value else shortened(part)
+    return f"{shorten(part)} = {value}" if value else shorten(part)

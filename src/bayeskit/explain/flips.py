@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Array, Batch, ColumnNames, Float, Frame, Int, Json, Label, NamesLike, TableLike
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.changes import Change, asked
 from bayeskit.explain.trials import Numbers, Trials
@@ -108,7 +108,7 @@ class Flips(TableRepr):
 
     def _title(self) -> str:
         held = sum(not row for row in self.rows)
-        note = f"; not tried: {', '.join(map(shortened, self.untried[:8]))}" if self.untried else ""
+        note = f"; not tried: {', '.join(map(shorten, self.untried[:8]))}" if self.untried else ""
         return f"changes that flip the decision ({held} of {len(self)} rows have none){note}"
 
     def _lines(self) -> list[list[str]]:
@@ -116,10 +116,10 @@ class Flips(TableRepr):
         return [["row", "column", "from", "to", "decision", "P", "distance"]] + [
             [
                 str(i),
-                shortened(_text(f.column)),
+                shorten(_text(f.column)),
                 _held(f.value),
                 _shown(f.becomes),
-                f"{shortened(f.before)} → {shortened(f.after)}",
+                f"{shorten(f.before)} → {shorten(f.after)}",
                 "" if np.isnan(f.probability) else f"{f.probability:.3f}",
                 "" if np.isnan(f.distance) else f"{f.distance:.3g}",
             ]
@@ -137,13 +137,13 @@ def _text(value: Any) -> str | None:
 def _held(value: Any) -> str:
     """What a row holds, as short as a table needs it."""
     each = value if isinstance(value, tuple) else (value,)
-    return " and ".join("missing" if v is None else shortened(v) for v in each)
+    return " and ".join("missing" if v is None else shorten(v) for v in each)
 
 
 def _shown(value: Any) -> str:
     """What it becomes, with every digit, for a rounded number may not flip."""
     each = value if isinstance(value, tuple) else (value,)
-    return " and ".join("missing" if v is None else shortened(str(v).removesuffix(".0")) for v in each)
+    return " and ".join("missing" if v is None else shorten(str(v).removesuffix(".0")) for v in each)
 
 
 @dataclass(frozen=True)

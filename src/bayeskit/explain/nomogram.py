@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from bayeskit.arrays import ArrayLike, Axes, Float, Frame, Label, NamesLike, PriorLike, TableLike
 from bayeskit.data.block import Block
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.marginal import Marginal, log_densities, marginals
@@ -170,8 +170,8 @@ class Nomogram(TableRepr):
 
     @property
     def _says(self) -> str:
-        given = f" | {shortened(self.target)} or {shortened(self.rival)}" if self.several else ""
-        return f"P({shortened(self.target)}{given})"
+        given = f" | {shorten(self.target)} or {shorten(self.rival)}" if self.several else ""
+        return f"P({shorten(self.target)}{given})"
 
     def _title(self) -> str:
         return f"nomogram of {self._says}; even odds at {float(self.total(0.5)):.1f} points"
@@ -179,14 +179,14 @@ class Nomogram(TableRepr):
     def _lines(self) -> list[list[str]]:
         lines = [["column", "fewest points at", "most points at", "points", "missing"]]
         for s in self.scales:
-            least, most = (shortened(s.values[int(i)]) for i in (np.argmin(s.points), np.argmax(s.points)))
-            lines.append([shortened(s.name), least, most, f"{float(np.max(s.points)):.1f}", f"{s.missing:.1f}"])
+            least, most = (shorten(s.values[int(i)]) for i in (np.argmin(s.points), np.argmax(s.points)))
+            lines.append([shorten(s.name), least, most, f"{float(np.max(s.points)):.1f}", f"{s.missing:.1f}"])
         return lines
 
 
 def _pair(labels: list[Label], target: Label, rival: Label) -> tuple[int, int]:
     """Places of the class and of the one it is held against."""
-    names = ", ".join(map(shortened, labels[:20]))
+    names = ", ".join(map(shorten, labels[:20]))
     for label in (target, rival):
         if label is not None and label not in labels:
             raise InputError(f"label {label!r} is not a class ({names})")

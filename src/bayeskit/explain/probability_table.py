@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayeskit.arrays import Array, Float, Frame, NamesLike
-from bayeskit.data.frame import TableRepr, frame, shortened
+from bayeskit.data.frame import TableRepr, frame, shorten
 from bayeskit.errors import InputError
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import named, word_densities
@@ -63,12 +63,12 @@ class ProbabilityTable(TableRepr):
         order = np.arange(len(self))
         if len(self) > LINES:
             order = np.sort(np.argsort(-np.ptp(self.probability, axis=1), kind="stable")[:LINES])
-        labels = [shortened(label) for label in self.classes[:SHOWN].tolist()]
+        labels = [shorten(label) for label in self.classes[:SHOWN].tolist()]
         lines = [[*self.keys, *labels]]
         for i in order.tolist():
             cells = zip(self.probability[i, :SHOWN].tolist(), self.count[i, :SHOWN].tolist(), strict=True)
             shown = [f"{p:.4g}" + ("" if n != n else f" ({n:.6g})") for p, n in cells]
-            lines.append([*(shortened(values[i]) for values in self.keys.values()), *shown])
+            lines.append([*(shorten(values[i]) for values in self.keys.values()), *shown])
         return lines
 
 

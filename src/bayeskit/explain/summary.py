@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Frame, Json, NamesLike
-from bayeskit.data.frame import aligned, frame, html_table, shortened
+from bayeskit.data.frame import align, frame, html_table, shorten
 from bayeskit.explain.marginal import marginals
 from bayeskit.explain.words import called, named
 from bayeskit.model.model import Model
@@ -59,16 +59,16 @@ class Summary:
         )
 
     def __str__(self) -> str:
-        text = [aligned(self._class_lines(), left=1), aligned(self._column_lines(), left=4)]
+        text = [align(self._class_lines(), left=1), align(self._column_lines(), left=4)]
         if len(self.columns) > MOST:
             text.append(f"... and {len(self.columns) - MOST:,} more columns; .frame() has all")
         if self.parameters:
-            labels = [shortened(label) for label, *_ in self.classes[:SHOWN]]
+            labels = [shorten(label) for label, *_ in self.classes[:SHOWN]]
             told = [
-                [shortened(p["column"]), f"{p['bits']:.3f}", *(_words(c) for c in p["classes"][:SHOWN])]
+                [shorten(p["column"]), f"{p['bits']:.3f}", *(_words(c) for c in p["classes"][:SHOWN])]
                 for p in self.parameters[:MOST]
             ]
-            text.append(aligned([["most informative", "bits", *labels], *told], left=1))
+            text.append(align([["most informative", "bits", *labels], *told], left=1))
             if len(self.classes) > SHOWN:
                 text.append(f"(the first {SHOWN} classes; {len(self.classes) - SHOWN} more)")
         for label, names in self.regularised:
@@ -111,13 +111,13 @@ class Summary:
         return f"<div>{classes}{columns}</div>"
 
     def _class_lines(self) -> list[list[str]]:
-        return [["class", "weight", "prior"], *([shortened(c), f"{w:g}", f"{p:.4g}"] for c, w, p in self.classes)]
+        return [["class", "weight", "prior"], *([shorten(c), f"{w:g}", f"{p:.4g}"] for c, w, p in self.classes)]
 
     def _column_lines(self) -> list[list[str]]:
         shown = self.columns[:MOST]
         return [
             ["column", "kind", "family", "why"],
-            *([shortened(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in shown),
+            *([shorten(c["name"]), c["kind"], c["family"] or "-", self._why(c)] for c in shown),
         ]
 
     def _why(self, column: Json) -> str:
@@ -153,4 +153,4 @@ def _parameters(model: Model) -> tuple[Json, ...]:
 def _words(some: Json) -> str:
     if "mean" in some:
         return f"{some['mean']:.4g} ± {some['deviation']:.3g}"
-    return ", ".join(f"{shortened(value, 14)} {share:.2f}" for value, share in some["levels"][:2])
+    return ", ".join(f"{shorten(value, 14)} {share:.2f}" for value, share in some["levels"][:2])

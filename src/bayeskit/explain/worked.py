@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Float
 from bayeskit.data.block import Block
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.data.written import NEXT, Line, Piece, Ratio, Written, from_log, text_of
 from bayeskit.densities.density import WorkedFactor
 from bayeskit.model.model import Model
@@ -93,7 +93,7 @@ class Working(Written):
         return tuple(p / whole for p in joint) if whole else None
 
     def _lines(self) -> list[Line]:
-        labels = [shortened(label) for label in self.classes.tolist()]
+        labels = [shorten(label) for label in self.classes.tolist()]
         lines = [self._product(k, label) for k, label in enumerate(labels)]
         for factor in self.factors:
             shown = zip(labels, factor.formulas, strict=False)
@@ -135,4 +135,4 @@ def _widest(factors: Sequence[WorkedFactor], most: int, classes: int) -> list[Wo
 
 
 def _named(part: str, value: str) -> str:
-    return f"{shortened(part)} = {value}" if value else "x" if part == "neighbours" else shortened(part)
+    return f"{shorten(part)} = {value}" if value else "x" if part == "neighbours" else shorten(part)

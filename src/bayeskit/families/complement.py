@@ -12,7 +12,7 @@ import numpy as np
 from bayeskit import _core
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, rescale
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.scattered import Scattered
@@ -59,7 +59,7 @@ class Complement(CountFamily):
         return Totals.empty(names_of(columns), n_groups)
 
     def fit(self, statistic: Totals, context: Context) -> ComplementDensity:
-        totals, unit = scaled(statistic)
+        totals, unit = rescale(statistic)
         a, m = self.alpha * unit, len(totals.columns)
         across = totals.sums.across
         size = np.log((across.total() - across).rounded() + a * m)

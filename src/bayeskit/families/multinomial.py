@@ -10,7 +10,7 @@ import numpy as np
 
 from bayeskit.arrays import Float
 from bayeskit.data.schema import Column, names_of
-from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, scaled
+from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts, rescale
 from bayeskit.densities.density import Density
 from bayeskit.densities.likelihood import Context
 from bayeskit.statistics.totals import Totals
@@ -53,7 +53,7 @@ class Multinomial(CountFamily):
         return Totals.empty(names_of(columns), n_groups)
 
     def fit(self, statistic: Totals, context: Context) -> MultinomialDensity:
-        totals, unit = scaled(statistic)
+        totals, unit = rescale(statistic)
         a, m = self.alpha * unit, len(totals.columns)
         whole = totals.sums.across.rounded()
         table = totals.sums.logs(a, np.log(np.where(whole > 0, whole, 0.0 if a else 1.0) + a * m))

@@ -76,7 +76,7 @@ def describe(value: Any) -> Any:
     if isinstance(value, type) and value in registry().values():
         value = value()
     if type(value) in registry().values():
-        return {"is": type(value).identifier, **written(value)}
+        return {"is": type(value).identifier, **write_fields(value)}
     raise InputError(f"{value!r} cannot be saved in a model file; only bayeskit's own families and smoothings can")
 
 
@@ -93,7 +93,7 @@ def build(record: Any) -> Any:
     kind = registry().get(parse(str, record.get("is", ""), "an identifier"))
     if kind is None:
         raise ModelFileError(f"the model file names {record.get('is')!r}, which this version does not know")
-    return parsed(kind, {name: v for name, v in record.items() if name != "is"})
+    return parse_fields(kind, {name: v for name, v in record.items() if name != "is"})
 
 
 def _whole(digits: str) -> int:
@@ -112,19 +112,19 @@ def _mapping(pairs: tuple[tuple[Any, Any], ...]) -> dict[Any, Any]:
     return found
 
 
-def written(value: Any) -> Json:
+def write_fields(value: Any) -> Json:
     """The fields of a dataclass as JSON, but for those that equal their defaults.
 
-    >>> written(smoothing.MEstimate(2.0))
+    >>> write_fields(smoothing.MEstimate(2.0))
     {'m': 2.0}
     """
     kind: Any = type(value)
-    told = {name: _told(hint, getattr(value, f.name)) for name, (f, hint) in _fields(kind).items()}
+    told = {name: _describe_field(hint, getattr(value, f.name)) for name, (f, hint) in _fields(kind).items()}
     return {name: record for name, record in told.items() if json_text(record) != _defaults(kind).get(name)}
 
 
-def parsed(kind: Callable[..., T], record: Any) -> T:
-    """The dataclass that ``written`` turned into JSON, each field of the type it is declared to have."""
+def parse_fields(kind: Callable[..., T], record: Any) -> T:
+    """The dataclass that ``write_fields`` turned into JSON, each field of the type it is declared to have."""
     known = _fields(kind)
     if not isinstance(record, Mapping) or (odd := sorted(record.keys() - known.keys())):
         what = f"the field {odd[0]!r}" if isinstance(record, Mapping) else f"{type(record).__name__} for fields"
@@ -154,7 +154,7 @@ def parse(hint: Any, record: Any, where: str) -> Any:
     if hint in NUMBERS or hint is NoneType:
         return record
     if is_dataclass(hint) and hint not in registry().values():
-        return parsed(cast(Any, hint), record)
+        return parse_fields(cast(Any, hint), record)
     value = build(record)
     if (get_origin(hint) or hint) not in type(value).__mro__:
         raise ModelFileError(f"{where} is {value!r}, not a {hint.__name__}")
@@ -170,14 +170,14 @@ def _fits(hint: Any, record: Any) -> bool:
     return isinstance(record, list if get_origin(hint) is tuple else dict)
 
 
-def _told(hint: Any, value: Any) -> Any:
+def _describe_field(hint: Any, value: Any) -> Any:
     """A field as JSON."""
     if get_origin(hint) is tuple and isinstance(value, tuple):
         inner = get_args(hint)
         each = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
-        return [_told(part, item) for part, item in zip(each, value, strict=True)]
+        return [_describe_field(part, item) for part, item in zip(each, value, strict=True)]
     plain = hint is not Any and is_dataclass(value) and type(value) not in registry().values()
-    return written(value) if plain else describe(value)
+    return write_fields(value) if plain else describe(value)
 
 
 @cache
@@ -195,7 +195,7 @@ def _defaults(kind: Any) -> dict[str, str]:
     given = {
         n: (hint, _default(f) if plain is None else getattr(plain, f.name)) for n, (f, hint) in known if _optional(f)
     }
-    return {name: json_text(_told(hint, value)) for name, (hint, value) in given.items()}
+    return {name: json_text(_describe_field(hint, value)) for name, (hint, value) in given.items()}
 
 
 def _optional(f: Field[Any]) -> bool:

@@ -20,7 +20,7 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.labelled_table import LabelledTable, Rows, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
-from bayeskit.statistics.batch import mixed
+from bayeskit.statistics.batch import mix
 from bayeskit.statistics.content import Content
 from bayeskit.statistics.exact import ExactSum
 
@@ -153,7 +153,7 @@ class Distinct:
 
         Every ``repeat`` deals in an order of its own.
         """
-        high, low = self.words if not repeat else (mixed(w, np.array([repeat], dtype=np.int64)) for w in self.words)
+        high, low = self.words if not repeat else (mix(w, np.array([repeat], dtype=np.int64)) for w in self.words)
         code = self.rows.codes
         order = np.lexsort((low, high, code))
         before = np.cumsum(self.units[order]) - self.units[order]

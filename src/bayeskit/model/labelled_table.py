@@ -61,7 +61,7 @@ class LabelledTable:
             raise InputError("rows of a file or relation cannot be taken by number; evaluate() reads them in passes")
         if isinstance(groups, str):
             column = groups
-            groups, X = _column(X, column), without(X, (column,))
+            groups, X = _column(X, column), drop_columns(X, (column,))
         values = None if isinstance(y, str) else values_of(X)  # a column can be named of a table only
         X = X if values is None else values
         given = OpenTable.of(X if values is None else np.empty((len(values), 1)), y, weight, None).source
@@ -94,7 +94,7 @@ class LabelledTable:
         if is_array_only(self.X):
             return np.asarray(self.X)
         table = pa.table(dict(self.X)) if isinstance(self.X, Mapping) else self.X
-        return without(table, [name for name in self.roles.names if not name.startswith(":")])
+        return drop_columns(table, [name for name in self.roles.names if not name.startswith(":")])
 
     def intake(self, n_jobs: int | None, fold: ColumnLike | None = None) -> OpenTable:
         """The table opened again, with the fold of each row."""
@@ -135,7 +135,7 @@ def take_rows(X: Any, rows: Int) -> Any:
     return X.take(pa.array(rows))
 
 
-def without(X: Any, names: Sequence[str]) -> Any:
+def drop_columns(X: Any, names: Sequence[str]) -> Any:
     """A table without some of its columns."""
     if not names:
         return X

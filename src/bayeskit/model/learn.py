@@ -57,7 +57,7 @@ class Spec:
         return self.one_pass and not self.fits_weights
 
 
-def together(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
+def in_one_component(likelihood: Any, schema: Schema, why: str) -> tuple[Naive, Schema]:
     """All columns in one likelihood."""
     family = describe_family(likelihood)
     columns = tuple(replace(c, family=family, why_family=why) for c in schema.columns)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Int, TableLike
-from bayeskit.data.hash_split import Word, mixed
+from bayeskit.data.hash_split import Word, splitmix
 from bayeskit.engines.engine import engine_for
 
 PORTION = 100_000  # rows
@@ -38,10 +38,10 @@ def read_rows(
     return _table([batch for batch, _ in kept], schema) if kept else schema.empty_table(), rows
 
 
-def drawn(rows: int, most: int, seed: int = 0) -> Int:
+def draw_rows(rows: int, most: int, seed: int = 0) -> Int:
     """The numbers, from 0, of the rows that a sample of so many takes, in order: (most,).
 
-    >>> drawn(1000, 3).tolist() == sorted(drawn(1000, 3).tolist())
+    >>> draw_rows(1000, 3).tolist() == sorted(draw_rows(1000, 3).tolist())
     True
     """
     words = _hashes(0, rows, seed)
@@ -70,7 +70,7 @@ def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _hashes(start: int, rows: int, seed: int) -> Word:
-    return mixed(mixed(np.arange(start, start + rows, dtype=np.uint64)) ^ np.uint64(seed))
+    return splitmix(splitmix(np.arange(start, start + rows, dtype=np.uint64)) ^ np.uint64(seed))
 
 
 def _below(batch: pa.RecordBatch, words: Word, limit: np.uint64) -> tuple[pa.RecordBatch, Word]:

@@ -46,15 +46,13 @@ def estimate(
     if not isinstance(target, str):
         raise InputError("an approximate answer has one target; ask for its name, or for all of them exactly")
     states = network.states(target)
-    found = sampled(network, codes[:, 0], target, method, samples, np.random.default_rng(random_state))
+    found = sample(network, codes[:, 0], target, method, samples, np.random.default_rng(random_state))
     told = Answer(zip(states, found.probabilities.tolist(), strict=True))
     told.standard_error = dict(zip(states, found.standard_error.tolist(), strict=True))
     return told
 
 
-def sampled(
-    network: Network, codes: Code, target: str, method: str, samples: int, rng: np.random.Generator
-) -> Estimate:
+def sample(network: Network, codes: Code, target: str, method: str, samples: int, rng: np.random.Generator) -> Estimate:
     """P(target | evidence) for the codes of one row, (nodes,), by a method of ``approximate``."""
     if method not in METHODS or samples < 1:
         raise InputError(f"approximate={method!r}, samples={samples!r}: choose {' or '.join(METHODS)} and samples > 0")

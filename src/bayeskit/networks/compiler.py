@@ -32,7 +32,7 @@ class Factor:
     floor: float  # log2 of a bound from below on its entries that are not zero
 
 
-def compiled(numbered: Numbered, pattern: Pattern) -> Plan:
+def compile_plan(numbered: Numbered, pattern: Pattern) -> Plan:
     """The plan of a pattern; refused with the size it would need where that is too much."""
     return _Compiler(numbered, pattern).plan()
 

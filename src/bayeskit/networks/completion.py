@@ -12,7 +12,7 @@ from bayeskit.data.levels import Levels
 from bayeskit.errors import NetworkError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import Inference
-from bayeskit.networks.learning import Learning, counted_tables
+from bayeskit.networks.learning import Learning, tables_from_counts
 from bayeskit.networks.network import Network
 from bayeskit.networks.table import Table, cells_of
 
@@ -68,7 +68,7 @@ class Completion:
             cell = np.ravel_multi_index(tuple(some[:, there]), shape)
             weight = np.bincount(cell, self.weights[there], minlength=int(np.prod(shape)))
             counts[name] = weight.astype(np.float64, copy=False).reshape(shape)
-        found = counted_tables(counts, 1.0, 1.0)
+        found = tables_from_counts(counts, 1.0, 1.0)
         levels = {name: Levels.of(range(size)) for name, size in sizes.items()}
         return Network(graph, levels, {n: Table(n, graph.parents[n], found[n]) for n in names})
 

@@ -12,7 +12,7 @@ from bayeskit.arrays import Bool
 from bayeskit.errors import InputError
 from bayeskit.networks.completion import Completion
 from bayeskit.networks.score import Rule, Scores, total
-from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, turned
+from bayeskit.networks.search import TOLERANCE, Climb, Limits, Step, chow_liu, in_order, reverse_arcs
 
 SEARCHES = ("hill-climb", "tabu", "k2", "chow-liu")
 PATIENCE, MEMORY = 30, 15  # of tabu search: steps without a new best, and steps that may not be undone
@@ -66,7 +66,7 @@ class Exploration:
             climb = Climb(scores, limits, begin.copy(), callback, rng if attempt else None)
             here, left = climbed(climb), TURNINGS
             while left:  # a peak may be none for an equivalent graph
-                climb = climb.moved(turned(here[1], limits, rng, len(limits.required)))
+                climb = climb.moved(reverse_arcs(here[1], limits, rng, len(limits.required)))
                 score, arcs, steps = climbed(climb)
                 left -= 1
                 if score > here[0] + TOLERANCE * abs(here[0]):

@@ -16,7 +16,7 @@ from bayeskit.data.schema import Schema
 from bayeskit.errors import ForgetError, InputError
 from bayeskit.networks.graph import Graph
 from bayeskit.networks.inference import Inference
-from bayeskit.networks.learning import METHODS, Learned, Learning, counted_tables
+from bayeskit.networks.learning import METHODS, Learned, Learning, tables_from_counts
 from bayeskit.networks.network import Network
 from bayeskit.networks.rows import DistinctRows
 from bayeskit.networks.table import Table, cells_of
@@ -100,7 +100,7 @@ class Fitted:
             counts |= {family[-1]: tables.table(t).rounded()[0] for t, family in enumerate(tables.tables)}
         levels = {node: counted.domain.levels[node] for node in graph.nodes}
         _check_states(levels)
-        return cls(_network(graph, levels, counted_tables(counts, recipe.smoothing, recipe.ess)), recipe, counted)
+        return cls(_network(graph, levels, tables_from_counts(counts, recipe.smoothing, recipe.ess)), recipe, counted)
 
     @classmethod
     def from_rows(cls, graph: Graph, rows: DistinctRows, recipe: Recipe, begin: Network | None) -> Fitted:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
 from bayeskit.errors import ImpossibleEvidence, NetworkError
-from bayeskit.networks.compiler import MOST_WORK, compiled
+from bayeskit.networks.compiler import MOST_WORK, compile_plan
 from bayeskit.networks.network import Network
 from bayeskit.networks.plan import Numbered, Pattern, Plan
 from bayeskit.numerics.special import LOG_2
@@ -35,7 +35,7 @@ class Inference:
 
     def plan(self, pattern: Pattern) -> Plan:
         """The plan of a pattern of evidence, compiled once."""
-        found = self.plans.pop(pattern, None) or compiled(self.numbered, pattern)
+        found = self.plans.pop(pattern, None) or compile_plan(self.numbered, pattern)
         self.plans[pattern] = found
         if len(self.plans) > PLANS:
             self.plans.popitem(last=False)

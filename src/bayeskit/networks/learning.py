@@ -181,6 +181,6 @@ class Learning:
 METHODS = {"em": Learning.em, "gradient": Learning.gradient}
 
 
-def counted_tables(counts: Mapping[str, Float], smoothing: Any, ess: float) -> dict[str, Float]:
+def tables_from_counts(counts: Mapping[str, Float], smoothing: Any, ess: float) -> dict[str, Float]:
     """Tables from the counts of every family: (count + pseudo-count) / sum over the states."""
     return {node: probabilities(n + pseudo_counts(n.shape, smoothing, ess)) for node, n in counts.items()}

@@ -156,7 +156,7 @@ class Climb:
                 return best
 
 
-def turned(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
+def reverse_arcs(arcs: Bool, limits: Limits, rng: np.random.Generator, times: int) -> Bool:
     """An equivalent graph: arcs turned at random whose ends have the same other parents (covered arcs)."""
     out = arcs.copy()
     there = [(c, p) for c, p in np.argwhere(arcs).tolist()]

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Float, Frame, Label
 from bayeskit.data.foreign import as_list, is_frame
-from bayeskit.data.frame import aligned, frame, html_table, shortened
+from bayeskit.data.frame import align, frame, html_table, shorten
 from bayeskit.data.levels import Levels, key
 from bayeskit.errors import NetworkError
 
@@ -77,9 +77,9 @@ class Table:
         *given, own = self._named
         configurations = list(product(*given))
         rows = self.probabilities.reshape(-1, len(own))
-        lines = [[*self.parents, *map(shortened, own)]]
+        lines = [[*self.parents, *map(shorten, own)]]
         for labels, row in zip(configurations[:SHOWN], rows.tolist(), strict=False):
-            lines.append([*map(shortened, labels), *(f"{p:.6g}" for p in row)])
+            lines.append([*map(shorten, labels), *(f"{p:.6g}" for p in row)])
         if len(rows) > SHOWN:
             lines.append(["…"] * len(lines[0]))
         return lines
@@ -89,7 +89,7 @@ class Table:
         return f"P({self.child}{' | ' + ', '.join(self.parents) if self.parents else ''})"
 
     def __repr__(self) -> str:
-        return f"{self._title}\n{aligned(self._lines, len(self.parents))}"
+        return f"{self._title}\n{align(self._lines, len(self.parents))}"
 
     def _repr_html_(self) -> str:
         return html_table(self._lines, len(self.parents), self._title)

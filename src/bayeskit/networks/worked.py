@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Label
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.data.written import NEXT, Line, Written
 from bayeskit.errors import InputError
 from bayeskit.networks.network import Network
@@ -108,4 +108,4 @@ def _total(products: list[list[float]]) -> float:
 
 
 def _named(node: str, state: Label) -> str:
-    return f"{node} = {shortened(state)}"
+    return f"{node} = {shorten(state)}"

@@ -114,7 +114,7 @@ class Evidence:
         whole = pull if pull.ndim == 2 else np.diag(pull)
         begin, bend = (start, None) if near is None else (near[0], near[1] + whole)
         low = np.repeat([0.0, -np.inf], [j, k])
-        best = descended(objective, lambda both: self.curvature(both[:j], both[j:]) + whole, begin, low, bend)
+        best = minimise_bounded(objective, lambda both: self.curvature(both[:j], both[j:]) + whole, begin, low, bend)
         return best[:j], best[j:]
 
     def curvature(self, weight: Float, bias: Float) -> Float:
@@ -133,7 +133,7 @@ class Evidence:
         return out
 
 
-def descended(
+def minimise_bounded(
     objective: Callable[[Float], tuple[float, Float]],
     curvature: Callable[[Float], Float],
     begin: Float,
@@ -146,7 +146,7 @@ def descended(
     function falls (Bertsekas 1982). Second derivatives, ``known`` ones to begin with, serve as long as they lead down
     fast.
 
-    >>> descended(lambda x: ((x[0] - 1) ** 2 + (x[1] + 1) ** 2, 2 * (x - [1, -1])), lambda x: 2 * np.eye(2),
+    >>> minimise_bounded(lambda x: ((x[0] - 1) ** 2 + (x[1] + 1) ** 2, 2 * (x - [1, -1])), lambda x: 2 * np.eye(2),
     ...           np.array([3.0, 3.0]), np.zeros(2))
     array([1., 0.])
     """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Axes, Float, Json, Label
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.errors import InputError
 from bayeskit.plots.heat import heat
 from bayeskit.plots.style import Display, labels_of, tidy
@@ -74,7 +74,7 @@ class CptDisplay(Display):
 
     def _names(self) -> list[str]:
         most = 44 // max(1, len(self.parents))
-        return [", ".join(shortened(value, most) for value in given) for given in self.given[:ROWS]]
+        return [", ".join(shorten(value, most) for value in given) for given in self.given[:ROWS]]
 
     def _draw(self, ax: Axes) -> None:
         shown = self.table[:ROWS, :STATES]
@@ -83,8 +83,8 @@ class CptDisplay(Display):
         heat(ax, shown, texts, names, labels_of(self.states[:STATES]), "Blues")
         more = [f"{len(self.table) - ROWS} more lines"] if len(self.table) > ROWS else []
         more += [f"{len(self.states) - STATES} more states"] if len(self.states) > STATES else []
-        given = f" | {', '.join(shortened(parent, 16) for parent in self.parents)}" if self.parents else ""
+        given = f" | {', '.join(shorten(parent, 16) for parent in self.parents)}" if self.parents else ""
         rest = f" ({', '.join(more)} in frame())" if more else ""
-        tidy(ax, f"P({shortened(self.node, 24)}{given}){rest}", self.node)
+        tidy(ax, f"P({shorten(self.node, 24)}{given}){rest}", self.node)
         if self.parents:
-            ax.set_ylabel(shortened(", ".join(self.parents), 48))
+            ax.set_ylabel(shorten(", ".join(self.parents), 48))

@@ -24,7 +24,7 @@ from bayeskit.arrays import (
     WeightsLike,
 )
 from bayeskit.errors import InputError
-from bayeskit.numerics.rates import Curve, curve, effective, tallied, width_bins, wilson
+from bayeskit.numerics.rates import Curve, curve, effective, tally, width_bins, wilson
 from bayeskit.plots.style import (
     FAINT,
     INK,
@@ -227,7 +227,7 @@ class ReliabilityDisplay(Display):
             p, true = given.proba[np.arange(len(best)), best], best == given.codes
         else:
             p, true = given.proba[:, given.place(label)], given.codes == given.place(label)
-        table = tallied(p, true, given.weights, width_bins(p, bins), bins)
+        table = tally(p, true, given.weights, width_bins(p, bins), bins)
         return cls.from_cells(table, "the most probable class" if label is None else labels_of([label])[0])
 
     @classmethod

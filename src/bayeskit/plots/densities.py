@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bayeskit.arrays import Array, Axes, Classifier, Float, Json, LabelsLike, TableLike
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.errors import InputError
 from bayeskit.plots.grid import column_of, names_of
 from bayeskit.plots.style import LEGEND, Display, codes_of, colour, entry, labels_of, legend, line, tidy
@@ -132,7 +132,7 @@ class DensityDisplay(Display):
                 seen = [np.sum(mine == str(self.values[i])) / known for i in shown.tolist()]
                 ax.plot(x, seen, "_", color="black", ms=max(4.0, 60 * width), mew=1.4)
         ax.set_ylim(0, (1.0 + 0.09 * min(len(self.classes), LEGEND)) * ax.get_ylim()[1])  # room for the legend
-        names = [shortened(self.values[i], 14) for i in shown.tolist()]
+        names = [shorten(self.values[i], 14) for i in shown.tolist()]
         crowded = sum(map(len, names)) > 60
         ax.set_xticks(np.arange(len(shown)), names, rotation=35 if crowded else 0, ha="right" if crowded else "center")
         more = len(self.values) - len(shown)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Axes, Json, Label
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.errors import InputError
 from bayeskit.plots.cpt import CptDisplay
 from bayeskit.plots.layout import Layout
@@ -129,14 +129,14 @@ class NetworkDisplay(Display):
             zorder=2,
         )
         ax.add_patch(box)
-        name = shortened(node, 24) + (" (observed)" if seen and len(node) < 14 else "")
+        name = shorten(node, 24) + (" (observed)" if seen and len(node) < 14 else "")
         ax.text(x + wide / 2, y + HEAD / 2, name, ha="center", va="center", fontsize=9, weight="bold", zorder=4)
         states = list(self.bars.get(node, {}).items())
         shown = sorted(states, key=lambda s: -s[1])[:STATES] if len(states) > STATES else states
         track = wide - 1.46
         for i, (state, p) in enumerate(shown):
             middle = y + HEAD + ROW * (i + 0.45)
-            ax.text(x + 0.08, middle, shortened(state, 11), va="center", fontsize=7.5, color=INK, zorder=4)
+            ax.text(x + 0.08, middle, shorten(state, 11), va="center", fontsize=7.5, color=INK, zorder=4)
             ax.add_patch(Rectangle((x + 0.93, middle - 0.07), track, 0.14, fc="#EEEEEE", zorder=3))
             own = PALETTE[1] if seen else PALETTE[0]
             ax.add_patch(Rectangle((x + 0.93, middle - 0.07), track * p, 0.14, fc=own, zorder=4))
@@ -163,7 +163,7 @@ def _fits(table: CptDisplay) -> bool:
 
 def _widths(table: CptDisplay) -> list[float]:
     """Of the columns of the parents."""
-    each = ([shortened(p, 16), *(shortened(v, 11) for v in values)] for p, values in table.parents.items())
+    each = ([shorten(p, 16), *(shorten(v, 11) for v in values)] for p, values in table.parents.items())
     return [0.12 + WORD * max(map(len, texts)) for texts in each]
 
 
@@ -177,14 +177,14 @@ def _draw_table(ax: Axes, table: CptDisplay, x: float, y: float, wide: float) ->
     cell = (x + wide - 0.05 - starts[-1]) / len(table.states)
     text: Json = {"va": "center", "fontsize": 7, "zorder": 5}
     for name, left in zip(table.parents, starts, strict=False):
-        ax.text(left + 0.03, y + ROW / 2, shortened(name, 16), style="italic", color="#555555", **text)
+        ax.text(left + 0.03, y + ROW / 2, shorten(name, 16), style="italic", color="#555555", **text)
     for k, state in enumerate(table.states):
         middle = starts[-1] + cell * (k + 0.5)
-        ax.text(middle, y + ROW / 2, shortened(state, 9), ha="center", style="italic", color="#555555", **text)
+        ax.text(middle, y + ROW / 2, shorten(state, 9), ha="center", style="italic", color="#555555", **text)
     for i, (given, row) in enumerate(zip(table.given, table.table, strict=True)):
         down = y + ROW * (i + 1)
         for value, left in zip(given, starts, strict=False):
-            ax.text(left + 0.03, down + ROW / 2, shortened(value, 11), color=INK, **text)
+            ax.text(left + 0.03, down + ROW / 2, shorten(value, 11), color=INK, **text)
         for k, p in enumerate(row):
             place = (starts[-1] + cell * k + 0.01, down + 0.01)
             shade = 0.08 + 0.5 * float(p)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayeskit.arrays import Axes, Float, Json, Label
-from bayeskit.data.frame import shortened
+from bayeskit.data.frame import shorten
 from bayeskit.plots.style import INK, PALETTE, Display
 
 CHANCES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -87,7 +87,7 @@ class NomogramDisplay(Display):
             where = inside.index(True) if True in inside else len(pieces) - 1
             for number, (values, points) in enumerate(pieces):
                 y -= 1
-                names.append(shortened(scale.name, 22) if number == 0 else "")
+                names.append(shorten(scale.name, 22) if number == 0 else "")
                 ticks = number_ticks(values, points, scale.joined) if scale.numeric else level_ticks(values, points)
                 lost += _line(ax, y, float(points.min()), float(points.max()), ticks, top)
                 if number == where and 0 <= scale.missing <= top:
@@ -160,7 +160,7 @@ def number_ticks(values: Sequence[Label], points: Float, joined: bool) -> list[t
 
 def level_ticks(values: Sequence[Label], points: Float) -> list[tuple[float, str]]:
     order = np.argsort(points, kind="stable").tolist()
-    return [(float(points[i]), shortened("missing" if values[i] is None else values[i], 14)) for i in order]
+    return [(float(points[i]), shorten("missing" if values[i] is None else values[i], 14)) for i in order]
 
 
 def _line(ax: Axes, y: float, low: float, high: float, ticks: Sequence[tuple[float, str]], top: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayeskit.arrays import Axes, Frame, Int, Json, Label, LabelsLike
-from bayeskit.data.frame import frame, shortened
+from bayeskit.data.frame import frame, shorten
 from bayeskit.errors import InputError
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; the order puts the strongest contrasts first
@@ -117,11 +117,11 @@ def line(k: int) -> str:
 def tidy(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
     """Title and axis names of bearable length, no box around the picture."""
     if title:
-        ax.set_title(shortened(title, 64), fontsize=11, color=INK, loc="left")
+        ax.set_title(shorten(title, 64), fontsize=11, color=INK, loc="left")
     if x:
-        ax.set_xlabel(shortened(x, 48))
+        ax.set_xlabel(shorten(x, 48))
     if y:
-        ax.set_ylabel(shortened(y, 48))
+        ax.set_ylabel(shorten(y, 48))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
@@ -145,7 +145,7 @@ def entry(label: str) -> str:
 
 def labels_of(classes: LabelsLike | Sequence[Label]) -> list[str]:
     """Labels as short texts, told apart by number where shortening made them equal."""
-    texts = [shortened(c) for c in np.asarray(classes, dtype=object).tolist()]
+    texts = [shorten(c) for c in np.asarray(classes, dtype=object).tolist()]
     return [t if texts.count(t) == 1 else f"{t} ({i})" for i, t in enumerate(texts)]
 
 
@@ -154,6 +154,6 @@ def codes_of(y: LabelsLike | Sequence[Label], classes: Sequence[Label]) -> Int:
     place = {label: k for k, label in enumerate(classes)}
     given = np.asarray(y).ravel().tolist()
     if lost := [label for label in given if label not in place]:
-        known = ", ".join(map(shortened, classes[:8]))
+        known = ", ".join(map(shorten, classes[:8]))
         raise InputError(f"label {lost[0]!r} is not a class of these predictions ({known}); give classes=[...]")
     return np.array([place[label] for label in given], dtype=np.int64)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from bayeskit.arrays import Array, Bool, Code, Float, Int
-from bayeskit.data.hash_split import ODD, Word, finalised
+from bayeskit.data.hash_split import ODD, Word, finalise
 from bayeskit.statistics.exact import ExactSum
 
 
@@ -44,9 +44,9 @@ class Batch:
     @cached_property
     def fingerprint(self) -> Word:
         """Of what a row holds: equal rows have equal ones, and other rows hardly ever: (n,)."""
-        seen = mixed(np.zeros(len(self), dtype=np.uint64), self.group)
+        seen = mix(np.zeros(len(self), dtype=np.uint64), self.group)
         for column in (*bits(self.numbers).T, *self.codes.T):
-            seen = mixed(seen, column)
+            seen = mix(seen, column)
         return seen
 
     def same(self, mine: Int, other: Batch, theirs: Int) -> Bool:
@@ -83,6 +83,6 @@ def bits(numbers: Float) -> Int:
     return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.int64)
 
 
-def mixed(seen: Word, column: Array) -> Word:
+def mix(seen: Word, column: Array) -> Word:
     """A hash of what was seen and one column more (a round of splitmix64)."""
-    return finalised((seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD)
+    return finalise((seen ^ np.ascontiguousarray(column, dtype=np.int64).view(np.uint64)) + ODD)

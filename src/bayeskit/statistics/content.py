@@ -11,7 +11,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.hash_split import Word
 from bayeskit.data.sparse import Sparse
-from bayeskit.statistics.batch import mixed
+from bayeskit.statistics.batch import mix
 
 MISSING, UNSEEN = np.array([[0x6D697373], [0x756E7365]], dtype=np.int64)  # in place of a value
 HEAD = 64  # rows that show of most columns that they are not constant
@@ -54,8 +54,8 @@ class Content:
         """The hashes, high word first: (2, n)."""
         total = np.zeros((2, block.rows), dtype=np.uint64)
         place = {name: j for j, name in enumerate(sorted(set(block.schema.names) - self.constant))}
-        start = mixed(np.arange(len(place), dtype=np.uint64), np.array([self.key], dtype=np.int64))
-        odd = mixed(start, np.zeros(1, dtype=np.int64)) | np.uint64(1)
+        start = mix(np.arange(len(place), dtype=np.uint64), np.array([self.key], dtype=np.int64))
+        odd = mix(start, np.zeros(1, dtype=np.int64)) | np.uint64(1)
         numeric = [name for name in block.schema.numeric if name in place]
         if numeric:
             here = np.array([place[name] for name in numeric])
@@ -65,7 +65,7 @@ class Content:
                 j = place[name]
                 added = _levels(start[j : j + 1], block.levels[name].words)[codes]
                 total += np.stack([added, added * odd[j]])
-        return np.stack([mixed(total[0], total[1].view(np.int64)), mixed(total[1], total[0].view(np.int64))])
+        return np.stack([mix(total[0], total[1].view(np.int64)), mix(total[1], total[0].view(np.int64))])
 
     @staticmethod
     def _add_numbers(columns: Columns, start: Word, odd: Word, total: Word) -> None:
@@ -85,16 +85,16 @@ class Content:
 
 def _numbers(start: Word, x: Float) -> Word:
     """A word for each number, 0 for 0."""
-    added = mixed(start, np.ascontiguousarray(x).view(np.int64))
+    added = mix(start, np.ascontiguousarray(x).view(np.int64))
     added[x == 0] = 0
     if (missing := np.isnan(x)).any():
-        added[missing] = np.broadcast_to(mixed(start, MISSING), x.shape)[missing]
+        added[missing] = np.broadcast_to(mix(start, MISSING), x.shape)[missing]
     return added
 
 
 def _levels(start: Word, levels: Word) -> Word:
     """A word for each code; -2 is a level never seen, -1 a missing one."""
-    return np.concatenate([mixed(start, levels.view(np.int64)), mixed(start, UNSEEN), mixed(start, MISSING)])
+    return np.concatenate([mix(start, levels.view(np.int64)), mix(start, UNSEEN), mix(start, MISSING)])
 
 
 def _alike(block: Block, names: Sequence[str], first: Block) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bayeskit.data.hash_split import Word
 from bayeskit.data.levels import word
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import ForgetError, InputError
-from bayeskit.statistics.batch import Batch, bits, mixed
+from bayeskit.statistics.batch import Batch, bits, mix
 from bayeskit.statistics.exact import ExactSum
 
 EVERY = np.uint64(2**64 - 1)  # the bound below which rows are kept, while all are
@@ -109,15 +109,15 @@ class Rows:
         seed, total = np.array([self.seed], dtype=np.int64), np.zeros(block.rows, dtype=np.uint64)
 
         def add(name: str, column: Array, there: Bool) -> None:  # a sum: columns undetermined so far add nothing
-            start = mixed(word(name), seed)
-            total[there] += mixed(np.repeat(start, np.count_nonzero(there)), column[there])
+            start = mix(word(name), seed)
+            total[there] += mix(np.repeat(start, np.count_nonzero(there)), column[there])
 
         for name, column in zip(self.schema.numeric, numbers.T, strict=True):
             add(name, bits(column), ~np.isnan(column))
         for name, column in zip(self.schema.coded, codes.T, strict=True):
             words = np.append(block.levels[name].words, np.uint64(0))
             add(name, words[column].view(np.int64), column >= 0)
-        return np.minimum(mixed(total, np.repeat(seed, block.rows)), EVERY - np.uint64(1))
+        return np.minimum(mix(total, np.repeat(seed, block.rows)), EVERY - np.uint64(1))
 
     def find(self, block: Block) -> Int:
         """Where each row that was counted stands among the rows, -1 where it is not: (n,)."""

@@ -34,7 +34,7 @@ class Bundle:
             f"numbers/{name}": np.asarray(a, dtype=np.float64) for name, a in self.numbers.items()
         }
         for name, (model, kind, settings) in self.parts.items():
-            headers[name], tensors = model_file.packed(model, kind, settings)
+            headers[name], tensors = model_file.pack(model, kind, settings)
             arrays |= {f"{name}/{key}": array for key, array in tensors.items()}
         header = {
             "model": model_file.identifier_of(self.kind),
@@ -50,7 +50,7 @@ class Bundle:
         read, arrays = container.read(path, _expected)
         header: dict[str, Any] = dict(read)
         with model_file.doubts(path):
-            parts = {name: model_file.unpacked(head, _of(name, arrays)) for name, head in header["parts"].items()}
+            parts = {name: model_file.unpack(head, _of(name, arrays)) for name, head in header["parts"].items()}
             numbers = _of("numbers", arrays)
             if not all(np.isfinite(array).all() for array in numbers.values()):
                 raise ModelFileError("it holds numbers that are none")
@@ -68,5 +68,5 @@ def _expected(header: Mapping[str, object], shapes: container.Shapes) -> contain
         raise ModelFileError("the header does not describe models; save the model again")
     spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
     for name, head in header["parts"].items():
-        spec |= {f"{name}/{key}": what for key, what in model_file.expected(head, _of(name, shapes)).items()}
+        spec |= {f"{name}/{key}": what for key, what in model_file.expected_tensors(head, _of(name, shapes)).items()}
     return spec

@@ -66,19 +66,19 @@ def write(path: Path, header: Mapping[str, object], arrays: Mapping[str, Array])
 
 def read(path: Path, expect: Expect) -> Content:
     """Read back header and read-only arrays of a file that holds exactly the tensors of ``expect(header, shapes)``."""
-    with _opened(path) as file:
+    with _open(path) as file:
         return _read(file, os.fstat(file.fileno()).st_size, expect)
 
 
 def peek(path: Path) -> dict[str, object]:
     """The header of a file as it stands there, unchecked: enough to choose who is to read it."""
-    with _opened(path) as file:
-        number, header, tensors = _parse(_told(file, os.fstat(file.fileno()).st_size)[8:].decode())
-        return header if number == FORMAT else format1.renewed(header, tensors)[0]
+    with _open(path) as file:
+        number, header, tensors = _parse(_read_head(file, os.fstat(file.fileno()).st_size)[8:].decode())
+        return header if number == FORMAT else format1.upgrade(header, tensors)[0]
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
+def _open(path: Path) -> Iterator[BufferedReader]:
     """A regular file; whatever goes wrong while it is read is told with its name."""
     name = os.fspath(path)
     try:
@@ -170,10 +170,10 @@ def _head(header: Mapping[str, object], spec: Spec, number: int = FORMAT) -> _He
 
 def _read(file: BufferedReader, size: int, expect: Expect) -> Content:
     """Header and arrays of an open file of ``size`` bytes."""
-    told = _told(file, size)
+    told = _read_head(file, size)
     number, header, tensors = _parse(told[8:].decode())
     shapes = _shapes(tensors, size, size - len(told))
-    new, names = (header, {name: name for name in tensors}) if number == FORMAT else format1.renewed(header, tensors)
+    new, names = (header, {name: name for name in tensors}) if number == FORMAT else format1.upgrade(header, tensors)
     spec = expect(new, {names[name]: shape for name, shape in shapes.items()})
     back = {name: old for old, name in names.items()}
     head = _head(header, {back.get(name, name): what for name, what in spec.items()}, number)
@@ -218,7 +218,7 @@ def _shapes(tensors: Mapping[str, object], longest: int, room: int) -> dict[str,
     return found
 
 
-def _told(file: BufferedReader, size: int) -> bytes:
+def _read_head(file: BufferedReader, size: int) -> bytes:
     """All that precedes the data, as the file tells it."""
     prefix = file.read(8)
     length = int.from_bytes(prefix, "little")

@@ -64,26 +64,31 @@ VARIANCES = ("diagonal", "spherical")  # covariances that counted the products o
 GONE = ("shapes", "digest")  # the first is told by the tensors; the second was that of the old names
 
 
-def renewed(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """The header as the present format has it, and what each tensor is called there."""
     if "parts" not in header:
-        return _renewed(header, tensors)
+        return _upgrade(header, tensors)
     parts, names = {}, {name: name for name in tensors if name.startswith("numbers/")}
     for part, told in header["parts"].items():
         mine = [name.removeprefix(f"{part}/") for name in tensors if name.startswith(f"{part}/")]
-        parts[part], found = _renewed(told, mine)
+        parts[part], found = _upgrade(told, mine)
         names |= {f"{part}/{old}": f"{part}/{new}" for old, new in found.items()}
     kept = {name: value for name, value in header.items() if name != "numbers"}
-    return {**kept, "model": ESTIMATORS[header["model"]], "settings": _named(header["settings"]), "parts": parts}, names
+    return {
+        **kept,
+        "model": ESTIMATORS[header["model"]],
+        "settings": _settings(header["settings"]),
+        "parts": parts,
+    }, names
 
 
-def _renewed(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _upgrade(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Of a model or a network."""
     kept = {name: value for name, value in header.items() if name not in (*GONE, "families", "recipe")}
-    kept |= {"model": ESTIMATORS[header["model"]], "settings": _named(header["settings"])}
+    kept |= {"model": ESTIMATORS[header["model"]], "settings": _settings(header["settings"])}
     if header["model"] == NETWORK:
         return {**kept, "recipe": dict(header["recipe"]["map"])}, {name: name for name in tensors}
-    fronts = [f"counts/features/{_printed(record)}/" for record, _ in header["families"]]
+    fronts = [f"counts/features/{_repr(record)}/" for record, _ in header["families"]]
     names = {}
     for name in tensors:
         here = [(i, front) for i, front in enumerate(fronts) if name.startswith(front)]
@@ -94,7 +99,7 @@ def _renewed(header: Mapping[str, Any], tensors: Iterable[str]) -> tuple[dict[st
     return {**kept, "components": [[_value(record), count] for record, count in header["families"]]}, names
 
 
-def _named(settings: Mapping[str, Any]) -> Json:
+def _settings(settings: Mapping[str, Any]) -> Json:
     """The settings of an estimator."""
     return {"map": [[FIELDS.get(name, name), _value(value)] for name, value in settings["map"]]}
 
@@ -111,11 +116,11 @@ def _value(record: Any) -> Any:
     return {"is": CLASSES[record["is"]][0], **plain}
 
 
-def _printed(record: Any) -> str:
+def _repr(record: Any) -> str:
     """The text that Python printed for a description."""
     if isinstance(record, list):
-        return f"({', '.join(map(_printed, record))}{',' if len(record) == 1 else ''})"
+        return f"({', '.join(map(_repr, record))}{',' if len(record) == 1 else ''})"
     if not isinstance(record, dict):
         return repr(record)
-    fields = (f"{name}={_printed(record[name])}" for name in CLASSES[record["is"]][1].split())
+    fields = (f"{name}={_repr(record[name])}" for name in CLASSES[record["is"]][1].split())
     return f"{record['is']}({', '.join(fields)})"

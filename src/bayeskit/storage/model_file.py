@@ -16,7 +16,7 @@ from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Domain, Key, Levels
 from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
 from bayeskit.data.source import labels
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
-from bayeskit.model.codec import json_text, keys_of, likelihoods, parsed, registry, written
+from bayeskit.model.codec import json_text, keys_of, likelihoods, parse_fields, registry, write_fields
 from bayeskit.model.journal import Entry
 from bayeskit.model.learn import UNSEEN
 from bayeskit.model.model import Model
@@ -63,19 +63,19 @@ class Header:
 
 def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, object]) -> None:
     """Write a model with the name and the settings of its estimator."""
-    container.write(path, *packed(model, kind, settings))
+    container.write(path, *pack(model, kind, settings))
 
 
-def packed(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Array]]:
+def pack(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and tensors of a model."""
     counted, schema = model.counted, model.schema
     arrays: dict[str, Array] = {}
     domain = counted.domain
     names = schema.coded
-    runs = list(_untitled(schema).runs)
+    runs = list(_without_titles(schema).runs)
     texts = {
         "names": list(schema.names),
-        "columns": [json_text(written(run.like)) for run in runs],
+        "columns": [json_text(write_fields(run.like)) for run in runs],
         "classes": keys_of(domain.classes),
         "levels": [text for name in names for text in keys_of(domain.levels[name])],
     }
@@ -109,7 +109,7 @@ def packed(model: Model, kind: str, settings: Mapping[str, object]) -> tuple[dic
         model.journal,
         model.digest,
     )
-    return written(header), arrays
+    return write_fields(header), arrays
 
 
 def identifier_of(kind: str) -> str:
@@ -145,14 +145,14 @@ Read = tuple[Model, str, dict[str, Any]]  # a model, the name and the settings o
 
 def load(path: FilePath) -> Read:
     """What a file holds; ModelFileError if anything is not as saved."""
-    header, arrays = container.read(path, expected)
+    header, arrays = container.read(path, expected_tensors)
     with doubts(path):
-        return unpacked(header, arrays)
+        return unpack(header, arrays)
 
 
-def unpacked(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
+def unpack(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
-    told = parsed(Header, header)
+    told = parse_fields(Header, header)
     return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
 
 
@@ -167,9 +167,9 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
-def expected(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+def expected_tensors(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    told = parsed(Header, header)
+    told = parse_fields(Header, header)
     (d,) = shapes["names.ends"]
     parts = tuple(
         (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(told))
@@ -192,14 +192,14 @@ def _components(header: Header) -> tuple[tuple[Any, int], ...]:
     known = likelihoods()
     if not all(type(family) in known and count >= 0 for family, count in header.components):
         raise ModelFileError("a component is no likelihood of columns")
-    if not all(_sound(family) for family, _ in header.components):
+    if not all(_is_sound(family) for family, _ in header.components):
         raise ModelFileError("a component is made of likelihoods that it cannot be made of")
     if len({family for family, _ in header.components}) < len(header.components):
         raise ModelFileError("a component occurs twice")
     return header.components
 
 
-def _sound(component: Any) -> bool:
+def _is_sound(component: Any) -> bool:
     """Whether what a component is made of are families that its columns could take."""
     several = isinstance(component, Choice | LevelChoice)
     inner = component.candidates if several else (component.family,) if isinstance(component, Backoff) else ()
@@ -221,20 +221,20 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
         raise ModelFileError("its header is not as it should be")
     _check_label(header.label, [key_of(line) for line in text["classes"]])
     domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
-    given = _owned(header, schema, arrays["owners"].tolist())
+    given = _components_of(header, schema, arrays["owners"].tolist())
     structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
-    schema = _titled(schema, structure)
+    schema = _with_titles(schema, structure)
     place = {family: i for i, (family, _) in enumerate(structure.components)}
     fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
     counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
     for old, new in fronts:
         counts |= {f"{new}{n}": a for n, a in _under(old, arrays).items()}
     empty = Model.statistic(_counting(structure, header), schema)(len(domain.classes))
-    statistic = _present(empty.with_arrays(counts), structure, header)
+    statistic = _as_counted_now(empty.with_arrays(counts), structure, header)
     ranges = _ranges(header, arrays, len(schema.numeric))
     counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
-    _agree(counted)
-    _finished(structure, statistic)
+    _check_agreement(counted)
+    _check_finished(structure, statistic)
     model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
     if header.tuned:
         pieces = model.density.factor_names if structure.kept else structure.factor_names
@@ -245,7 +245,7 @@ def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
     return model
 
 
-def _finished(structure: Naive, statistic: Product) -> None:
+def _check_finished(structure: Naive, statistic: Product) -> None:
     """Refuse a structure whose cuts or arcs are yet to be chosen from what it counted."""
     for family, _ in structure.components:
         if isinstance(family, Discrete) and not isinstance(statistic.part("features", Product)[family], Sliced):
@@ -268,7 +268,7 @@ def _flat(family: Any) -> bool:
     return isinstance(family, Full) and family.covariance in FLAT
 
 
-def _present(counts: Product, structure: Naive, header: Header) -> Product:
+def _as_counted_now(counts: Product, structure: Naive, header: Header) -> Product:
     """The counts of a file as the structure counts now."""
     if not header.products:
         return counts
@@ -278,14 +278,14 @@ def _present(counts: Product, structure: Naive, header: Header) -> Product:
     return replace(counts, parts={**counts.parts, "features": replace(features, parts=new)})
 
 
-def _untitled(schema: Schema) -> Schema:
+def _without_titles(schema: Schema) -> Schema:
     """The schema without what its families are called, which follows from the components."""
     if isinstance(schema.columns, Alike):
         return replace(schema, columns=replace(schema.columns, like=replace(schema.columns.like, family="")))
     return replace(schema, columns=tuple(replace(column, family="") for column in schema.columns))
 
 
-def _titled(schema: Schema, structure: Naive) -> Schema:
+def _with_titles(schema: Schema, structure: Naive) -> Schema:
     """And with it."""
     parts = [(title(family), set(family.kinds), names) for family, names in structure.components]
     if isinstance(schema.columns, Alike) and all(names == schema.names for _, _, names in parts):
@@ -308,7 +308,7 @@ def _check_label(label: str, classes: list[Key]) -> None:
         raise ModelFileError(f"two of its classes are one as labels of type {label!r}")
 
 
-def _owned(header: Header, schema: Schema, owners: list[int]) -> Naive:
+def _components_of(header: Header, schema: Schema, owners: list[int]) -> Naive:
     """The components with the columns each has."""
     components = _components(header)
     begin = np.cumsum([0, *(count for _, count in components)]).tolist()
@@ -366,7 +366,7 @@ def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorW
     return FactorWeights(weight, bias, domain.classes)
 
 
-def _agree(counted: Counted) -> None:
+def _check_agreement(counted: Counted) -> None:
     """Totals that must agree in any table: sizes with levels, no column heavier than its class, canonical order."""
     classes = counted.statistic.part("classes", Tables).table(0)
     if not len(counted.domain.classes) or not classes.nonzero().any():
@@ -415,7 +415,7 @@ def _columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequence[C
 
 
 def _column(record: Any) -> Column:
-    column = parsed(Column, record)
+    column = parse_fields(Column, record)
     if column.kind not in (*KINDS, UNDETERMINED):
         raise ModelFileError(f"a column has the unknown kind {column.kind!r}")
     if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):

@@ -14,7 +14,7 @@ from bayeskit.data.encode import IngestReport
 from bayeskit.data.levels import EVERYTHING, Domain, Key, Levels
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import BayeskitError, ModelFileError
-from bayeskit.model.codec import keys_of, parsed, written
+from bayeskit.model.codec import keys_of, parse_fields, write_fields
 from bayeskit.model.fingerprint import fingerprint
 from bayeskit.networks.fitted import COUNTS, Fitted, Recipe, family_counts
 from bayeskit.networks.graph import Graph
@@ -75,7 +75,7 @@ def save(path: FilePath, fitted: Fitted, declared: Mapping[str, Levels], setting
         None if counted is None else counted.tally,
         digest(network),
     )
-    container.write(path, written(header), arrays)
+    container.write(path, write_fields(header), arrays)
 
 
 def digest(network: Network) -> str:
@@ -87,7 +87,7 @@ def load(path: FilePath) -> tuple[Fitted, dict[str, Levels], dict[str, Any]]:
     """The network of a file, its declared states and its settings; ModelFileError if anything is not as saved."""
     told, arrays = container.read(path, _expected)
     try:
-        header = parsed(Header, told)
+        header = parse_fields(Header, told)
         fitted = _fitted(header, arrays)
         if header.digest is not None and digest(fitted.network) != header.digest:
             raise ModelFileError("its digest does not fit its content")
@@ -120,7 +120,7 @@ def _arrays(network: Network) -> dict[str, Array]:
 
 def _expected(told: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
     """Names and types of the tensors a file with this header must have; their shapes are those there are."""
-    header = parsed(Header, told)
+    header = parse_fields(Header, told)
     spec: dict[str, np.dtype[Any]] = dict.fromkeys(("states.sizes", "parents", "parents.sizes"), np.dtype(np.int64))
     for name in TEXTS:
         spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}

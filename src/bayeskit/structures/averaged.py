@@ -15,7 +15,7 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.schema import KINDS
-from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
@@ -137,14 +137,14 @@ class AveragedDensity(Density):
     @cached_property
     def _naive(self) -> tuple[Int, Float]:
         """Where each column begins, and log P(x | c) of all of them: (columns,), (cells, K)."""
-        return joined([_log_margin(margin) for margin in self.margins])
+        return concatenate_tables([_log_margin(margin) for margin in self.margins])
 
     @cached_property
     def _given(self) -> list[tuple[Int, Float]]:
         """The same of all columns given each parent."""
         d = len(self.margins)
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
-        return [joined([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
+        return [concatenate_tables([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
 
     def add(self, block: Block, out: Float) -> None:
         self.average(self.slices.codes(block), out)
@@ -169,7 +169,7 @@ class AveragedDensity(Density):
 
     def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
-        return revealed(self, block, len(self.margins[0].counts))[:, [place[name] for name in self.columns]]
+        return reveal_terms(self, block, len(self.margins[0].counts))[:, [place[name] for name in self.columns]]
 
 
 def mean_of(members: Iterable[Member], out: Float) -> Int:
@@ -189,7 +189,7 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     return alone
 
 
-def joined(tables: Sequence[Float]) -> tuple[Int, Float]:
+def concatenate_tables(tables: Sequence[Float]) -> tuple[Int, Float]:
     """Where each table begins, and all of them one after the other."""
     offset = np.cumsum([0, *map(len, tables[:-1])], dtype=np.int64)
     return offset, np.ascontiguousarray(np.concatenate(tables))

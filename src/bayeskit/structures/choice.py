@@ -146,7 +146,7 @@ class ChoiceDensity(Sum):
         return np.concatenate([density.terms(block) for density in self.densities], axis=1)
 
 
-def weighed_together(densities: Sequence[Density]) -> tuple[Density, ...]:
+def weigh_together(densities: Sequence[Density]) -> tuple[Density, ...]:
     """The same, with the weights of all columns whose family the data choose worked out together."""
     chosen = [density for density in densities if isinstance(density, ChoiceDensity)]
     every = Inclusion(tuple(trial for density in chosen for trial in density.trials))

@@ -43,7 +43,7 @@ class Margin:
     def counted(cls, tables: Sequence[Float], smoothing: float, smooth_unseen: bool) -> list[Margin]:
         """From counts (K, m) of each; those of equal shape are worked out together."""
         out: dict[int, Margin] = {}
-        for some in alike([counts.shape for counts in tables]):
+        for some in group_equal([counts.shape for counts in tables]):
             counts = np.stack([tables[t] for t in some])
             m, total = counts.shape[-1], counts.sum(axis=-1, keepdims=True)
             share = (counts + smoothing) / (total + smoothing * m)
@@ -101,7 +101,7 @@ class Conditional:
         alone = OccupiedCells.of([_last(counts, 0) for counts in tables])
         rows = np.bincount(alone.table, alone.weight, minlength=len(tables))
         price = ((penalty or 0.0) * np.log(np.maximum(rows, 1.0))).tolist()
-        top = _foretold(alone, children, backoff)
+        top = _scores_alone(alone, children, backoff)
         best = [
             cls(child.share, child.counts.sum(axis=1, keepdims=True), np.inf, score)
             for child, score in zip(children, top, strict=True)
@@ -129,11 +129,11 @@ class Conditional:
             bases = [np.full_like(child.share, 1 / max(child.share.shape[1], 1)) for child in children]
             known = [(1.0, _flat(bases)[cells.margin])]
         elif backoff == BOTH:
-            shared, shared_others = _shared(cells, children)
+            shared, shared_others = _shared_base(cells, children)
             known = [(part, part * others + (1 - part) * shared_others) for part in SHARES[BOTH]]
         lean = cells.best(known, strengths)
         out: dict[int, Conditional] = {}
-        for some in alike([counts.shape for counts in tables]):
+        for some in group_equal([counts.shape for counts in tables]):
             counts = np.stack([tables[t] for t in some])
             s, part, pseudo = (_down(of[some], counts.ndim) for of in (lean.strength, lean.part, shared))
             base = _across(np.stack([bases[t] for t in some]), counts.ndim)
@@ -163,7 +163,7 @@ class Conditional:
         """
         out: dict[int, Float] = {}
         smooth = [child.unseen is not None for child in children]
-        for some in alike([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
+        for some in group_equal([(one.share.shape, new) for one, new in zip(found, smooth, strict=True)]):
             share, within = (
                 np.stack(each) for each in zip(*((found[t].share, found[t].within) for t in some), strict=True)
             )
@@ -187,10 +187,10 @@ class Conditional:
         return [out[t] for t in range(len(found))]
 
 
-def alike(kinds: Sequence[Hashable]) -> Iterator[list[int]]:
+def group_equal(kinds: Sequence[Hashable]) -> Iterator[list[int]]:
     """Positions of equal things together.
 
-    >>> list(alike("abcab"))
+    >>> list(group_equal("abcab"))
     [[0, 3], [1, 4], [2]]
     """
     found: dict[Hashable, list[int]] = {}
@@ -205,7 +205,7 @@ def _last(counts: Float, used: int) -> Float:
     return counts.sum(axis=gone) if gone else counts
 
 
-def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) -> list[float]:
+def _scores_alone(cells: OccupiedCells, children: Sequence[Margin], backoff: str) -> list[float]:
     """Sums of log p of the rows without any parent, each without itself; of tables (K, m).
 
     Where tables with parents may shrink toward what all classes have in common, so may this: an arc is not kept for
@@ -217,7 +217,7 @@ def _foretold(cells: OccupiedCells, children: Sequence[Margin], backoff: str) ->
     return found
 
 
-def _shared(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
+def _shared_base(cells: OccupiedCells, children: Sequence[Margin]) -> tuple[Float, Float]:
     """Of P(x | parents) of all classes together the pseudo-rows by which it shrinks toward P(x), (tables,), and its
     value in each of the cells as it is without one of its rows."""
     pooled, alone = cells.pooled(), _flat(child.pooled for child in children)

@@ -34,10 +34,10 @@ class Dependence:
         known = np.array([place[name] for name in pairs.layout.members.columns], dtype=np.int64)
         gain = np.zeros((d, d))
         a, b = known[pairs.layout.members.used].reshape(-1, 2).T
-        rank = ranked([name for (name,) in levels.tables])
+        rank = rank_names([name for (name,) in levels.tables])
         with np.errstate(over="ignore"):
             gain[a, b] = gain[b, a] = np.prod(conditional_information(pairs, rank[a] > rank[b]), axis=0)
-        return cls(evened(relevance(levels)), evened(gain), rank)
+        return cls(even_out(relevance(levels)), even_out(gain), rank)
 
     def tree(self) -> list[tuple[int, ...]]:
         """Parents in the tree of largest gain (Chow and Liu) from the first name on, without arcs of no gain."""
@@ -74,16 +74,16 @@ class Dependence:
         return parents
 
 
-def evened(gain: Float) -> Float:
+def even_out(gain: Float) -> Float:
     """Gains that differ by rounding alone made equal, so that ties do not hang on the order of the classes."""
     largest = float(gain.max(initial=0.0))
     return np.round(gain / largest, DIGITS) * largest if 0 < largest < np.inf else gain
 
 
-def ranked(names: Sequence[str]) -> Int:
+def rank_names(names: Sequence[str]) -> Int:
     """The place of each among the names in their order.
 
-    >>> ranked(["b", "c", "a"]).tolist()
+    >>> rank_names(["b", "c", "a"]).tolist()
     [1, 2, 0]
     """
     rank = np.empty(len(names), dtype=np.int64)
@@ -128,13 +128,13 @@ def relevance(levels: Tables) -> Float:
     largest = max(float(counts.max(initial=0.0)), 5e-324)
 
     share, d = counts / largest, len(levels.tables)
-    told = added(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
-    groups = np.array([added(table, row, d) for row in share]).reshape(len(share), d)
+    told = sum_by_place(table, times_log(share).sum(axis=0) - times_log(share.sum(axis=0)), d)
+    groups = np.array([sum_by_place(table, row, d) for row in share]).reshape(len(share), d)
     told += times_log(groups.sum(axis=0)) - times_log(groups).sum(axis=0)
     return np.maximum(told, 0.0) * largest
 
 
-def added(place: Int, terms: Float, places: int) -> Float:
+def sum_by_place(place: Int, terms: Float, places: int) -> Float:
     """Sums of the terms of each place: (places,)."""
     return np.bincount(place, terms, minlength=places).astype(np.float64, copy=False)
 

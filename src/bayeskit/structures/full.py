@@ -25,7 +25,7 @@ from bayeskit.structures.covariance import FLAT, SHAPES, refuse_singular
 from bayeskit.structures.downdate import left_out
 from bayeskit.structures.factor import factor_of
 from bayeskit.structures.joint import Joint, LeftOutRows
-from bayeskit.structures.normals import Normals, mixed
+from bayeskit.structures.normals import Normals, mixture_log_density
 from bayeskit.structures.numbers import Numbers, Points, moments_of
 from bayeskit.validation import keep, number
 
@@ -217,7 +217,7 @@ class FullDensity(SupportsLeftOut):
             return self.joint.log(codes, own)
         if not self.joint.columns:
             return self._numbers(points, None, own)
-        return mixed(self.joint, self.normals, points, codes, own)
+        return mixture_log_density(self.joint, self.normals, points, codes, own)
 
     def _numbers(self, points: Points, cell: Int | None, own: LeftOutRows | None) -> Float:
         squares, constant = self.normals.squares(points, cell) if own is None else left_out(self.normals, points, own)

@@ -16,10 +16,10 @@ from bayeskit.densities.density import Density, Factored, SupportsLeftOut, Worke
 from bayeskit.densities.likelihood import Context, Likelihood, Staged
 from bayeskit.errors import MergeError
 from bayeskit.statistics.statistic import Product
-from bayeskit.structures.choice import ChoiceDensity, Sum, weighed_together
+from bayeskit.structures.choice import ChoiceDensity, Sum, weigh_together
 from bayeskit.structures.family_trial import Chosen, FamilyTrial
 from bayeskit.structures.from_rows import FromRows
-from bayeskit.structures.wrapped import weighted
+from bayeskit.structures.wrapped import weigh
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Naive:
         return Product(parts, n_groups)
 
     def fit(self, statistic: Product, context: Context) -> NaiveDensity:
-        densities = weighed_together([family.fit(statistic[family], context) for family, _ in self.components])
+        densities = weigh_together([family.fit(statistic[family], context) for family, _ in self.components])
         others = (
             d.columns for d in densities if d.columns is not self.columns
         )  # of 100,000 names sets cost most of a fit
@@ -229,7 +229,7 @@ class NaiveDensity(Sum, SupportsLeftOut):
         if self._by_set is not None:
             return replace(self, densities=(self._by_set.weighted(weight),))
         place = {name: j for j, name in enumerate(self.columns)}
-        made = (weighted(d, weight[[place[name] for name in d.columns]]) for d in self.densities)
+        made = (weigh(d, weight[[place[name] for name in d.columns]]) for d in self.densities)
         return replace(self, densities=tuple(made))
 
     def terms_of(self, block: Block, which: Int) -> Float:

@@ -79,15 +79,15 @@ class Normals:
         return Normals(new, self.covariance.again(new.values if flat else new.weight, raw), every)
 
 
-def mixed(joint: Joint, normals: Normals, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
+def mixture_log_density(joint: Joint, normals: Normals, points: Points, codes: Int, own: LeftOutRows | None) -> Float:
     """log of the sum over cells of p(cell | c) N(numbers | c, cell), over the cells a row may be in: (n, K)."""
     if own is not None:
-        out = mixed(joint, normals, points, codes, None)
+        out = mixture_log_density(joint, normals, points, codes, None)
         theirs = joint.find(own.codes)
         for i, k, w in zip(own.row.tolist(), own.group.tolist(), own.mass.tolist(), strict=True):
             one = slice(i, i + 1)
             fewer, less = joint.without(own.codes[i], k, w), normals.without(k, own.z[i], w, int(theirs[i]))
-            out[i] = mixed(fewer, less, points.at(one), codes[one], None)[0]
+            out[i] = mixture_log_density(fewer, less, points.at(one), codes[one], None)[0]
         return out
     squares, constant = normals.squares(points, joint.find(codes))
     out = joint.log(codes) + constant - 0.5 * squares

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Code, Float, Int
 from bayeskit.data.block import Block
-from bayeskit.densities.density import Density, revealed
+from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
@@ -23,8 +23,8 @@ from bayeskit.structures.averaged import (
     Averaged,
     AveragedDensity,
     Member,
+    concatenate_tables,
     given_parents,
-    joined,
     mean_of,
 )
 
@@ -152,7 +152,7 @@ class PairedDensity(Density):
                 counts = self._counts(self.triples, (*pair, j))
                 table = given_parents(counts.reshape(classes, -1, counts.shape[-1]), margin, self.given)
                 tables.append(table.reshape(-1, classes))
-        return joined(tables)
+        return concatenate_tables(tables)
 
     @cached_property
     def _kept(self) -> list[tuple[Int, Float]]:
@@ -183,4 +183,4 @@ class PairedDensity(Density):
     def terms(self, block: Block) -> Float:
         place = {name: j for j, name in enumerate(block.schema.names)}
         classes = len(self.single.margins[0].counts)
-        return revealed(self, block, classes)[:, [place[name] for name in self.columns]]
+        return reveal_terms(self, block, classes)[:, [place[name] for name in self.columns]]

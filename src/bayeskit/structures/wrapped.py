@@ -194,7 +194,7 @@ class Weighted(Wrapped):
         return np.maximum(self.density.terms(block), -1e300)
 
 
-def weighted(density: Density, weight: Float) -> Density:
+def weigh(density: Density, weight: Float) -> Density:
     """A density with the logarithm of each part multiplied; its own way if it has one."""
     return density.weighted(weight) if isinstance(density, Factored) else Weighted(density, weight)
 
