@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayeskit.cli import drift, evaluate, fit, inspect, networks, pictures, predict, report
+from bayeskit.cli import drift, evaluate, export, fit, inspect, networks, pictures, predict, report
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
@@ -42,7 +42,7 @@ def _begin(
     """Probabilities one can trust, from any table: learn, forget, predict, explain, decide."""
 
 
-for group in (fit, predict, pictures, report, evaluate, drift, networks, inspect):
+for group in (fit, predict, pictures, report, evaluate, drift, networks, inspect, export):
     group.register(app)
 
 
