@@ -31,6 +31,7 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.model import Model
+from bayeskit.portable.program import Portable, Program, Unportable
 
 
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -194,6 +195,12 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The model that knows the columns, if the estimator is of this library."""
         inner = self.estimator_
         return inner.table_reader() if isinstance(inner, Wrapper) else None
+
+    def program(self) -> Program:
+        """The portable program of the estimator, whose posterior the costs are weighed with."""
+        if not isinstance(self.estimator_, Portable):
+            raise Unportable(f"{type(self.estimator_).__name__} is of another library")
+        return self.estimator_.program()
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row) of the estimator, (n, K), if it says it so."""
