@@ -22,7 +22,7 @@ from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
 from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
-from bayeskit.storage.model_file import key_of
+from bayeskit.storage.model_reading import key_of
 
 READER = "AutoBayes"  # who reads a table for the members
 KNOTS = 256  # values whose normal scores the map goes through; it has a knot on each side of them
