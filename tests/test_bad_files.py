@@ -34,6 +34,13 @@ def test_a_missing_file_is_named(tmp_path, name):
         bk.NaiveBayes().fit(tmp_path / name, "sick")
 
 
+def test_an_empty_text_names_no_file_and_not_the_folder_one_is_in(tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text("a,y\n1,p\n2,q\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="empty text"):
+        bk.NaiveBayes().fit("", "y")
+
+
 @pytest.mark.parametrize("name", ["empty.csv", "empty.parquet", "empty.tsv"])
 def test_an_empty_file_is_named(tmp_path, name):
     (tmp_path / name).touch()

@@ -199,3 +199,14 @@ def test_numbers_for_classes_stand_beside_actions_with_names(tmp_path):
     text = page.read_text()
     assert "abstain" in text
     assert "Coverage" in text
+
+
+def test_weights_reach_the_estimator_of_a_risk_classifier():
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 4.0], len(Y))
+    found = bk.evaluate(MODELS[0], X, Y, bk.CrossValidation(FOLDS), sample_weight=weight)
+    done = np.empty(len(Y), dtype=object)
+    for train, test in FOLDS.split(X, Y):
+        fitted = clone(MODELS[0]).fit(X[train], Y[train], sample_weight=weight[train])
+        done[test] = fitted.predict(X[test])
+    assert found.accuracy == pytest.approx(metrics.accuracy_score(Y, done, sample_weight=weight), abs=1e-12)
+    assert (done != by_hand(MODELS[0])[0]).any()  # the weights matter

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_recall_curve
@@ -17,8 +16,6 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import bayeskit as bk
-from bayeskit.reports.cubics import refined
-from bayeskit.reports.curve import Formula, Pieces, Whole
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.packed import Store
 
@@ -95,12 +92,11 @@ def test_costs_are_judged(tmp_path):
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (bk.AODE(n=2), "AODE cannot"),
         (LogisticRegression(max_iter=1000), "LogisticRegression cannot"),
-        (bk.KNNBayes(metric="mahalanobis"), "the distances of KNNBayes depend"),
+        (bk.KNNBayes(metric="mahalanobis"), "KNNBayes: its distances depend"),
         (bk.Calibrated(bk.NaiveBayes(), "isotonic"), "calibration by 'isotonic' cannot"),
     ],
-    ids=["pairs", "stranger", "mahalanobis", "isotonic"],
+    ids=["stranger", "mahalanobis", "isotonic"],
 )
 def test_what_cannot_be_written_down_is_answered_beforehand(tmp_path, model, why):
     page, outline = written(tmp_path, model, *load_iris(return_X_y=True))
@@ -273,59 +269,19 @@ def test_a_network_too_wide_for_a_page_says_so(tmp_path):
     assert "too large to be computed in a page" in path.read_text(encoding="utf-8")
 
 
-def test_a_formula_is_found_for_normal_densities():
-    x = np.linspace(2.0, 9.0, 30)
-    terms = np.column_stack([norm.logpdf(x, 3, 1.5), norm.logpdf(x, 6, 0.5)])
-    other = np.linspace(2.1, 8.8, 17)
-    found = Formula.through(x, terms)
-    assert found.at(other) == pytest.approx(np.column_stack([norm.logpdf(other, 3, 1.5), norm.logpdf(other, 6, 0.5)]))
-    assert Formula.through(x, np.sqrt(x)[:, None]) is None
-
-
-def test_pieces_belong_to_their_left():
-    breaks, probes = Pieces.probes(np.array([-9.0, 1.0, 2.0]), 0.0, 4.0)
-    steps = np.where(probes <= 1, 5.0, np.where(probes <= 2, 7.0, probes))[:, None]
-    found = Pieces.through(breaks, steps)
-    assert found.at(np.array([0.0, 1.0, 1.0000001, 2.0, 3.5])).ravel() == pytest.approx([5, 5, 7, 7, 3.5])
-    assert Pieces.through(breaks, probes[:, None] ** 2) is None
-
-
-def test_pieces_are_halved_until_a_cubic_fits():
-    """Two bumps of a thousandth of the range, which the first pieces show without following them."""
-
-    def true(x):
-        return np.logaddexp(norm.logpdf(x, 2.0, 0.01), np.stack([norm.logpdf(x, 7.0, 0.01), np.full_like(x, -9.0)])).T
-
-    breaks = np.array([0, 1.96, 2.04, 6.96, 7.04, 10])
-    curve = refined(lambda asked: true(asked[0])[:, None], {0: np.column_stack([breaks[:-1], breaks[1:]])}, 2000)[0]
-    x = np.sort(np.concatenate([np.linspace(0, 10, 999), np.linspace(1.9, 2.1, 999), np.linspace(6.9, 7.1, 999)]))
-    assert np.abs(curve.at(x) - true(x)).max() < 1e-6
-    assert len(curve.ends) < 1000
-
-
-def test_a_curve_without_room_is_as_good_as_it_can_be():
-    curve = refined(lambda asked: np.exp(asked[0])[:, None, None], {0: np.array([[0.0, 9.0]])}, 3)[0]
-    assert len(curve.ends) == 3
-    assert curve.at(np.array([0.0, 9.0])).ravel() == pytest.approx([1.0, np.exp(9)])
-
-
 def test_numbers_are_packed_to_the_digits_that_matter():
     store = Store()
     logs = np.array([[-0.1, -20.0], [-np.inf, 0.0]])
-    first, second = store.close(logs), store.exact(np.array([np.pi, 1e300]))
+    first, second = store.logs(logs), store.table(np.array([np.pi, 1e300]))
     packed = store.json()
     raw = zlib.decompress(base64.b64decode(packed["data"]))
-    assert [first, second, store.close(logs)] == [0, 1, 0]
-    (size, unit, count), (wide, _, _) = packed["parts"]
+    assert [first, second, store.logs(logs)] == [0, 1, 0]
+    (size, unit, count, columns), (wide, *_) = packed["parts"]
     steps = np.frombuffer(raw[: size * count], "<i4")
     assert (steps * unit)[[0, 1, 3]] == pytest.approx([-0.1, -20, 0], abs=1e-8)
     assert steps[2] == -(2**31)
     assert np.frombuffer(raw[size * count :], "<f8").tolist() == [np.pi, 1e300]
-    assert wide == 8
-
-
-def test_whole_numbers_have_their_own_value():
-    assert Whole(3, np.array([[1.0], [2.0]])).at(np.array([3.0, 4.0])).ravel().tolist() == [1.0, 2.0]
+    assert (wide, columns) == (8, 2)
 
 
 def test_notebooks_show_models_and_explanations():

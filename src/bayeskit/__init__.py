@@ -59,6 +59,7 @@ _PLACES = {
     "Confusion": "bayeskit.evaluation.confusion",
     "panel": "bayeskit.reports.notebook",
     "report": "bayeskit.reports.page",
+    "export": "bayeskit.targets.door",
 }
 _MODULES = ("errors", "families", "plots", "smoothing")
 

@@ -44,6 +44,7 @@ from bayeskit.evaluation.methods import Holdout as Holdout
 from bayeskit.evaluation.methods import LeaveOneOut as LeaveOneOut
 from bayeskit.reports.notebook import panel as panel
 from bayeskit.reports.page import report as report
+from bayeskit.targets.door import export as export
 
 __all__ = [  # noqa: RUF022
     "AJE",
@@ -81,6 +82,7 @@ __all__ = [  # noqa: RUF022
     "errors",
     "evaluate",
     "explain_pipeline",
+    "export",
     "families",
     "independence",
     "learn_network",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayeskit.cli import evaluate, fit, inspect, networks, predict, report
+from bayeskit.cli import evaluate, export, fit, inspect, networks, predict, report
 
 EPILOG = (
     "Exit codes: 0 done; 2 wrong usage; 3 the data or the model was refused; "
@@ -42,7 +42,7 @@ def _begin(
     """Probabilities one can trust, from any table: learn, forget, predict, explain, decide."""
 
 
-for group in (fit, predict, report, evaluate, networks, inspect):
+for group in (fit, predict, report, evaluate, networks, inspect, export):
     group.register(app)
 
 

@@ -31,12 +31,16 @@ class Support:
     def inside(self, x: Float) -> Bool:
         """Which values belong to it; a missing one is no reason to complain."""
         with np.errstate(invalid="ignore"):
-            below = x <= self.low if self.open else x < self.low
-            above = x >= self.high if self.open else x > self.high
-            outside = below | above
-            if self.integer:
-                outside |= x != np.floor(x)
-        return np.asarray(~outside | np.isnan(x))
+            return np.asarray(~self.outside(x) | np.isnan(x))
+
+    def outside(self, x: Float) -> Bool:
+        """Which values do not belong to it; of a missing one anything."""
+        outside: Bool = x != x
+        if self.low > -np.inf:
+            outside = outside | (x <= self.low if self.open else x < self.low)
+        if self.high < np.inf:
+            outside = outside | (x >= self.high if self.open else x > self.high)
+        return outside | (x != np.floor(x)) if self.integer else outside
 
     def masked(self, x: Float) -> Float:
         """The values with those outside made missing; itself if there are none."""

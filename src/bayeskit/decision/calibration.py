@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression, minimize, minimize_scalar
@@ -21,6 +21,9 @@ class Calibration(Protocol):
 
     def __call__(self, log_posterior: Float) -> Float:
         """Calibrated log posteriors."""
+
+    def portable(self) -> tuple[Any, ...]:
+        """Itself in a portable program: a name, and numbers by class."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,9 @@ class Temperature:
         out: Float = log_softmax(self.weight * np.maximum(log_posterior, -SURE), axis=1)
         return out
 
+    def portable(self) -> tuple[Any, ...]:
+        return "temperature", self.weight
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -68,6 +74,9 @@ class Sigmoid:
 
     def __call__(self, log_posterior: Float) -> Float:
         return _to_one(log_expit(self.slope * log_odds(log_posterior) + self.shift))
+
+    def portable(self) -> tuple[Any, ...]:
+        return "sigmoid", self.slope.tolist(), self.shift.tolist()
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,9 @@ class Isotonic:
             for c, (edge, level) in enumerate(zip(self.edges, self.levels, strict=True))
         ]
         return _to_one(np.stack(columns, axis=1))
+
+    def portable(self) -> tuple[Any, ...]:
+        return "isotonic", [e.tolist() for e in self.edges], [level.tolist() for level in self.levels]
 
 
 METHODS: Mapping[str, Callable[[Float, Int, Float], Calibration]] = {

@@ -16,6 +16,7 @@ from bayeskit.data.support import NONNEGATIVE, Support
 from bayeskit.densities.density import OVERFLOW, SupportsLeftOut, TailLogDensity
 from bayeskit.densities.likelihood import Family
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Tail, Term
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.scattered import Scattered
@@ -96,6 +97,25 @@ class Counts(SupportsLeftOut):
         with np.errstate(over="ignore"):
             sizes = self._values(cells) * apart[cells.indices]
             return np.bincount(cells.indices, sizes, minlength=len(self.columns)).astype(np.float64)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        whole = -np.log(np.maximum(self.totals.sums.across.rounded(), 1e-300))
+        found = []
+        for j, name in enumerate(self.columns):
+            x, weight = inputs.number(name), self.table[j]
+            zero, count = np.isneginf(weight), 1.0 if self.totals.presence else x
+            finite: Any = count * np.where(zero, 0.0, weight)
+            size = (
+                None
+                if self.totals.presence
+                else np.log2(x) + np.log2(np.maximum(np.abs(np.where(zero, 0.0, weight)), 1e-300))
+            )
+            term = Term.traced(name, x, finite, size)
+            if zero.any():
+                limit = Tail(count * zero, size, np.where(zero, count * whole, term.limit.rest))
+                term = Term((name,), np.where(zero, -np.inf, term.value), limit)
+            found.append(term.masked(np.isnan(x) | (x <= 0)))
+        return found
 
     def log2_magnitude(self, block: Block) -> Float:
         cells = block.sparse(self.columns)

@@ -14,6 +14,7 @@ from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.data.written import Ratio
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Term, Unportable
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,10 @@ class Density(ABC):
     def approximated(self, block: Block) -> dict[str, int]:
         """In how many rows something was approximated, by what was done instead and beyond what."""
         return {}
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """Itself as terms of a portable program, from the symbols of its columns."""
+        raise Unportable(f"{type(self).__name__} has no portable form")
 
     @property
     def additive(self) -> bool:

@@ -14,6 +14,9 @@ from bayeskit import _core
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.block import Columns
 from bayeskit.numerics.special import LOG_2PI
+from bayeskit.portable import nodes as portable
+from bayeskit.portable.nodes import Kernel
+from bayeskit.portable.symbol import Symbol
 
 SUMMED = 256  # rows whose kernels are summed at a time
 EIGHT = 8  # the core sums eight centres at a time
@@ -173,6 +176,18 @@ class Curves:
             _ends([len(c) for c in cubics]),
             np.concatenate([np.empty((0, 4)), *cubics]),
         )
+
+    def portable(self, x: Any) -> Any:
+        """log f of each class, of a symbol."""
+        kernels = [
+            Kernel(
+                *(m.centre[: m.real], m.log_weight[: m.real], 1 / m.bandwidth, m.constant + self.constant),
+                tuple((a, b, c) for a, b, c in zip(low.tolist(), high.tolist(), cubics, strict=True)),
+                STEPS / m.bandwidth,
+            )
+            for m, (low, high, cubics) in zip(self.mixtures, self._stretches, strict=True)
+        ]
+        return Symbol("mixture", portable.Mixture(tuple(kernels)), x * self.scale - self.base)
 
     def add(self, column: Columns, out: Float) -> None:
         """Add log f of each class to out (n, K); a missing value adds nothing."""

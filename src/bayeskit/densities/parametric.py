@@ -18,6 +18,8 @@ from bayeskit.densities.density import OVERFLOW, Axis, Density, SupportsLeftOut,
 from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.numerics.special import LOG_2
+from bayeskit.portable.evaluation import evaluate_at
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.moments import Moments, View
 from bayeskit.statistics.statistic import Product
@@ -162,6 +164,30 @@ class ParametricDensity(SupportsLeftOut):
         with np.errstate(invalid="ignore"):
             power = np.where(finite, np.round((terms[0] - terms[1]) / (one - other)), np.inf)
             return power, np.where(finite, terms[0] - power * one, 0.0)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """The formula of the family, traced."""
+        found = []
+        for j in np.flatnonzero(self._varying(self.sums)).tolist():
+            x, at = inputs.number(self.columns[j]), np.array([j])
+            fitted = self._plain.at(at)
+            value: Any = fitted.terms(x)
+            overflows = self.family.magnitude(np.ones(1), fitted.shift, *fitted.parameters) is not None
+            term = Term.traced(self.columns[j], x, value, fitted.magnitude(x) if overflows else None)
+            faint = [replace(self, family=family)._plain.at(at).terms(x) for _, family in self._faint]
+            if faint or np.isneginf(evaluate_at(value, x, np.array([0.0, 1.0]))).any():
+                power, constant = self._vanishing_at(*faint)
+                term = term.vanishing(power, constant)
+            found.append(term.masked(self.family.support.outside(x) | np.isnan(x)))
+        return found
+
+    def _vanishing_at(self, *terms: Any) -> tuple[Any, Any]:
+        """``_vanishing`` of symbols, which have no infinities to guard against: a zero is one with either smoothing."""
+        if not terms:
+            return 1.0, 0.0
+        (one, _), (other, _) = self._faint
+        power = np.floor((terms[0] - terms[1]) / (one - other) + 0.5)
+        return power, terms[0] - power * one
 
     def out_of_support(self, block: Block) -> dict[str, int]:
         support = self.family.support

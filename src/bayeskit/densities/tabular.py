@@ -13,6 +13,7 @@ from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block, CountedRows
 from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity, WorkedFactor
 from bayeskit.densities.likelihood import Context
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.smoothing import Cells, Smoothing, beside
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.tables import Tables
@@ -111,6 +112,14 @@ class TabularDensity(SupportsLeftOut):
                 counts = self.tables.table(j).rounded()
                 ratios = self.rule.written(code, counts, self.context.weights) if known else ()
                 found.append(WorkedFactor((name,), log, ratios=ratios, mass=True))
+        return found
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found = []
+        for j, name in enumerate(self.columns):
+            mine = slice(self.offset[j], self.offset[j + 1])
+            index = inputs.code(name) + FRONT
+            found.append(Term.looked_up((name,), self.table[mine], index, self._vanishing[mine]))
         return found
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:

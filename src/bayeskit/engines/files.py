@@ -46,6 +46,8 @@ class Files:
         if reading.more:
             return cls._several(reading)
         place = reading.place
+        if not place:  # pathlib takes it for the folder one is in, whose files nobody named
+            raise FileError("the path is an empty text, which names no file; give one ('.' is the folder you are in)")
         if Path(place).is_dir():
             return cls._folder(reading)
         ending = ending_of(place)

@@ -24,7 +24,9 @@ from bayeskit.model.journal import Journal
 from bayeskit.model.labelled_table import LabelledTable, take_rows
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import log_prior
+from bayeskit.model.program import TableInputs
 from bayeskit.model.read_rows import portions
+from bayeskit.portable.program import Program
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,15 @@ class Ensemble:
         """What a member adds to the prior: (n, K)."""
         logs = member.classifier.predict_log_proba(table.through(member.view))
         return evidence(logs, self.log_shares, self.weight)
+
+    def program(self) -> Program:
+        """A portable program: every member, and how they are pooled."""
+        inputs, members = TableInputs.of(self.reader.model_), []
+        for member, weight in zip(self.members, self.pool.weight.tolist(), strict=True):
+            numbers = None if member.view is None else member.view.symbols(inputs)
+            members.append(inputs.member(member.classifier.model_, member.name, weight, numbers))
+        pool = self.log_base(), self.log_shares, 1 / (self.weight + 10)
+        return Program(tuple(self.classes.tolist()), inputs.columns, tuple(members), *pool, np.exp(self.log_prior()))
 
     # -- learning --------------------------------------------------------------------------------
 

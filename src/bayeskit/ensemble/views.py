@@ -20,8 +20,10 @@ from bayeskit.model.codec import keys_of
 from bayeskit.model.labelled_table import drop_columns
 from bayeskit.model.model import Model
 from bayeskit.model.open_table import OpenTable
+from bayeskit.model.program import TableInputs
 from bayeskit.numerics.cut_points import short
 from bayeskit.numerics.scale import Scale
+from bayeskit.portable.symbol import where
 from bayeskit.storage.model_reading import key_of
 
 READER = "AutoBayes"  # who reads a table for the members
@@ -120,6 +122,22 @@ class View:
                 raise ModelFileError("the scale of a view cannot be")
             scales.append(ScaledColumn(name, Scale(*knots), hole, flagged))
         return cls(tuple(scales), tuple((name, Levels(tuple(map(key_of, keys)))) for name, keys in notes.levels))
+
+    def symbols(self, inputs: TableInputs) -> list[tuple[str, Any]]:
+        """The numbers of a portable program, each with the column it comes from."""
+        found: list[Any] = []
+        for filled in self.scales:
+            x = inputs.number(filled.name)
+            score = np.where(np.isnan(x), filled.hole, filled.scale.symbol(x))
+            found.append(np.floor(score * GRAINS + 0.5) / GRAINS)
+            if filled.flagged:
+                found.append(where(np.isnan(x), 1.0, 0.0))
+        for name, told in self.levels:
+            codes = told.codes_in(inputs.model.counted.domain.levels[name])
+            found += [
+                where(inputs.code(name) == float(c), 1.0, 0.0) for c in np.where(codes < 0, NOWHERE, codes).tolist()
+            ]
+        return list(zip(self.owners, found, strict=True))
 
     @property
     def owners(self) -> list[str]:

@@ -52,6 +52,7 @@ from bayeskit.model.learn import Spec, forget_rows, learn_like, learn_more, lear
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
 from bayeskit.model.read_rows import read_rows
+from bayeskit.portable.program import Program
 from bayeskit.storage.bundle import Bundle
 from bayeskit.storage.model_file import doubts
 from bayeskit.structures.exactness import Exactness
@@ -534,6 +535,11 @@ class AutoBayes(ClassifierMixin, BaseEstimator):
     def table_reader(self) -> Model:
         """The model that knows the columns."""
         return self.reader_.model_
+
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        check_is_fitted(self, "reader_")
+        return self._pooled.program()
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""

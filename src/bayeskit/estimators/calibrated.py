@@ -38,6 +38,7 @@ from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.labelled_table import LabelledTable, Rows
 from bayeskit.model.learn import learn_rows
 from bayeskit.model.model import Model
+from bayeskit.portable.program import Program
 
 PART = "calibration"
 
@@ -234,6 +235,12 @@ class Calibrated(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The model that knows the columns."""
         known: Model = self.estimator_.table_reader()
         return known
+
+    def program(self) -> Program:
+        """The portable program of the classifier, with the calibration of its result."""
+        check_is_fitted(self, "estimator_")
+        inner: Program = self.estimator_.program()
+        return replace(inner, calibration=self.calibration_.portable(), prior=np.exp(self.log_base))
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""

@@ -40,6 +40,8 @@ from bayeskit.model.batch_predictor import BatchPredictor
 from bayeskit.model.learn import Spec
 from bayeskit.model.model import Model
 from bayeskit.model.posterior import normal_prior
+from bayeskit.model.program import program_of
+from bayeskit.portable.program import Program
 
 OWN = ("fit", "predict", "predict_proba")  # what makes a classifier that of its statistics
 
@@ -59,6 +61,11 @@ class BayesClassifier(Views, Learner):
     def table_reader(self) -> Model:
         """The model that knows the columns."""
         return self.model_
+
+    def program(self) -> Program:
+        """Itself as a portable program, which every target reads."""
+        check_is_fitted(self, "model_")
+        return program_of(self.model_, type(self).__name__)
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row), (n, K); None where a class has a ``predict_proba`` of its own."""

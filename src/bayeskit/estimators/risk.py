@@ -31,6 +31,7 @@ from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom
 from bayeskit.explain.nomogram import Nomogram
 from bayeskit.model.model import Model
+from bayeskit.portable.program import Portable, Program, Unportable
 
 
 class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -84,7 +85,7 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.outlier = outlier
         self.abstain = abstain
 
-    def fit(self, X: TableLike, y: LabelsLike, **fit_params: Any) -> Self:
+    def fit(self, X: TableLike, y: LabelsLike, sample_weight: WeightsLike = None, **fit_params: Any) -> Self:
         """Fit the estimator; the costs must have a row for every class found.
 
         Parameters
@@ -94,10 +95,14 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             frame.
         y : array of shape (n,) or str
             The labels, or the name of their column in X.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, if the estimator takes them.
         **fit_params
             Further arguments of the ``fit`` of the estimator.
         """
         self._check_settings()
+        if sample_weight is not None:
+            fit_params["sample_weight"] = sample_weight
         if not hasattr(self.estimator, "predict_proba"):
             raise KindError(
                 f"{type(self.estimator).__name__} gives no probabilities (predict_proba), so no expected cost; "
@@ -190,6 +195,12 @@ class RiskClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The model that knows the columns, if the estimator is of this library."""
         inner = self.estimator_
         return inner.table_reader() if isinstance(inner, Wrapper) else None
+
+    def program(self) -> Program:
+        """The portable program of the estimator, whose posterior the costs are weighed with."""
+        if not isinstance(self.estimator_, Portable):
+            raise Unportable(f"{type(self.estimator_).__name__} is of another library")
+        return self.estimator_.program()
 
     def honest_log_proba(self, X: TableLike) -> Float | None:
         """log P(class | row) of the estimator, (n, K), if it says it so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bayeskit.data.sparse import Sparse
 from bayeskit.densities.counts import CountFamily, Counts, Left, LeftOutCounts
 from bayeskit.densities.density import Density, TailLogDensity
 from bayeskit.densities.likelihood import Context
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.totals import Totals
 
@@ -113,6 +114,14 @@ class BernoulliDensity(Counts):
             gone[cells.hidden] = 0.0
         apart: Float = there * np.ptp(self.table + self.absent, axis=1) + gone * np.ptp(self.absent, axis=1)
         return apart
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found = []
+        for j, name in enumerate(self.columns):
+            x: Any = inputs.number(name)
+            value = np.where(x > 0, self.table[j] + self.absent[j], self.absent[j])
+            found.append(Term((name,), value).masked(np.isnan(x) | (x < 0)))
+        return found
 
     def log2_magnitude(self, block: Block) -> Float:
         return np.zeros(block.rows)  # logarithms of probabilities are never overflow

@@ -20,6 +20,7 @@ from bayeskit.densities.likelihood import Context, Family, Recipe
 from bayeskit.densities.moment_summary import MomentSummary
 from bayeskit.densities.normal_downdate import NormalDowndate
 from bayeskit.numerics.special import LOG_2, LOG_2PI, log2_distance
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.moments import Moments
 from bayeskit.validation import switch
 
@@ -95,9 +96,21 @@ class Located(SupportsLeftOut):
             out[:, j] = self._term(x, sums)
         return out
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """The formula of each column, traced."""
+        found = []
+        for j in np.flatnonzero(self.sums.varying).tolist():
+            x, sums = inputs.number(self.columns[j]), self.sums.at(np.array([j]))
+            found.append(Term.traced(self.columns[j], x, self._term(x, sums), self._size(x, sums)))
+        return found
+
     @abstractmethod
     def _term(self, x: Float, sums: MomentSummary) -> Float:
         """log p(x | class) of one column: (n, K)."""
+
+    def _size(self, x: Float, sums: MomentSummary) -> Float | None:
+        """log2 of the magnitude of that term, -inf where the value is missing: (n, K); None if it is never large."""
+        return None
 
     def _each(self, block: Block) -> Iterator[tuple[int, Float, MomentSummary]]:
         """Columns that say something: position, values (n,), sums (K, 1), or (K, n) without each row's own."""
@@ -192,10 +205,13 @@ class GaussianDensity(Located):
         """log2(z^2 / 2), which cannot overflow; -inf where z is 0 or the value is missing: (n, d, K)."""
         out = np.full_like(self._zeros(block), -np.inf)
         for j, x, sums in self._each(block):
-            mean, deviation = sums.normal()
-            far = 2 * (log2_distance(x, sums.shift, mean) - np.log2(deviation)) - 1
-            out[:, j] = np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
+            out[:, j] = self._size(x, sums)
         return out
+
+    def _size(self, x: Float, sums: MomentSummary) -> Float:
+        mean, deviation = sums.normal()
+        far = 2 * (log2_distance(x, sums.shift, mean) - np.log2(deviation)) - 1
+        return np.where(np.isnan(far) | ~sums.varying, -np.inf, far).T
 
 
 @dataclass(frozen=True)

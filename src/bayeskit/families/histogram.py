@@ -19,6 +19,8 @@ from bayeskit.densities.tabular import FRONT, LooStrata
 from bayeskit.errors import InputError
 from bayeskit.numerics.cut_points import CutPoints, ascending
 from bayeskit.numerics.special import LOG_2
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import place
 from bayeskit.smoothing import pseudo_rows
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.statistics.cuts import Cuts, cell_of
@@ -297,6 +299,19 @@ class HistogramDensity(SupportsLeftOut):
         for j, cells, x in self._columns(block):
             out[:, j] = self._inner(cells, x, block) - cells.distance(x)[:, None]
         return out
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found, tails = [], []  # tails come last, as in ``add``: beside them the digits of the others are lost
+        for name, cells in zip(self.columns, self.cells, strict=True):
+            if cells is not None:
+                x = inputs.number(name)
+                far = cells.distance(x)
+                size = np.where(far > 2.0**1000, np.log2(np.abs(x)) + cells.shift - np.log2(cells.length), np.log2(far))
+                vanishing = -np.log(np.maximum(cells.counts.across.rounded(), 1e-300)) - cells.log_width[:, None]
+                inner = Term.looked_up((name,), cells.table, place(cells.cuts, cells.at(x)), vanishing)
+                found.append(inner.masked(np.isnan(x)))
+                tails.append(Term.traced(name, x, -far, size).masked(np.isnan(x)))
+        return [*found, *tails]
 
     def log2_magnitude(self, block: Block) -> Float:
         farthest: Float = np.max([np.zeros(block.rows), *(c.logs(x) for _, c, x in self._columns(block))], axis=0)

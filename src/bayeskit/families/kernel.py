@@ -19,6 +19,7 @@ from bayeskit.densities.mixture import Around, Curves, LeftMass, Mixture, log_su
 from bayeskit.errors import InputError
 from bayeskit.numerics.bandwidth import FACTORS, Remaining, bandwidths, bandwidths_without
 from bayeskit.numerics.special import LOG_2, log2_distance
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.bins import BinnedColumn, Bins
 from bayeskit.validation import keep, number
 
@@ -302,6 +303,18 @@ class KernelDensity(SupportsLeftOut):
     def _term(self, kernels: Kernels, column: Columns, block: Block) -> Float:
         """log p(x | c) of one column: (n, K)."""
         return kernels.terms(column)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        found = []
+        for name, kernels in zip(self.columns, self.kernels, strict=True):
+            if kernels is not None:
+                x = inputs.number(name)
+                ends = np.array([m.centre[[0, m.real - 1]] for m in kernels.mixtures]) + kernels.base  # (K, 2)
+                width = np.array([m.bandwidth for m in kernels.mixtures])
+                nearest = np.where(x > 0, ends[:, 1], ends[:, 0])  # of values that are far enough to overflow
+                size = 2 * (log2_distance(x, np.array(kernels.shift), nearest) - np.log2(width)) - 1
+                found.append(Term.traced(name, x, kernels.curves.portable(x), size).masked(np.isnan(x)))
+        return found
 
     def log2_magnitude(self, block: Block) -> Float:
         logs = (k.logs(column.column(0)).max(axis=1) for _, k, column in self._columns(block))

@@ -13,6 +13,7 @@ from bayeskit.data.block import Columns
 from bayeskit.data.support import POSITIVE, Support
 from bayeskit.densities.parametric import Parametric, Views
 from bayeskit.numerics.special import LOG_2PI
+from bayeskit.numerics.special import log as natural_log
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class LogNormal(Parametric):
 
     def log_density(self, x: Float, *parameters: Float) -> Float:
         mean, deviation = parameters
-        log = _core.log(np.ascontiguousarray(x))
+        log = natural_log(x)
         z = (log - mean) / deviation
         out: Float = -log - np.log(deviation) - LOG_2PI / 2 - 0.5 * z * z
         return out

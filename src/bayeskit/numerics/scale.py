@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from bayeskit.arrays import Float
+from bayeskit.portable.symbol import place, take
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,18 @@ class Scale:
         share = weights / weights.max()
         share = share / share.sum()
         return cls(values, ndtri(np.cumsum(share) - share / 2))
+
+    def symbol(self, x: Any) -> Any:
+        """The same of a symbol that is not missing, with np.interp's own arithmetic."""
+        values, scores = self.values, self.scores
+        if len(values) < 2:
+            return float(scores[0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slope = np.nan_to_num(np.diff(scores) / np.diff(values), nan=0.0, posinf=0.0, neginf=0.0)
+        j = np.minimum(place(np.nextafter(values, -np.inf), x) - 1, len(values) - 2.0)  # how many are not above x
+        between = take(slope, j) * (x - take(values, j)) + take(scores, j)
+        inside = np.where(x >= values[-1], scores[-1], between)
+        return np.where(x <= values[0], scores[0], inside)
 
     def of(self, x: Float) -> Float:
         gone = np.isnan(x)

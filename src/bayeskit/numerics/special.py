@@ -5,12 +5,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from bayeskit import _core
 from bayeskit.arrays import Float, Int
+from bayeskit.portable.symbol import primitive
 
 LOG_2 = float(np.log(2))
 LOG_2PI = float(np.log(2 * np.pi))
 
 
+@primitive("log")
+def log(x: Float) -> Float:
+    """The natural logarithm, with the same bits on every machine."""
+    out: Float = _core.log(np.ascontiguousarray(x))
+    return out
+
+
+@primitive("deviance")
 def deviance(x: Float, mean: Float) -> Float:
     """x log(x / mean) + mean - x for x >= 0 and mean > 0; 0 exactly where they are equal (Loader 2000).
 
@@ -46,10 +56,11 @@ def log2_deviance(*pairs: tuple[Float, Float]) -> Float:
     """
     with np.errstate(all="ignore"):
         parts = [deviance(np.ldexp(x, -64), np.ldexp(mean, -64)) for x, mean in pairs]
-        out: Float = np.log2(np.sum(parts, axis=0)) + 64
+        out: Float = np.log2(sum(parts[1:], parts[0])) + 64
     return out
 
 
+@primitive("stirling")
 def stirling(x: Float) -> Float:
     """log Gamma(x + 1) - (x + 1/2) log x + x - log(2 pi)/2, the error of Stirling's formula, for x > 0.
 

@@ -1,31 +1,34 @@
 // The model: what a program says of the values it now has.
-function modelOf(program, unpacked) {
+function modelOf(program, tables) {
   "use strict";
   const { classes, questions } = program;
   const BIT = Math.LN2;
   const values = questions.map((q) => q.start);
   const prior = program.prior.slice();
-  const { heard, zeros } = voicesOf(program, unpacked, values);
-  const added = (a, b, by = 1) => a.map((v, k) => v + by * b[k]);
+  const { told: toldBy, zeros, added, normalised } = engineOf(program, tables);
+  const number = (v) => (v === "-inf" ? -Infinity : v);
+  const pool = { base: program.pool.base.map(number), own: program.pool.own.map(number), backOff: program.pool.backOff };
+  const input = (q, value) => (q.levels ? (value === null ? q.hole : q.codes[value]) : value === null ? NaN : value);
 
   // What the prior begins with, and what each column, the neighbours and the backing-off add, as Python's explanations
-  // have it: all that a voice says counts as much as the voice, and as much as it shows after backing off.
+  // have it: all that a member says counts as much as the member, and as much as it shows after backing off.
   function terms() {
-    let first = added(program.base, prior.map((p, k) => Math.log(p) - Math.log(program.prior[k])));
+    let first = added(pool.base, prior.map((p, k) => Math.log(p) - Math.log(program.prior[k])));
     let told = [...questions.map(zeros), zeros(), zeros()];
-    const all = program.voices.map((voice) => {
-      const { start, told, together } = heard(voice);
-      return { start, terms: [...told, together], weight: voice.weight };
+    const inputs = questions.map((q, j) => input(q, values[j]));
+    const all = program.members.map((member) => {
+      const { start, told, together } = toldBy(member, inputs);
+      return { start, terms: [...told, together], weight: member.weight };
     });
-    if (!program.backOff) {
+    if (!pool.backOff) {
       for (const one of all) {
-        first = added(first, added(one.start, program.own, -1), one.weight);
+        first = added(first, added(one.start, pool.own, -1), one.weight);
         one.terms.forEach((row, j) => { told[j] = added(told[j], row, one.weight); });
       }
       return { first, told };
     }
-    for (const one of all) one.logs = normal(one.terms.reduce((sum, row) => added(sum, row), one.start));
-    const score = all.reduce((sum, one) => added(sum, backedOff(one.logs), one.weight), program.base);
+    for (const one of all) one.logs = normalised(one.terms.reduce((sum, row) => added(sum, row), one.start));
+    const score = all.reduce((sum, one) => added(sum, backedOff(one.logs), one.weight), pool.base);
     const rival = score.indexOf(Math.max(...score));
     for (const one of all) {
       const shown = backedOffTerms(one, rival);
@@ -35,17 +38,16 @@ function modelOf(program, unpacked) {
     return { first, told };
   }
 
-  const normal = (joint) => { const all = logsum(joint); return joint.map((v) => v - all); };
   const centred = (row) => { const mean = row.reduce((a, b) => a + b, 0) / row.length; return row.map((v) => v - mean); };
   const backedOff = (logs) =>
-    logs.map((v, k) => logsum([Math.log1p(-program.backOff) + v, Math.log(program.backOff) + program.own[k]]) - program.own[k]);
+    logs.map((v, k) => logsum([Math.log1p(-pool.backOff) + v, Math.log(pool.backOff) + pool.own[k]]) - pool.own[k]);
 
   // As backed_off_terms in Python: terms for a class and terms against it each share what they move of the odds that show.
-  function backedOffTerms(voice, rival) {
-    const FAR = 1e6, e = program.backOff, own = program.own, { logs } = voice;
-    const start = voice.start.map((v) => Math.max(v, -FAR));
-    const terms = voice.terms.map((row) => row.map((v) => within(v, -FAR, FAR)));
-    const base = backedOff(normal(start)), gain = added(backedOff(logs), base, -1);
+  function backedOffTerms(member, rival) {
+    const FAR = 1e6, e = pool.backOff, own = pool.own, { logs } = member;
+    const start = member.start.map((v) => Math.max(v, -FAR));
+    const terms = member.terms.map((row) => row.map((v) => within(v, -FAR, FAR)));
+    const base = backedOff(normalised(start)), gain = added(backedOff(logs), base, -1);
     const moved = terms.map(zeros), rest = zeros();
     classes.forEach((_, c) => {
       const apart = terms.map((row) => row[c] - row[rival]);

@@ -38,10 +38,11 @@ from bayeskit.reports.profile import Table
 from bayeskit.reports.provenance import Provenance, card, lead, target_of
 from bayeskit.reports.verdict import Verdict
 from bayeskit.reports.whatif import WhatIf
+from bayeskit.targets.javascript import ENGINE
 
 MOST_CLASSES = 1000
 EXPLAINED = 400  # rows on which columns are ranked and the panel is checked
-SCRIPTS = ("elements.js", "arithmetic.js", "summing.js", "voices.js", "model.js", "panel.js", "threshold.js")
+SCRIPTS = ("elements.js", "packed.js", *ENGINE, "model.js", "panel.js", "threshold.js")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -141,8 +142,7 @@ class Page:
 
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
-    files = resources.files("bayeskit.reports")
-    style, *code = (files.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", *scripts))
+    style, *code = map(_file, ("style.css", *scripts))
     made = f"bayeskit {text(bayeskit.__version__)}"
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -158,6 +158,12 @@ def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str
         f'<main id="main">\n{"".join(s.html() for s in sections)}</main>\n'
         f"<script>\n{''.join(code)}</script>\n</body>\n</html>\n"
     )
+
+
+def _file(name: str) -> str:
+    """A part of the page; the engine is that of every export."""
+    package = "bayeskit.targets" if name in ENGINE else "bayeskit.reports"
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _sections(

@@ -13,7 +13,7 @@ from bayeskit.reports.cases import Case
 from bayeskit.reports.inputs import ABSENT
 from bayeskit.reports.markup import Section, script, text
 from bayeskit.reports.profile import Table
-from bayeskit.reports.program import Program
+from bayeskit.reports.program import PageProgram
 from bayeskit.reports.whatif import AGREES, WhatIf
 
 TITLE = "What if?"
@@ -75,7 +75,7 @@ def _way(evaluation: Evaluation) -> str:
     )
 
 
-def _examples(program: Program, cases: Sequence[Case], table: Table) -> list[Json]:
+def _examples(program: PageProgram, cases: Sequence[Case], table: Table) -> list[Json]:
     """Rows to begin from: their values as the program reads them, and what was said of them out of fold."""
     values = table.values(np.array([case.row for case in cases], dtype=np.int64), [q.name for q in program.questions])
     read = [q.read([row[j] for row in values]) for j, q in enumerate(program.questions)]

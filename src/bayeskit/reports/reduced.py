@@ -19,12 +19,12 @@ from bayeskit.estimators.auto import AutoBayes
 from bayeskit.estimators.calibrated import Calibrated
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.risk import RiskClassifier
+from bayeskit.portable.program import InputColumn, Member, Program, Term
+from bayeskit.portable.symbol import Symbol, take, total
 from bayeskit.reports.effects import Asking, changed_rows, usual_values, written
-from bayeskit.reports.factors import Coding, Factors
-from bayeskit.reports.factors import Table as CellTable
 from bayeskit.reports.inputs import InputField
 from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import MemberProgram, Program
+from bayeskit.reports.program import PageProgram
 from bayeskit.reports.whatif import WhatIf
 
 MOST, VALUES = 6, 7  # columns, and values of each
@@ -83,19 +83,19 @@ def _asked(asking: Asking, chosen: Mapping[str, list[Any]]) -> Float:
     return logs.reshape(*(len(values) + 1 for values in chosen.values()), logs.shape[1])
 
 
-def _program(asking: Asking, chosen: Mapping[str, list[Any]], told: Float, base: Float) -> Program:
-    """One factor of all columns: what each combination adds to ``base``."""
-    model, classes = asking.model, len(base)
-    shape = tuple(n + FRONT - 1 for n in told.shape[:-1])
-    cells = np.zeros((*shape, classes))
-    cells[(slice(FRONT - 1, None),) * len(shape)] = told
-    steps = tuple(int(np.prod(shape[j + 1 :])) for j in range(len(shape)))
-    usual = usual_values(asking.table)
-    fields = tuple(InputField(n, _start(v, usual[n]), tuple(map(written, v))) for n, v in chosen.items())
-    codings = tuple(Coding(tuple(range(len(values)))) for values in chosen.values())
-    factor = CellTable(tuple(range(len(chosen))), steps, cells.reshape(-1, classes))
-    member = MemberProgram(type(model).__name__, 1.0, base, Factors(codings, (factor,)))
-    return Program.alone(tuple(map(str, model.classes_.tolist())), fields, member, _prior(model, asking.table))
+def _program(asking: Asking, chosen: Mapping[str, list[Any]], told: Float, base: Float) -> PageProgram:
+    """One term of all columns: what each combination adds to ``base``."""
+    model, usual = asking.model, usual_values(asking.table)
+    steps = [float(np.prod(told.shape[j + 1 : -1])) for j in range(len(chosen))]
+    codes = [Symbol("code", j) for j in range(len(chosen))]
+    index = total([(code + 1) * step for code, step in zip(codes, steps, strict=True)])
+    term = Term(tuple(chosen), take(told.reshape(-1, len(base)), index))
+    columns = tuple(InputColumn(name, False) for name in chosen)
+    member = Member(type(model).__name__, 1.0, base, (term,))
+    fields = tuple(
+        InputField(n, _start(v, usual[n]), tuple(map(written, v)), tuple(range(len(v)))) for n, v in chosen.items()
+    )
+    return PageProgram(Program.alone(model.classes_.tolist(), columns, member, _prior(model, asking.table)), fields)
 
 
 def _start(values: Sequence[Any], usual: Any) -> int:

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Float, Int
-from bayeskit.decision.calibration import Sigmoid, Temperature
-from bayeskit.estimators.auto import AutoBayes
-from bayeskit.estimators.calibrated import Calibrated
-from bayeskit.estimators.classifier import BayesClassifier
-from bayeskit.estimators.risk import RiskClassifier
-from bayeskit.model.model import Model
-from bayeskit.reports.additive import Additive
-from bayeskit.reports.discrete import Discrete, coding
-from bayeskit.reports.inputs import InputField, InputMap, Plain, questions
-from bayeskit.reports.near import NeighborTerms
-from bayeskit.reports.normal import Cells, Normal
+from bayeskit.portable.program import Portable, Program, Unportable, numbers_of
+from bayeskit.reports.inputs import questions
 from bayeskit.reports.packed import Store
 from bayeskit.reports.profile import Profile, Table
-from bayeskit.reports.program import MemberProgram, Program, Says
-from bayeskit.structures.averaged import AveragedDensity
-from bayeskit.structures.factored import FactorDensity
-from bayeskit.structures.full import FullDensity
-from bayeskit.structures.hidden import NetworkedDensity
-from bayeskit.structures.neighbours import NeighbourDensity
+from bayeskit.reports.program import PageProgram
 
 AGREES = 1e-6  # what a panel may differ from Python
 FAR = 1e-4  # a panel that differs by more is left out
@@ -36,15 +22,11 @@ MOST = 4_000_000  # numbers of one classifier, before they are packed
 ROOM = 2_300_000  # characters of all numbers: the page stays under three million
 
 
-class Unwritten(Exception):
-    """Why a model is not in the page."""
-
-
 @dataclass(frozen=True)
 class WhatIf:
     """A program, how far it was from Python on the evaluated rows, and what is to be said of it."""
 
-    program: Program | None
+    program: PageProgram | None
     note: str
     gap: float = np.nan
     checked: int = 0  # rows
@@ -64,7 +46,7 @@ class WhatIf:
             whole = _program(estimator, table.profiles)
             program = whole if rows else _without_rows(whole)
             _check_room(program)
-        except Unwritten as why:
+        except Unportable as why:
             return cls(None, str(why))
         assert proba is not None  # what can be written down can be explained
         values = table.values(which, [q.name for q in program.questions])
@@ -72,21 +54,21 @@ class WhatIf:
         gap = float(apart.max(initial=0.0))
         if gap > FAR:
             return cls(None, f"what could be written down differs from the model by {gap:.1g}")
-        notes = list(dict.fromkeys(program.notes))
         if program is not whole:
-            gone = [m.name for m in whole.members if isinstance(m.says, NeighborTerms)]
+            kept = {m.name for m in program.members}
+            gone = [m.name for m in whole.members if m.name not in kept]
             apart = program.apart(values, proba)
             gap = float(apart.max(initial=0.0))
-            return cls(program, "; ".join(notes), gap, len(apart), _moved(gone, apart))
-        return cls(program, "; ".join(notes), gap, len(apart))
+            return cls(program, "", gap, len(apart), _moved(gone, apart))
+        return cls(program, "", gap, len(apart))
 
 
-def _without_rows(program: Program) -> Program:
+def _without_rows(program: PageProgram) -> PageProgram:
     if not program.rows:
         return program
     less = program.without_rows()
     if less is None:
-        raise Unwritten(
+        raise Unportable(
             "neighbours are looked up in the learned rows, which are in a page only if they are asked for (--rows, or "
             "rows=True in Python)"
         )
@@ -102,120 +84,45 @@ def _moved(gone: Sequence[str], apart: Float) -> str:
     )
 
 
-def _program(estimator: Any, profiles: Mapping[str, Profile]) -> Program:
-    if isinstance(estimator, RiskClassifier):
-        return _program(estimator.estimator_, profiles)
-    if isinstance(estimator, AutoBayes):
-        if not estimator.members_:
-            raise Unwritten("nothing predicts the class better than its prior, whatever the values")
-        return _pooled(estimator, profiles)
-    if isinstance(estimator, Calibrated):
-        times, more = _calibrated(estimator)
-        return _program(estimator.estimator_, profiles).scaled(times, more, np.exp(estimator.log_base))
-    if not isinstance(estimator, BayesClassifier):
-        raise Unwritten(f"{type(estimator).__name__} cannot be written down term by term")
-    model, name = estimator.model_, type(estimator).__name__
-    asked = _asked(model, profiles)
-    member = MemberProgram(name, 1.0, model.log_base(), _says(model, asked, name))
-    return Program.alone(tuple(map(str, model.classes.tolist())), asked, member, np.exp(model.log_prior()))
-
-
-def _calibrated(estimator: Calibrated) -> tuple[float, Float]:
-    """What the scores of the classifier are multiplied with, and what is added: (K,)."""
-    found = estimator.calibration_
-    if isinstance(found, Temperature):
-        return found.weight, np.zeros(len(estimator.classes_))
-    if isinstance(found, Sigmoid) and len(estimator.classes_) == 2:
-        return float(found.slope[0]), np.array([0.0, found.shift[1]])
-    raise Unwritten(f"calibration by {estimator.method!r} cannot be written down term by term")
-
-
-def _asked(model: Model, profiles: Mapping[str, Profile]) -> tuple[InputField, ...]:
-    names = model.schema.names
+def _program(estimator: Any, profiles: Mapping[str, Profile]) -> PageProgram:
+    if not isinstance(estimator, Portable):
+        raise Unportable(f"{type(estimator).__name__} cannot be written down term by term")
+    program = _uncalibrated(estimator.program())
+    if not program.members:
+        raise Unportable("nothing predicts the class better than its prior, whatever the values")
+    names = [column.name for column in program.columns]
     if len(names) > COLUMNS or not set(names) <= set(profiles):
-        raise Unwritten(f"its {len(names):,} columns are too many for a page")
-    return questions(model, profiles)
+        raise Unportable(f"its {len(names):,} columns are too many for a page")
+    return PageProgram(program, questions(program, profiles))
 
 
-def _pooled(pool: AutoBayes, profiles: Mapping[str, Profile]) -> Program:
-    """Every member as a program."""
-    asked = _asked(pool.reader_.model_, profiles)
-    members = []
-    for member, weight in zip(pool.members_, pool.pool_.weight.tolist(), strict=True):
-        input_map = None if member.view is None else InputMap.of(member.view, asked)
-        model = member.classifier.model_
-        members.append(
-            MemberProgram(member.name, weight, model.log_base(), _says(model, asked, member.name, input_map))
-        )
-    rows = float(pool.reader_.model_.weights.sum())
-    return Program(
-        tuple(map(str, pool.classes_.tolist())),
-        asked,
-        tuple(members),
-        pool.log_base(),
-        pool.log_shares,
-        1 / (rows + 10),
-        np.exp(pool.log_prior()),
-    )
+def _uncalibrated(program: Program) -> Program:
+    """The same scores with a calibration that multiplies them and adds to them as a part of the pool."""
+    kind, *found = program.calibration or ("temperature", 1.0)
+    if kind == "sigmoid" and len(program.classes) == 2:
+        return program.scaled(found[0][0], np.array([0.0, found[1][1]]))
+    if kind != "temperature":
+        raise Unportable(f"calibration by {kind!r} cannot be written down term by term")
+    return program.scaled(found[0], np.zeros(len(program.classes)))
 
 
-def _says(model: Model, asked: Sequence[InputField], name: str, input_map: InputMap | None = None) -> Says:
-    """What the density of a model says, its columns being questions, or inputs of a map."""
-    density = model.density
-    first = density.densities[0] if len(density.densities) == 1 else None
-    place = {q.name: j for j, q in enumerate(asked)}
-    if isinstance(first, FactorDensity | AveragedDensity | NetworkedDensity):
-        _check_numbers(name, first.numbers)
-        return Discrete(model, asked).factors(first)
-    if isinstance(first, FullDensity):
-        columns, coded = first.normals.numbers.columns, first.joint.columns
-        inputs = [
-            Plain(place[n]) if input_map is None else input_map.inputs[model.schema.names.index(n)] for n in columns
-        ]
-        _check_numbers(name, first.classes * len(columns) ** 2 + sum(c.offset.size for c in first.normals.cells))
-        codings = [coding(model, asked[place[n]]) for n in coded]
-        cells = Cells.of_joint(first.joint, first, [place[n] for n in coded], codings) if coded else None
-        return Normal.of(first, InputMap(tuple(inputs)), cells)
-    if isinstance(first, NeighbourDensity):
-        if first.metric.covariance is not None:
-            raise Unwritten(f"the distances of {name} depend on which columns are known, which no table holds")
-        _check_numbers(name, first.statistic.rows.numbers.size + first.statistic.rows.codes.size)
-        return _near(model, first, asked, input_map)
-    if density.additive and density.columns == model.schema.names:
-        return Additive.of(model, asked).factors()
-    raise Unwritten(f"{name} cannot be written down term by term")
-
-
-def _near(
-    model: Model, density: NeighbourDensity, asked: Sequence[InputField], input_map: InputMap | None
-) -> NeighborTerms:
-    schema, place = density.statistic.schema, {q.name: j for j, q in enumerate(asked)}
-    if input_map is not None:
-        inputs = tuple(input_map.inputs[model.schema.names.index(n)] for n in schema.numeric)
-        return NeighborTerms.of_density(density, InputMap(inputs), (), ())
-    codings = {n: coding(model, asked[place[n]]) for n in schema.coded}
-    ranked = [n for n, most in zip(schema.coded, density.metric.ordinal, strict=True) if most > 0]
-    plain = [n for n in schema.coded if n not in ranked]
-    numbers = [Plain(place[n]) for n in schema.numeric] + [Plain(place[n], codings[n].codes) for n in ranked]
-    return NeighborTerms.of_density(
-        density, InputMap(tuple(numbers)), [place[n] for n in plain], [codings[n] for n in plain]
-    )
-
-
-def _check_numbers(name: str, numbers: int) -> None:
+def _check_numbers(program: Program) -> None:
     """Refuse early what cannot fit."""
-    if numbers > MOST:
-        raise Unwritten(f"{name} has {numbers:,} numbers, too many for a page")
+    for member in program.members:
+        numbers = numbers_of(member)
+        if numbers > MOST:
+            raise Unportable(f"{member.name} has {numbers:,} numbers, too many for a page")
 
 
-def _check_room(program: Program) -> None:
+def _check_room(program: PageProgram) -> None:
+    _check_numbers(program.program)
     whole, sizes = len(program.json()["numbers"]["data"]), {}
     if whole > ROOM:
         for member in program.members:
             store = Store()
-            member.json(store)
+            replace(program.program, members=(member,)).json(store)
             sizes[member.name] = len(store.json()["data"])
         largest = max(sizes, key=lambda name: sizes[name])
-        raise Unwritten(
+        raise Unportable(
             f"its numbers take {whole / 1e6:.1f} MB ({largest} alone {sizes[largest] / 1e6:.1f}), too much for a page"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from bayeskit.arrays import Array, Bool, Code, Int
 from bayeskit.data.block import Block, Columns
 from bayeskit.data.schema import Column, Schema
 from bayeskit.errors import SchemaError
+from bayeskit.portable.symbol import place
 from bayeskit.statistics.cuts import cell_of
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.statistic import Product, sizes_of
@@ -71,6 +72,18 @@ class Slices:
             else:
                 out[j] = block.codes[block.schema.coded_index[name]]
         return out
+
+    def symbols(self, inputs: Any) -> list[Any]:
+        """Level codes of each column of a portable program."""
+        found = []
+        for name in self.columns:
+            if name in self.cuts:
+                x, cuts = inputs.number(name), np.array(self.cuts[name])
+                hole = len(cuts) + 1.0 if name in self.missing else -1.0
+                found.append(np.where(np.isnan(x), hole, place(cuts, x)))
+            else:
+                found.append(inputs.code(name))
+        return found
 
     def block(self, block: Block) -> Block:
         """The same rows with level codes only."""

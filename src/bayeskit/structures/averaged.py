@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
 from bayeskit.numerics.information import best_first
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import logsum, take, total, where
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced, Slices
 from bayeskit.statistics.tables import Tables
@@ -146,6 +148,22 @@ class AveragedDensity(Density):
         groups = [self.tables[i : i + d] for i in range(0, len(self.tables), d)]
         return [concatenate_tables([table.reshape(-1, table.shape[-1]) for table in group]) for group in groups]
 
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return [Term(self.columns, self.symbol(self.slices.symbols(inputs)))]
+
+    def symbol(self, codes: Sequence[Any]) -> Any:
+        """log p(x | c) of the symbols of codes."""
+        each = zip(self.margins, codes, strict=True)
+        naive = total([take(_log_margin(margin), code + FRONT) for margin, code in each])
+        d, every = len(codes), []
+        for i, p in enumerate(self.parents):
+            tables = self.tables[i * d : (i + 1) * d]
+            lines = [codes[j] + FRONT + (0.0 if j == p else codes[p] * float(tables[j].shape[1])) for j in range(d)]
+            flat = (table.reshape(-1, table.shape[-1]) for table in tables)
+            estimator = total([take(table, line) for table, line in zip(flat, lines, strict=True)])
+            every.append((take(self.known[p].astype(np.float64), codes[p] + FRONT), estimator))
+        return mean_symbol(every, naive)
+
     def add(self, block: Block, out: Float) -> None:
         self.average(self.slices.codes(block), out)
 
@@ -187,6 +205,15 @@ def mean_of(members: Iterable[Member], out: Float) -> Int:
     out += total - np.log(np.maximum(times, 1.0))[:, None]
     out[alone] = before
     return alone
+
+
+def mean_symbol(members: Sequence[tuple[Any, Any]], alone: Any) -> Any:
+    """The logarithm of the mean over the members that a row has, each (whether it has it, log p); else ``alone``."""
+    if not members:
+        return alone
+    times = total([there for there, _ in members])
+    every = logsum([where(there > 0, one, -np.inf) for there, one in members])
+    return where(times > 0, every - np.log(np.maximum(times, 1.0)), alone)
 
 
 def concatenate_tables(tables: Sequence[Float]) -> tuple[Int, Float]:

@@ -15,6 +15,7 @@ from bayeskit.data.block import Block
 from bayeskit.data.schema import Column
 from bayeskit.densities.density import Axis, Density, TailLogDensity
 from bayeskit.densities.likelihood import Context, Family, Likelihood
+from bayeskit.portable.program import Inputs, Term
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.tables import Tables
 from bayeskit.structures.family_fit import Levels, Numbers
@@ -99,6 +100,9 @@ class Sum(Density):
     def add(self, block: Block, out: Float) -> None:
         for density in self.densities:
             density.add(block, out)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        return [term for density in self.densities for term in density.portable(inputs)]
 
     def log2_magnitude(self, block: Block) -> Float:
         each = (density.log2_magnitude(block) for density in self.densities)

@@ -14,6 +14,8 @@ from bayeskit.arrays import Code, Float, Int
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Factored
 from bayeskit.densities.tabular import FRONT
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import take, total
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.conditional import strides
 
@@ -105,6 +107,15 @@ class FactorDensity(Factored):
     @cached_property
     def _scaled(self) -> Float:
         return self.table if self.scale == 1 else self.table * self.scale
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        codes, found = self.slices.symbols(inputs), []
+        for t, members in enumerate(self.members):
+            steps = strides([self.sizes[i] for i in members]).tolist()
+            index = total([(codes[i] + FRONT) * step for i, step in zip(members, steps, strict=True)])
+            table = self._scaled[self.offset[t] : self.offset[t + 1]]
+            found.append(Term(tuple(self.columns[i] for i in members), take(table, index)))
+        return found
 
     def factors(self, block: Block) -> Float:
         """What each table says by itself, before any weight: (n, tables, K)."""

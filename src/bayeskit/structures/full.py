@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from bayeskit.densities.density import Axis, Density, SupportsLeftOut, TailLogDe
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.special import LOG_2, LOG_2PI
+from bayeskit.portable.nodes import Normal
+from bayeskit.portable.program import Inputs, Tail, Term
+from bayeskit.portable.symbol import Symbol, where
 from bayeskit.statistics.keyed import Keyed
 from bayeskit.statistics.moments import Moments
 from bayeskit.statistics.scatter import Scatter
@@ -193,6 +196,29 @@ class FullDensity(SupportsLeftOut):
         points, codes = self._read(block)
         squares, _ = self.normals.squares(points, self.joint.find(codes) if self.joint.columns else None)
         return np.sqrt(squares)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        """One term; where there is no smoothing at all, what a vanishing one would give stands behind it."""
+        value = self._symbol(inputs)
+        if not self.joint.columns:
+            return [Term(self.columns, value, chain=self.normals.numbers.columns)]
+        if self.joint.alpha != 0:
+            return [Term(self.columns, value)]
+        tiny = replace(self, joint=replace(self.joint, alpha=TINY))._symbol(inputs) - np.log(TINY)
+        zero = np.isneginf(value)
+        return [Term(self.columns, value, Tail(where(zero, 1.0, 0.0), None, where(zero, tiny, value)))]
+
+    def _symbol(self, inputs: Inputs) -> Any:
+        numbers, matrix = self.normals.numbers, self.normals.covariance.dense
+        shared = len(matrix) > 1 and bool((matrix == matrix[0]).all())
+        codes = [inputs.code(name) for name in self.joint.columns]
+        if not self.joint.smooth_unseen:
+            codes = [np.maximum(code, -1.0) for code in codes]
+        cells = self.joint.portable(self.normals.cells, len(numbers.columns)) if codes else None
+        units = np.asarray(numbers.shift * LOG_2 - LOG_2PI / 2, dtype=np.float64)
+        node = Normal(numbers.mean, matrix[:1] if shared else matrix, units, cells)
+        z = [numbers.symbol(inputs.number(name), j) for j, name in enumerate(numbers.columns)]
+        return Symbol("normal", node, *z, *codes)
 
     def _read(self, block: Block) -> tuple[Points, Int]:
         """Numbers (n, d) and codes (n, q) of the columns that say something."""

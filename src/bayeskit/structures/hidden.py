@@ -15,6 +15,9 @@ from bayeskit.arrays import Array, Bool, Code, Float
 from bayeskit.data.block import Block
 from bayeskit.densities.density import Factored
 from bayeskit.numerics.special import LOG_2
+from bayeskit.portable.nodes import Network, split
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import Symbol
 from bayeskit.statistics.sliced import Slices
 from bayeskit.structures.factored import FactorDensity
 
@@ -95,6 +98,20 @@ class NetworkedDensity(Factored):
         out = np.zeros((codes.shape[1], self.classes))
         self._add(self._known(codes), out)
         return out
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        codes = self.slices.symbols(inputs)
+        if not self.smooth_unseen:
+            codes = [np.maximum(code, -1.0) for code in codes]
+        tables = self.tables
+        network = Network(
+            *(tables.sizes, tables.arcs, tuple(self.order), tuple(self.rank.tolist()), self.most_cells),
+            split(tables.offset, tables.table),
+            None if self.weight is None else tuple(self.weight.tolist()),
+            self.log_class,
+            self.of_codes,
+        )
+        return [Term(self.columns, Symbol("network", network, *codes))]
 
     def _add(self, codes: Code, out: Float) -> None:
         hidden = self._hidden(codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from bayeskit.arrays import Bool, Float, Int
 from bayeskit.data.written import Ratio
+from bayeskit.portable.nodes import Cells as PortableCells
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import Keyed, distinct
+from bayeskit.structures.cells import Cells
 from bayeskit.structures.numbers import Points
 
 MANY = 10_000  # cells above which, also with more rows than that, a pseudo-count for each would drown the data
@@ -194,6 +196,40 @@ class Joint:
         with np.errstate(divide="ignore"):
             out: Float = np.log(self.alpha) + np.log(levels).sum(axis=1, keepdims=True)
         return out
+
+    def portable(self, cells: Sequence[Cells], numbers: int) -> PortableCells:
+        """The cells of each class for a portable program, with the offsets of as many numbers."""
+        weight, known, spare = self.weight.rounded(), self.rounded, self.spare(self.cells, self.weight.rounded())
+        classes = range(known.shape[1])
+        held = [c.cell if numbers else np.flatnonzero(known[:, k] > 0) for k, c in zip(classes, cells, strict=True)]
+        offset = [c.offset if numbers else np.zeros((len(h), 0)) for c, h in zip(cells, held, strict=True)]
+        nothing = np.full((1, len(self.columns)), -1, dtype=np.int64)
+        with np.errstate(divide="ignore"):
+            logs: Float = np.log(weight)
+            mass = [np.logaddexp(np.log(known[h, k]), spare[h, k]) for k, h in zip(classes, held, strict=True)]
+        base, every = self.spare(nothing, weight)[0], self.all_spare(nothing, weight[None])[0] + np.zeros_like(weight)
+        empty = np.isneginf(np.logaddexp(logs, every))  # a class without rows and smoothing: all cells alike
+        margins, more = [], []
+        for j, size in enumerate(self.sizes.tolist()):
+            some = np.repeat(nothing, size + 2, axis=0)
+            some[:, j] = [-2 if self.smooth_unseen else -1, -1, *range(size)]
+            with np.errstate(invalid="ignore"):
+                margins.append(np.nan_to_num(self.spare(some, weight) - base, nan=0.0))
+                whole = self.all_spare(some, np.repeat(weight[None], len(some), axis=0))
+                more.append(np.nan_to_num(whole + np.zeros_like(margins[-1]) - every, nan=0.0))
+            margins[-1][:, empty] = np.where(some[:, j] < 0, 0.0, -np.log(size))[:, None]
+            more[-1][:, empty] = 0.0
+        return PortableCells(
+            tuple(self.cells[h] for h in held),
+            tuple(mass),
+            tuple(spare[h, k] for k, h in zip(classes, held, strict=True)),
+            tuple(offset),
+            tuple(margins),
+            np.where(empty, 0.0, base),
+            logs,
+            np.where(empty, 0.0, every),
+            tuple(more),
+        )
 
     def without(self, codes: Int, k: int, mass: float) -> Joint:
         """The table once one row, of class k, has left."""

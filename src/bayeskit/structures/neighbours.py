@@ -17,7 +17,11 @@ from bayeskit.densities.density import Density, SupportsLeftOut, TailLogDensity,
 from bayeskit.densities.likelihood import Context, Likelihood
 from bayeskit.errors import InputError
 from bayeskit.numerics.distances import METRICS, SCALES, Metric
+from bayeskit.numerics.neighbor_search import TIE as DISTANCE_TIE
 from bayeskit.numerics.neighbor_search import NearestPoints, PointWeights, Queries, Search, near
+from bayeskit.portable.nodes import Neighbours as NeighbourNode
+from bayeskit.portable.program import Inputs, Term, Unportable
+from bayeskit.portable.symbol import Symbol, where
 from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.keyed import distinct
 from bayeskit.statistics.rows import Rows
@@ -163,6 +167,38 @@ class NeighbourDensity(SupportsLeftOut):
                 "one out is a refit; use k-fold cross-validation, or another metric"
             )
         return LeftOutNeighbours(self.likelihood, self.statistic, self.metric, self.unseen, self._spaces)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        metric, rows, schema = self.metric, self.statistic.rows, self.statistic.schema
+        if metric.covariance is not None:
+            raise Unportable("its distances depend on which columns are known, which no table holds")
+        ranked = [n for n, most in zip(schema.coded, metric.ordinal, strict=True) if most > 0]
+        codes = {
+            n: inputs.code(n) if self.unseen == "smooth" else np.maximum(inputs.code(n), -1.0) for n in schema.coded
+        }
+        numbers = [inputs.number(n) for n in schema.numeric] + [where(codes[n] < 0, np.nan, codes[n]) for n in ranked]
+        plain = [codes[n] for n in schema.coded if n not in ranked]
+        d = len(metric.scale)
+        some, others = np.flatnonzero(metric.used[:d]), np.flatnonzero(metric.used[d:])
+        ranks = np.append(np.ones(d - np.count_nonzero(metric.ordinal)), metric.ordinal[metric.ordinal > 0])
+        points = self._points
+        node = NeighbourNode(
+            (np.ldexp(metric.scale, -metric.exponent) / ranks)[some],
+            points.numbers[:, some],
+            points.codes[:, others].astype(np.int64),
+            self._weights,
+            rows.group,
+            np.append(metric.weight[some], metric.level_weight[others]),
+            self.statistic.groups,
+            self.likelihood.k,
+            1 if metric.name in ("manhattan", "gower") else 2,
+            metric.name == "gower",
+            self.likelihood.weights == "epanechnikov",
+            self.likelihood.pseudo,
+            DISTANCE_TIE,
+        )
+        asked = [numbers[j] for j in some.tolist()] + [plain[j] for j in others.tolist()]
+        return [Term((), Symbol("neighbours", node, *asked))]
 
     def _itself(self, block: Block) -> Int:
         """The place of each row among those learned, to leave it out; -1 for none: (n,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +124,12 @@ class Numbers:
             UnitRow.ORIGIN: np.ldexp(self.origin, self.shift),
         }
         return Points(columns, np.array([units[row] for row in UnitRow]), bool(span[RangeRow.MISSING].any()))
+
+    def symbol(self, x: Any, j: int) -> Any:
+        """A column of a portable program, in these units from the origin."""
+        scale = float(np.ldexp(1.0, self.shift[j]))
+        low, high = (float(self.origin[j] + far / scale) for far in (-FARTHEST, FARTHEST))
+        return np.minimum(np.maximum(x, low), high) * scale - float(np.ldexp(self.origin[j], self.shift[j]))
 
     def cells(self, moments: Moments) -> tuple[Float, Float]:
         """Weight and mean, from the origin, of these columns in each cell: (C, d) both."""

@@ -16,6 +16,8 @@ from bayeskit.densities.density import Density, reveal_terms
 from bayeskit.densities.likelihood import Context
 from bayeskit.densities.tabular import FRONT
 from bayeskit.errors import InputError
+from bayeskit.portable.program import Inputs, Term
+from bayeskit.portable.symbol import take, total, where
 from bayeskit.statistics.bins import Bins
 from bayeskit.statistics.sliced import Sliced
 from bayeskit.statistics.tables import Tables
@@ -26,6 +28,7 @@ from bayeskit.structures.averaged import (
     concatenate_tables,
     given_parents,
     mean_of,
+    mean_symbol,
 )
 
 CELLS = 1 << 24  # counted of three columns and the class: 128 MB
@@ -171,6 +174,23 @@ class PairedDensity(Density):
             cells = codes + given * width
             cells[p], cells[q] = np.where(there, cell, np.int32(-1)), -1
             yield there, cells, offset, table
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        codes, classes = self.single.slices.symbols(inputs), len(self.single.margins[0].counts)
+        every = []
+        for (p, q), known, (offset, table) in zip(self.pairs, self._known, self._estimators(), strict=True):
+            if not len(known):
+                continue
+            cell = codes[p] * float(self._levels[q]) + codes[q]
+            present = (codes[p] >= 0) & (codes[q] >= 0)
+            ends, logs = [*offset.tolist(), len(table)], []
+            for j in range(len(codes)):
+                if j != q:
+                    line = cell + FRONT if j == p else codes[j] + FRONT + cell * float(self._levels[j] + FRONT)
+                    logs.append(take(table[ends[j] : ends[j + 1]].reshape(-1, classes), line))
+            seen = take(known.astype(np.float64), np.maximum(cell, 0.0))
+            every.append((where(present, seen, 0.0), total(logs)))
+        return [Term(self.columns, mean_symbol(every, self.single.symbol(codes)))]
 
     def add(self, block: Block, out: Float) -> None:
         codes = self.single.slices.codes(block)

@@ -14,8 +14,10 @@ from bayeskit.arrays import Float
 from bayeskit.data.block import Block
 from bayeskit.data.levels import Levels
 from bayeskit.data.schema import NUMERIC, Column
-from bayeskit.densities.density import Axis, Density, Factored, SupportsLeftOut, TailLogDensity, left_out
+from bayeskit.densities.density import OVERFLOW, Axis, Density, Factored, SupportsLeftOut, TailLogDensity, left_out
 from bayeskit.densities.likelihood import Context, Family, Likelihood, describe_family
+from bayeskit.portable.program import Inputs, Tail, Term
+from bayeskit.portable.symbol import Symbol, largest, least, together, where
 from bayeskit.validation import keep, positive
 
 
@@ -52,6 +54,10 @@ class Wrapped(SupportsLeftOut):
     def add(self, block: Block, out: Float) -> None:
         terms = self.terms(block)
         out += terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
+
+    def _terms(self, inputs: Inputs) -> list[Term]:
+        """What each column says in a portable program."""
+        return Term.by_column(self.density.portable(inputs))
 
     def log2_magnitude(self, block: Block) -> Float:
         return self.density.log2_magnitude(block)
@@ -109,6 +115,31 @@ class BackedOff(Wrapped):
             backed = np.logaddexp(terms + np.log(mine), pooled + np.log1p(-mine))
         silent = (terms == 0).all(axis=2, keepdims=True)  # a missing value says nothing
         return np.where(silent, 0.0, backed)
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        place = {name: j for j, name in enumerate(self.columns)}
+        return [self._portable(term, self.weights[place[term.columns[0]]]) for term in self._terms(inputs)]
+
+    def _portable(self, term: Term, weights: Float) -> Term:
+        if not isinstance(term.value, Symbol):
+            return term
+        mine, own, share = self._mine(weights), weights > 0, _shares(weights)
+        with np.errstate(divide="ignore"):
+            known, share, others = np.log(mine), np.log(share), np.log1p(-mine)
+        value = term.value
+        backed = np.logaddexp(value + known, together(value + share) + others)
+        silent = (largest(value) == 0) & (least(value) == 0)  # a missing value says nothing
+        zeros, rest = term.limit.zeros, term.limit.rest
+        size = -np.inf if term.limit.size is None else term.limit.size
+        large = where(size > OVERFLOW, size, -np.inf)
+        fewest = least(where(own, zeros, np.inf))
+        there = (zeros == fewest) & own
+        smallest = least(where(there, large, np.inf))
+        there = there & (large == smallest)
+        pooled = together(where(there, rest + share, -np.inf))
+        left = np.logaddexp(where(there, rest + known, -np.inf), pooled + others)
+        tail = None if term.tail is None else Tail(fewest, None if term.tail.size is None else smallest, left)
+        return Term(term.columns, backed, tail).masked(silent)
 
     def tail(self, block: Block, unit: Float) -> TailLogDensity:
         if len(self.columns) == 1:
@@ -189,6 +220,11 @@ class Weighted(Wrapped):
     def terms(self, block: Block) -> Float:
         out: Float = self._finite(block) * self.weight[:, None]
         return out
+
+    def portable(self, inputs: Inputs) -> list[Term]:
+        weight = dict(zip(self.columns, self.weight.tolist(), strict=True))
+        terms = self._terms(inputs)
+        return [Term(term.columns, weight[term.columns[0]] * np.maximum(term.value, -1e300)) for term in terms]
 
     def _finite(self, block: Block) -> Float:
         return np.maximum(self.density.terms(block), -1e300)

@@ -1,0 +1,65 @@
+"""The command that writes a model for another place: export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayeskit.cli.commands import command
+from bayeskit.cli.destination import Force, Kind, check_output
+from bayeskit.cli.options import CostsFile, ModelFile, listed
+from bayeskit.cli.output import Saying
+
+ENDINGS = {"sql": (".sql",), "javascript": (".js", ".mjs"), "python": (".py",)}
+
+
+def register(app: typer.Typer) -> None:
+    command(app, export, "bayeskit export people.bayes --to sql --dialect duckdb --source people -o score.sql")
+
+
+def export(
+    file: ModelFile,
+    say: Saying,
+    to: Annotated[str, typer.Option("--to", help="sql, javascript or python.", show_default=False)],
+    output: Annotated[str | None, typer.Option("--output", "-o", help="A file; standard output unless given.")] = None,
+    dialect: Annotated[str, typer.Option(help="Of SQL: duckdb, sqlite, postgresql or spark.")] = "duckdb",
+    source: Annotated[str | None, typer.Option(help="The table or view that SQL reads, with its schema.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Columns that SQL selects too: id,name")] = None,
+    costs: CostsFile = None,
+    reasons: Annotated[int, typer.Option(help="Columns that speak most for the prediction; in SQL.")] = 0,
+    force: Force = False,
+) -> None:
+    """Write a model as SQL, a JavaScript module or a Python file that scores rows without bayeskit."""
+    import bayeskit as bk
+    from bayeskit.replacement import replace_file
+
+    if output is not None:
+        endings: Mapping[str, Kind] = dict.fromkeys(ENDINGS.get(to, (Path(output).suffix,)), is_export)
+        check_output(output, endings, [file, costs], force)
+    text = bk.export(
+        bk.load(file),
+        to,
+        dialect=dialect,
+        source=source,
+        keep=listed([keep] if keep else None),
+        costs=None if costs is None else bk.Costs(costs),
+        reasons=reasons,
+    )
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    replace_file(output, [text.encode()])
+    say.answer(
+        f"{to} of {len(text):,} characters in {output}", {"target": to, "output": output, "characters": len(text)}
+    )
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is one that this command wrote."""
+    from bayeskit.targets.door import MARK
+
+    with open(path, "rb") as file:
+        return MARK.encode() in file.read(100)

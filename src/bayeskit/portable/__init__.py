@@ -1,0 +1,1 @@
+"""Portable programs: a fitted model as a short list of steps that a page, SQL and other targets compute with."""

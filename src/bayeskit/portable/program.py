@@ -1,0 +1,390 @@
+"""The format of a portable program: what every target reads, and how its steps are written down.
+
+A program is JSON. ``format`` is 1. ``columns`` are the inputs: a name, and for categories the levels, whose place is
+their code (``hole`` is the code of a missing value: -1, or a level of its own; a level never seen has -2). ``tables``
+are arrays of numbers with a width. ``steps`` are operations, each on the results of earlier ones:
+
+    ["number", j] ["code", j]        the input of column j: a number (NaN where missing) or the code of a level
+    ["constant", v]                  a number, or a list of one for each class
+    ["add", i, ...] ["logsum", i, ...]   sums; of exponentials, as a logarithm
+    ["sub" | "mul" | "div" | "min" | "max" | "lt" | "le" | "eq" | "and" | "or", i, j]
+    ["neg" | "abs" | "floor" | "square" | "sqrt" | "log" | "log1p" | "exp" | "sin" | "cos" | "not" | "missing", i]
+    ["where", c, i, j]               i where c holds, else j
+    ["deviance", i, j]               x log(x / m) + m - x
+    ["stirling", i]                  log Gamma(x + 1) less Stirling's formula
+    ["place", i, t] ["take", i, t]   how many numbers of a table lie below; the line of a table at an index from 0 on
+    ["largest" | "least" | "together", i]    over the classes: the largest, the least, log of the sum of exponentials
+    ["mixture" | "normal" | "network" | "neighbours", spec, i, ...]   see ``nodes``
+
+A result is a number, or one for each class. log 0 is minus infinity, and what is undefined is NaN. A member adds up
+its ``terms`` and the logarithms of its ``base``: log P(c, x). Each term names the columns it is of; to explain it,
+several are revealed in the order of the columns, or add up by the chain rule of a normal density (``chain``). Where all
+classes have minus infinity, the ``tail`` of each term decides, as smoothing vanishes: [zeros, size, rest] are the
+factors that are zero, log2 of the magnitude of a term beyond the range of a double (null: never), and the rest. The
+classes that the prior allows run; those with the fewest zeros go on; of these those with the smallest sum of magnitudes
+above 2^900; and base + rest is their log P(c, x).
+
+``pool`` joins members: score_c = base_c + sum of weight (log((1 - e) P(c | x) + e own_c) - log own_c). ``calibration``,
+if any, is ["temperature", t], ["sigmoid", slope, shift] or ["isotonic", edges, levels] of the result, by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import log_expit, log_softmax
+
+from bayeskit.arrays import Float, Json, Label
+from bayeskit.portable.evaluation import Read, evaluate, evaluate_at
+from bayeskit.portable.nodes import listed, written
+from bayeskit.portable.symbol import Symbol, Table, constant, take, total, where
+
+FORMAT = 1
+OVERFLOW = 900.0  # log2 of the magnitude above which terms are compared apart
+SURE = 700.0  # log-odds beyond which a double holds no more certainty
+
+
+class Unportable(Exception):
+    """Why a model, or a part of it, cannot be written down."""
+
+
+class Inputs(Protocol):
+    """The columns of a model as symbols."""
+
+    def number(self, name: str) -> Any:
+        """NaN where it is missing."""
+
+    def code(self, name: str) -> Any:
+        """The code of a level: -1 missing, -2 never seen."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """A term beyond the range of a double, as ``TailLogDensity`` has it."""
+
+    zeros: Any
+    size: Any  # None where it never overflows
+    rest: Any
+
+
+@dataclass(frozen=True)
+class Term:
+    """What some columns add to log p(x | c)."""
+
+    columns: tuple[str, ...]
+    value: Any  # by class
+    tail: Tail | None = None
+    chain: tuple[str, ...] = ()  # of a normal density of numbers alone, the column of each: they add up one by one
+
+    @property
+    def limit(self) -> Tail:
+        return self.tail or Tail(0.0, None, self.value)
+
+    @classmethod
+    def looked_up(cls, columns: tuple[str, ...], table: Float, index: Any, vanishing: Float | None = None) -> Term:
+        """The line of a table of logarithms; ``vanishing`` is log(p / a) as a -> 0+ where they are minus infinity."""
+        zero = np.isneginf(table)
+        if not zero.any():
+            return cls(columns, take(table, index))
+        rest = np.where(zero, 0.0 if vanishing is None else vanishing, table)
+        return cls(columns, take(table, index), Tail(take(zero.astype(np.float64), index), None, take(rest, index)))
+
+    @classmethod
+    def traced(cls, column: str, x: Symbol, value: Any, size: Any = None) -> Term:
+        """The formula of a number; beyond the range of a double it is minus infinity, of a magnitude ``size``."""
+        if not isinstance(value, Symbol):
+            return cls((column,), value)
+        if size is None:
+            return cls((column,), value)
+        low, high = reach(x, value)
+        near = value if np.isinf(high) else where(x > high, -np.inf, value)
+        near = near if np.isinf(low) else where(x < low, -np.inf, near)
+        return cls((column,), near, Tail(0.0, size, where(size > OVERFLOW, 0.0, value)))
+
+    @staticmethod
+    def by_column(terms: Sequence[Term]) -> list[Term]:
+        """One term of each column, whatever number was written."""
+        found: dict[tuple[str, ...], Term] = {}
+        for term in terms:
+            found[term.columns] = found[term.columns] + term if term.columns in found else term
+        return list(found.values())
+
+    def vanishing(self, power: Any, rest: Any) -> Term:
+        """The same where zeros are known to vanish with a smoothing a as a^power exp(rest)."""
+        large = False if self.limit.size is None else self.limit.size > OVERFLOW
+        zero = np.isneginf(self.value) & ~large if isinstance(large, Symbol) else np.isneginf(self.value)
+        return Term(
+            self.columns, self.value, Tail(where(zero, power, 0.0), self.limit.size, where(zero, rest, self.limit.rest))
+        )
+
+    def __add__(self, other: Term) -> Term:
+        """The product of two factors of the same columns, of which one at the most overflows."""
+        if self.tail is None and other.tail is None:
+            return Term(self.columns, self.value + other.value)
+        one, two = self.limit, other.limit
+        size = two.size if one.size is None else one.size
+        return Term(self.columns, self.value + other.value, Tail(one.zeros + two.zeros, size, one.rest + two.rest))
+
+    def masked(self, silent: Any) -> Term:
+        """The same, but nothing where a condition holds."""
+        tail = self.tail
+        if tail is not None:
+            size = None if tail.size is None else where(silent, -np.inf, tail.size)
+            tail = Tail(where(silent, 0.0, tail.zeros), size, where(silent, 0.0, tail.rest))
+        return Term(self.columns, where(silent, 0.0, self.value), tail)
+
+
+def reach(x: Symbol, value: Symbol) -> tuple[float, float]:
+    """The numbers x, up to a factor of two, between which a formula of it is a double in every class."""
+    sizes = np.ldexp(1.0, np.arange(0, 1024))
+    ends = []
+    for sign in (-1.0, 1.0):
+        overflow = np.isneginf(evaluate_at(value, x, sign * sizes)).any(axis=1) & (sizes > 2.0**300)
+        ends.append(sign * (sizes[int(np.argmax(overflow)) - 1] if overflow.any() else np.inf))
+    return ends[0], ends[1]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A classifier: what it begins with, and what the columns add."""
+
+    name: str
+    weight: float
+    base: Float  # (K,) log prior
+    terms: tuple[Term, ...]
+
+    @cached_property
+    def whole(self) -> Any:
+        return total([constant(self.base), *(term.value for term in self.terms)])
+
+    def log_posterior(self, read: Read) -> Float:
+        """(n, K)."""
+        rows = len(read[0])
+        score = np.array(np.broadcast_to(evaluate([self.whole], read)[0], (rows, len(self.base))))
+        lost = np.flatnonzero(np.isneginf(score).all(axis=1))
+        if len(lost):
+            score[lost] = self._limit([values[lost] for values in read], len(lost))
+        with np.errstate(invalid="ignore"):
+            out: Float = log_softmax(score, axis=1)
+        return out
+
+    def _limit(self, read: Read, rows: int) -> Float:
+        limits = [term.limit for term in self.terms]
+        shape = (rows, len(self.base))
+        zeros, size, rest = np.zeros(shape), [], np.zeros(shape)
+        for limit in limits:
+            zero, big, left = evaluate([limit.zeros, -np.inf if limit.size is None else limit.size, limit.rest], read)
+            big = np.broadcast_to(np.where(np.isnan(big), -np.inf, big), shape)
+            zeros = zeros + zero
+            size.append(big)
+            rest = rest + left
+        unit = np.max([np.zeros((rows, 1)), *(big.max(axis=1, keepdims=True) for big in size)], axis=0)
+        overflow = sum(
+            (np.where(big > OVERFLOW, -np.exp2(np.minimum(big - unit, 0.0)), 0.0) for big in size), np.zeros(shape)
+        )
+        running = np.broadcast_to(np.isfinite(self.base), shape)
+        for score in (-zeros, overflow):
+            running = running & (score == np.where(running, score, -np.inf).max(axis=1, keepdims=True))
+        return np.where(running, np.maximum(rest, -1e300) + np.where(np.isfinite(self.base), self.base, 0.0), -np.inf)
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """A column as a program reads it."""
+
+    name: str
+    numeric: bool
+    keys: tuple[Any, ...] = ()  # of the levels, by code
+    hole: int = -1  # the code of a missing value
+    known_only: bool = False  # whether a level never seen is an error
+
+
+@dataclass(frozen=True)
+class Program:
+    """A fitted model: see the module."""
+
+    classes: tuple[Label, ...]
+    columns: tuple[InputColumn, ...]
+    members: tuple[Member, ...]
+    base: Float  # (K,)
+    own: Float  # (K,) log of what members are backed off to
+    back_off: float  # e
+    prior: Float  # (K,) the model's own, as probabilities
+    calibration: tuple[Any, ...] | None = None
+
+    @classmethod
+    def alone(cls, classes: Sequence[Label], columns: tuple[InputColumn, ...], member: Member, prior: Float) -> Program:
+        """Of a single classifier."""
+        nothing = np.zeros(len(classes))
+        return cls(tuple(classes), columns, (member,), nothing, nothing, 0.0, prior)
+
+    def scaled(self, times: float, more: Float) -> Program:
+        """With every score multiplied and added to, (K,), instead of a calibration."""
+        members = tuple(replace(member, weight=times * member.weight) for member in self.members)
+        return replace(self, members=members, base=times * self.base + more, calibration=None)
+
+    def log_proba(self, read: Read) -> Float:
+        """log P(c | row) of what the columns hold: (n, K)."""
+        score = self.base + np.zeros((len(read[0]), 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for member in self.members:
+                logs = member.log_posterior(read)
+                if self.back_off:
+                    logs = np.logaddexp(np.log1p(-self.back_off) + logs, np.log(self.back_off) + self.own)
+                score = score + member.weight * (logs - self.own)
+            out: Float = log_softmax(score, axis=1)
+        return calibrated(self.calibration, out)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """All operations in order."""
+        made = Steps()
+        for member in self.members:
+            for term in member.terms:
+                made.add(term.value)
+                if term.tail is not None:
+                    made.add(term.tail.zeros)
+                    made.add(-np.inf if term.tail.size is None else term.tail.size)
+                    made.add(term.tail.rest)
+        return made
+
+    def json(self, store: Any) -> Json:
+        """As JSON; a ``store`` numbers the tables."""
+        steps, place = self.steps, {column.name: j for j, column in enumerate(self.columns)}
+
+        def term(one: Term) -> Json:
+            tail = one.tail
+            parts = None
+            if tail is not None:
+                size = None if tail.size is None else steps.add(tail.size)
+                parts = [steps.add(tail.zeros), size, steps.add(tail.rest)]
+            of, chain = ([place[name] for name in names] for names in (one.columns, one.chain))
+            return {"of": of, "value": steps.add(one.value), "tail": parts, "chain": chain}
+
+        members = [
+            {"name": m.name, "weight": m.weight, "base": listed(m.base), "terms": [term(t) for t in m.terms]}
+            for m in self.members
+        ]
+        return {
+            "format": FORMAT,
+            "classes": list(self.classes),
+            "columns": [_column(column) for column in self.columns],
+            "steps": steps.json(store),
+            "members": members,
+            "pool": {"base": listed(self.base), "own": listed(self.own), "backOff": self.back_off},
+            "calibration": None if self.calibration is None else list(self.calibration),
+            "prior": self.prior.tolist(),
+        }
+
+
+def _column(column: InputColumn) -> Json:
+    told: Json = {"name": column.name, "numeric": column.numeric}
+    if not column.numeric:
+        told |= {"levels": [list(key) for key in column.keys], "hole": column.hole, "knownOnly": column.known_only}
+    return told
+
+
+def calibrated(calibration: tuple[Any, ...] | None, logs: Float) -> Float:
+    """Log posteriors (n, K) through a calibration map, as ``decision.calibration`` has it."""
+    if calibration is None:
+        return logs
+    kind, *numbers = calibration
+    if kind == "temperature":
+        out: Float = log_softmax(numbers[0] * np.maximum(logs, -SURE), axis=1)
+        return out
+    others = [np.logaddexp.reduce(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
+    with np.errstate(invalid="ignore"):
+        odds = np.clip(logs - np.stack(others, axis=1), -SURE, SURE)
+    if kind == "sigmoid":
+        made = log_expit(np.array(numbers[0]) * odds + np.array(numbers[1]))
+    else:
+        each = zip(*numbers, strict=True)
+        made = np.stack([np.array(lv)[np.searchsorted(ed, odds[:, c])] for c, (ed, lv) in enumerate(each)], axis=1)
+    whole: Float = made - np.logaddexp.reduce(made, axis=1, keepdims=True)
+    return whole
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """A classifier that can write itself down."""
+
+    def program(self) -> Program:
+        """What every target reads; ``Unportable`` says why there is none."""
+
+
+def numbers_of(member: Member) -> int:
+    """How many numbers the tables of a member have."""
+    steps = Steps()
+    for term in member.terms:
+        steps.add(term.value)
+    tables = {id(a): a for step in steps.made for a in step[1:] if not isinstance(a, int | float | tuple)}
+    return sum(a.count for a in tables.values())
+
+
+class Steps:
+    """Operations, each once, in an order in which arguments come first."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[Any, ...]] = []  # op and arguments: places of steps, tables or specs
+        self._known: dict[Any, int] = {}
+        self._of: dict[int, int] = {}
+        self._held: list[Any] = []  # so that no id is given twice
+
+    def add(self, value: Any) -> int:
+        """The place of a symbol or constant."""
+        waiting = [value]
+        while waiting:
+            one = waiting[-1]
+            if id(one) in self._of:
+                waiting.pop()
+                continue
+            if not isinstance(one, Symbol):
+                self._put(one, ("constant", one if isinstance(one, float) else tuple(np.asarray(one).tolist())))
+                waiting.pop()
+                continue
+            left = [a for a in one.args if not isinstance(a, int) and is_step(a) and id(a) not in self._of]
+            if left:
+                waiting += reversed(left)
+                continue
+            self._put(
+                one, (one.op, *(self._of[id(a)] if not isinstance(a, int) and is_step(a) else a for a in one.args))
+            )
+            waiting.pop()
+        return self._of[id(value)]
+
+    def _put(self, value: Any, step: tuple[Any, ...]) -> None:
+        key = tuple(id(a) if isinstance(a, Table) or hasattr(a, "log") else a for a in step)
+        place = self._known.setdefault(key, len(self.made))
+        if place == len(self.made):
+            self.made.append(step)
+        self._of[id(value)] = place
+        self._held.append((value, step))
+
+    def json(self, store: Any) -> list[Any]:
+        return [_written(step, store) for step in self.made]
+
+
+def is_step(argument: Any) -> bool:
+    """Whether an argument of a symbol is a step of its own: a symbol or a constant."""
+    return isinstance(argument, Symbol | float | np.ndarray)
+
+
+def _written(step: tuple[Any, ...], store: Any) -> list[Any]:
+    op, *args = step
+    if op == "constant":
+        value = args[0]
+        return [op, listed(np.array(value)) if isinstance(value, tuple) else written(value)]
+    out: list[Any] = [op]
+    for argument in args:
+        if isinstance(argument, Table):
+            many = argument.numbers.ndim > 1  # by class: logarithms
+            out.append(store.logs(argument.numbers) if many else store.table(argument.numbers))
+        elif isinstance(argument, int):
+            out.append(argument)
+        else:
+            out.append(argument.json(store))
+    return out

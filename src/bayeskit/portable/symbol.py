@@ -1,0 +1,203 @@
+"""Symbols: numbers of a row that are not known yet; the formula of a density, applied to them, writes itself down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from bayeskit.arrays import Float
+
+UFUNCS = {  # those of numpy and SciPy that formulas may use, by the operation that stands for them
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg", "absolute": "abs",
+    "minimum": "min", "maximum": "max", "floor": "floor", "log": "log", "log1p": "log1p", "exp": "exp", "sqrt": "sqrt",
+    "sin": "sin", "cos": "cos", "less": "lt", "less_equal": "le", "equal": "eq", "isnan": "missing",
+    "logical_and": "and", "bitwise_and": "and", "logical_or": "or", "bitwise_or": "or", "invert": "not",
+    "logical_not": "not",
+}  # fmt: skip
+LOG2 = 1 / float(np.log(2))
+PRIMITIVES: dict[str, Callable[..., Any]] = {}  # functions that every target knows, by the operation
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """The result of an operation on a row: one number, or one for each class.
+
+    numpy's functions and operators give another symbol, so that the code of a density, given a symbol, gives its own
+    formula. A class axis is the first of arrays that meet a symbol, as in ``Parametric.log_density``.
+
+    >>> x = Symbol("number", 0)
+    >>> -0.5 * ((x - np.array([[1.0], [2.0]])) / 3) ** 2
+    mul(-0.5, square(div(sub(number(0), [1. 2.]), 3.0)))
+    """
+
+    def __init__(self, op: str, *args: Any) -> None:
+        self.op = op
+        self.args = args
+
+    def __repr__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+    @property
+    def T(self) -> Symbol:
+        return self
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **options: Any) -> Any:
+        name, args = ufunc.__name__, [constant(value) for value in given]
+        if method != "__call__":
+            return NotImplemented
+        if name in UFUNCS:
+            return simplified(UFUNCS[name], args)
+        rewrite = _REWRITTEN.get(name)
+        return NotImplemented if rewrite is None else rewrite(*args)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+        if function is np.where:
+            return where(*args)
+        if function is np.isneginf:
+            return Symbol("lt", constant(args[0]), -1.7976931348623157e308)
+        if function in (np.zeros_like, np.ones_like):
+            return float(function is np.ones_like)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a formula may not depend on a value by if; use np.where")
+
+
+def _ldexp(x: Any, by: Any) -> Any:
+    factor = np.ldexp(1.0, np.asarray(by, dtype=np.int64) // 2)
+    rest = np.ldexp(1.0, np.asarray(by, dtype=np.int64) - np.asarray(by, dtype=np.int64) // 2)
+    return x if np.all(factor * rest == 1) else x * factor * rest
+
+
+def _power(x: Any, by: Any) -> Symbol:
+    if by != 2:
+        raise TypeError(f"a formula has squares, not powers of {by}")
+    return Symbol("square", x)
+
+
+def _logaddexp(a: Any, b: Any) -> Symbol:
+    return Symbol("logsum", a, b)
+
+
+_REWRITTEN: dict[str, Callable[..., Any]] = {
+    "greater": lambda a, b: Symbol("lt", b, a),
+    "greater_equal": lambda a, b: Symbol("le", b, a),
+    "not_equal": lambda a, b: Symbol("not", Symbol("eq", a, b)),
+    "log2": lambda a: Symbol("mul", Symbol("log", a), LOG2),
+    "exp2": lambda a: Symbol("exp", Symbol("mul", a, 1 / LOG2)),
+    "isinf": lambda a: Symbol("lt", 1.7976931348623157e308, Symbol("abs", a)),
+    "square": lambda a: Symbol("square", a),
+    "power": _power,
+    "ldexp": _ldexp,
+    "logaddexp": _logaddexp,
+    "xlogy": lambda a, b: where(a == 0, 0.0, a * np.log(b)),
+    "xlog1py": lambda a, b: where(a == 0, 0.0, a * np.log1p(b)),
+}
+
+
+NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "and": 1.0, "or": 0.0}  # what leaves the other as it is
+
+
+def simplified(op: str, args: list[Any]) -> Any:
+    """The operation, without what changes nothing."""
+    if op in NEUTRAL:
+        one, other = args
+        if isinstance(other, float) and other == NEUTRAL[op]:
+            return one
+        if isinstance(one, float) and one == NEUTRAL[op] and op not in ("sub", "div"):
+            return other
+        if op == "mul" and one is other:
+            return Symbol("square", one)
+        if op == "mul" and isinstance(one, Symbol) and one.op == "mul" and one.args[1] is other:  # c x x
+            return Symbol("mul", one.args[0], Symbol("square", other))
+    return Symbol(op, *args)
+
+
+def constant(value: Any) -> Any:
+    """A number, or one for each class: (K,); a symbol as it is."""
+    if isinstance(value, Symbol):
+        return value
+    array = np.asarray(value, dtype=np.float64)
+    return float(array.reshape(-1)[0]) if array.size == 1 else array.reshape(-1)
+
+
+def where(condition: Any, one: Any, other: Any) -> Any:
+    """np.where, decided at once if the condition is known."""
+    test, one, other = constant(condition), constant(one), constant(other)
+    if not isinstance(test, Symbol):
+        if np.all(test):
+            return one
+        if not np.any(test):
+            return other
+    return Symbol("where", test, one, other)
+
+
+def primitive(name: str) -> Callable[[Callable[..., Float]], Callable[..., Float]]:
+    """Decorate a function that every target knows by a name of its own: of symbols it is one operation."""
+
+    def decorated(function: Callable[..., Float]) -> Callable[..., Float]:
+        PRIMITIVES[name] = function
+
+        @wraps(function)
+        def known(*args: Any) -> Any:
+            if any(isinstance(a, Symbol) for a in args):
+                return Symbol(name, *map(constant, args))
+            return function(*args)
+
+        return known
+
+    return decorated
+
+
+def total(terms: Sequence[Any]) -> Any:
+    """The sum of some symbols."""
+    given = [constant(term) for term in terms]
+    return Symbol("add", *given) if any(isinstance(term, Symbol) for term in given) else sum(given, np.zeros(1))
+
+
+def place(cuts: Float, x: Any) -> Any:
+    """How many of some ascending cuts lie below a number."""
+    return Symbol("place", x, Table(np.asarray(cuts, dtype=np.float64)))
+
+
+def take(table: Float, index: Any) -> Any:
+    """The line of a table that an index, from 0 on, points at: a number, or one for each class."""
+    return Symbol("take", constant(index), Table(np.asarray(table, dtype=np.float64)))
+
+
+def logsum(symbols: Sequence[Any]) -> Any:
+    """log of the sum of exponentials."""
+    return Symbol("logsum", *map(constant, symbols))
+
+
+def largest(symbol: Any) -> Any:
+    """Over the classes."""
+    return Symbol("largest", symbol)
+
+
+def least(symbol: Any) -> Any:
+    """Over the classes."""
+    return Symbol("least", symbol)
+
+
+def together(symbol: Any) -> Any:
+    """log of the sum of exponentials over the classes."""
+    return Symbol("together", symbol)
+
+
+class Table:
+    """Numbers that steps look up."""
+
+    def __init__(self, numbers: Float) -> None:
+        self.numbers = numbers
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.numbers.size

@@ -1,0 +1,1 @@
+"""Targets of portable programs: SQL, JavaScript, Python."""

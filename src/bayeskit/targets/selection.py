@@ -1,0 +1,142 @@
+"""Selection: the answers that a query gives beside the columns to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.decision.costs import Costs
+from bayeskit.errors import InputError
+from bayeskit.explain.answers import ACTION, COST, PREDICTION, REASONS
+from bayeskit.portable.program import Program, Unportable
+from bayeskit.portable.symbol import Symbol, logsum
+from bayeskit.targets.dialect import Dialect
+from bayeskit.targets.expand import expanded, log_posterior
+from bayeskit.targets.sql import Writer
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to select: as ``predict_frame`` names it."""
+
+    program: Program
+    dialect: Dialect
+    keep: tuple[str, ...] = ()
+    costs: Costs | None = None
+    reasons: int = 0
+
+    def __post_init__(self) -> None:
+        added = [PREDICTION, *self._probabilities, ACTION, COST, REASONS]
+        if doubled := sorted(set(self.keep) & set(added)):
+            raise InputError(f"the column {doubled[0]!r} to keep has the name of an answer; keep others, or rename it")
+        if isinstance(self.reasons, bool) or not isinstance(self.reasons, int) or self.reasons < 0:
+            raise InputError(f"reasons={self.reasons!r}: give a number of columns")
+        inputs = len(self.program.columns)
+        if inputs + len(self.keep) > self.dialect.columns:
+            raise Unportable(f"its {inputs:,} columns are more than a query of {self.dialect.name} can have")
+
+    @property
+    def _probabilities(self) -> list[str]:
+        return [f"P({label})" for label in self.program.classes]
+
+    def write(self, source: str) -> str:
+        """The whole SELECT."""
+        writer, sql = Writer(self.program, self.dialect), self.dialect
+        first = writer.source(self.keep)
+        roots = [log_posterior(self.program), *(self._reasons() if self.reasons else ())]
+        (logs, level), *said = writer.write(roots)
+        k = len(self.program.classes)
+        proba = _level(writer, max([level, *(at for _, at in said)]) + 1)
+        zero, far = sql.number(0.0), sql.number(-700.0)
+        proba += [f"{t} AS g{c}" for c, t in enumerate(logs if len(logs) > 1 else logs * k)]
+        proba += [f"{t} AS r{j}_{c}" for j, (texts, _) in enumerate(said) for c, t in enumerate(texts)]
+        _level(writer, len(writer.levels)).append(f"{sql.largest([f'g{c}' for c in range(k)])} AS most")
+        shares = [f"CASE WHEN g{c} - most > {far} THEN exp(g{c} - most) ELSE {zero} END AS e{c}" for c in range(k)]
+        _level(writer, len(writer.levels)).extend(shares)
+        whole = " + ".join(f"e{c}" for c in range(k))
+        _level(writer, len(writer.levels)).extend(f"e{c} / ({whole}) AS p{c}" for c in range(k))
+        decided = _level(writer, len(writer.levels))
+        decided.append(f"{_first([f'p{c}' for c in range(k)], '>=')} AS best")
+        answers = [f"keep_{i} AS {sql.identifier(name)}" for i, name in enumerate(self.keep)]
+        labels = [sql.label(label) for label in self.program.classes]
+        named = [(PREDICTION, _chosen("best", labels)), *((n, f"p{c}") for c, n in enumerate(self._probabilities))]
+        if self.costs is not None:
+            named += self._costs(decided)
+        if self.reasons:
+            names = [sql.text(column.name) for column in self.program.columns]
+            each = [_chosen("best", [f"r{j}_{c}" for c in range(k)]) for j in range(len(said))]
+            named.append((REASONS, sql.ranked(list(zip(names, each, strict=True)), self.reasons)))
+        bad = f"({' OR '.join(f'({b})' for b in writer.bad)})" if writer.bad else ""
+        if bad:
+            _level(writer, 1).append(f"CASE WHEN {bad} THEN 1 ELSE 0 END AS refused")
+        for name, text in named:
+            shown = f"CASE WHEN refused = 1 THEN NULL ELSE {text} END" if bad else text
+            answers.append(f"{shown} AS {sql.identifier(name)}")
+        return _assembled(writer, first, source, answers)
+
+    def _costs(self, decided: list[str]) -> list[tuple[str, str]]:
+        assert self.costs is not None
+        matrix: Float = self.costs.matrix_for(np.array(self.program.classes, dtype=object))
+        number, names = self.dialect.number, [f"cost_{a}" for a in range(matrix.shape[1])]
+        for name, column in zip(names, matrix.T.tolist(), strict=True):
+            terms = [f"p{c} * {number(cost)}" for c, cost in enumerate(column)]
+            decided.append(f"{' + '.join(terms)} AS {name}")
+        actions = [self.dialect.label(action) for action in self.costs.actions]
+        best = _first(names, "<=")
+        return [(ACTION, _chosen(f"({best})", actions)), (COST, _chosen(f"({best})", names))]
+
+    def _reasons(self) -> list[Any]:
+        """Of each column how it moves the log-odds of every class against all others, the columns revealed in order."""
+        (member, *others), k = self.program.members or (None,), len(self.program.classes)
+        if others or member is None or self.program.calibration or any(len(t.columns) != 1 for t in member.terms):
+            raise Unportable(
+                "reasons are of columns that are independent given the class, in a model that is not calibrated"
+            )
+        if k < 2:
+            raise Unportable("there is one class only, and nothing speaks for it")
+        path: Any = Symbol("add", member.base, 0.0)
+        before, found = _odds(path, k), []
+        for column in self.program.columns:
+            for term in member.terms:
+                path = path + term.value if term.columns == (column.name,) else path
+            after = _odds(path, k)
+            found.append(expanded(after - before))
+            before = after
+        return found
+
+
+def _odds(score: Any, k: int) -> Symbol:
+    one = [Symbol("class", score, c) for c in range(k)]
+    return Symbol("stack", *(one[c] - logsum([one[j] for j in range(k) if j != c]) for c in range(k)))
+
+
+def _level(writer: Writer, number: int) -> list[str]:
+    return writer.level_of(number).columns
+
+
+def _first(names: Sequence[str], test: str) -> str:
+    """The place of the best, the first in a tie."""
+    ways = [
+        f"WHEN {' AND '.join(f'{name} {test} {other}' for other in names[i + 1 :])} THEN {i}"
+        for i, name in enumerate(names[:-1])
+    ]
+    return f"CASE {' '.join(ways)} ELSE {len(names) - 1} END" if ways else "0"
+
+
+def _chosen(place: str, texts: Sequence[str]) -> str:
+    return f"CASE {place} {' '.join(f'WHEN {i} THEN {text}' for i, text in enumerate(texts))} END"
+
+
+def _assembled(writer: Writer, first: str, source: str, answers: Sequence[str]) -> str:
+    fence = writer.sql.fence
+    parts = [*writer.tables.values(), f"q0 AS (SELECT {first} FROM {source}{fence})"]
+    for i, level in enumerate(writer.levels[1:], 1):
+        columns = ",\n    ".join([f"q{i - 1}.*", *level.columns])
+        joins = "".join(f"\n  {join}" for join in level.joins)
+        parts.append(f"q{i} AS (\n  SELECT {columns}\n  FROM q{i - 1}{joins}{fence})")
+    last = len(writer.levels) - 1
+    return "WITH " + ",\n".join(parts) + "\nSELECT " + ",\n  ".join(answers) + f"\nFROM q{last}\n"

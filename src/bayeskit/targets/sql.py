@@ -1,0 +1,394 @@
+"""SQL: a program as one SELECT, in levels of subqueries that each add columns to those before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bayeskit.arrays import Float
+from bayeskit.data.levels import BOOL, NUMBER, TEXT
+from bayeskit.portable.nodes import Kernel
+from bayeskit.portable.program import InputColumn, Program, Steps, Unportable
+from bayeskit.portable.symbol import Table
+from bayeskit.targets.dialect import LOG_ZERO, Dialect
+
+FEW = 24  # lines of a table that are written as CASE; longer ones are joined
+LONG = 1500  # characters of an expression that is used more than once, or stands in another, before it gets a column
+SHORT = 40  # characters of an expression that may be repeated
+ABOVE = 1e299  # beyond it a number counts as infinite
+
+Text = tuple[str, ...]  # of one class for all, or of each
+
+
+@dataclass
+class Level:
+    """A subquery: what it adds, and the tables it looks up."""
+
+    columns: list[str] = field(default_factory=list)
+    joins: list[str] = field(default_factory=list)
+
+
+class Writer:
+    """Steps as expressions over the columns of levels."""
+
+    def __init__(self, program: Program, dialect: Dialect) -> None:
+        self.program, self.sql, self.k = program, dialect, len(program.classes)
+        self.levels: list[Level] = [Level()]
+        self.tables: dict[Any, str] = {}  # constants to join, by what they hold
+        self.steps = Steps()
+        self.texts: dict[int, Text] = {}
+        self.at: dict[int, int] = {}  # the level at which a step can be computed
+        self.joined: dict[tuple[int, str], str] = {}  # alias of a table joined at a level by an index
+        self.codes: dict[int, str] = {}  # names of the codes of columns
+        self.bad: list[str] = []
+        self.guards: list[tuple[int, bool] | None] = []
+
+    # -- columns ----------------------------------------------------------------------------------
+
+    def source(self, keep: Sequence[str]) -> str:
+        """The first level: the inputs in the types of the program, and the columns to keep."""
+        columns = [f"{self.sql.identifier(name)} AS keep_{i}" for i, name in enumerate(keep)]
+        for j, column in enumerate(self.program.columns):
+            columns.append(f"{self._input(j, column)} AS x{j}")
+        return ", ".join(columns)
+
+    def _input(self, j: int, column: InputColumn) -> str:
+        name = self.sql.identifier(column.name)
+        if column.numeric:
+            x = self.sql.cast(name, "number")
+            nan, infinite = self.sql.finite(f"x{j}")
+            self.bad.append(f"x{j} IS NOT NULL AND {infinite}")
+            return x if nan == "0" else f"CASE WHEN {self.sql.finite(x)[0]} THEN NULL ELSE {x} END"
+        families = {family for family, _ in column.keys} & {BOOL, NUMBER, TEXT}
+        if len(families) > 1:
+            raise Unportable(f"column {column.name!r} has levels of several types, and a column of SQL has one")
+        kind = {BOOL: "truth", NUMBER: "number", TEXT: "text"}[families.pop()] if families else "text"
+        return self.sql.cast(name, kind)
+
+    def _code(self, j: int) -> str:
+        """The code of a level."""
+        column = self.program.columns[j]
+        known = [(self._level(f, v), c) for c, (f, v) in enumerate(column.keys) if f in (BOOL, NUMBER, TEXT)]
+        if len(known) > FEW:
+            table = self._constants(("levels", j), ["v", "c"], [[v, str(c)] for v, c in known])
+            self.level_of(1)
+            self.levels[1].joins.append(f"LEFT JOIN {table} AS l{j} ON l{j}.v = q0.x{j}")
+            found = f"coalesce(l{j}.c, -2)"
+        else:
+            found = f"CASE x{j} {' '.join(f'WHEN {v} THEN {c}' for v, c in known)} ELSE -2 END" if known else "-2"
+        name = f"c{j}"
+        self.level_of(1)
+        self.levels[1].columns.append(f"CASE WHEN x{j} IS NULL THEN {column.hole} ELSE {found} END AS {name}")
+        if column.known_only:
+            self.bad.append(f"{name} = -2")
+        return name
+
+    def _level(self, family: int, value: Any) -> str:
+        if family == TEXT:
+            return self.sql.text(value)
+        if isinstance(value, int) and abs(value) > 2**53:
+            raise Unportable(f"the level {value} is a whole number that a double does not hold")
+        return str(int(value)) if family == BOOL else self.sql.number(float(value))
+
+    def _constants(self, key: Any, columns: list[str], lines: list[list[str]]) -> str:
+        if key not in self.tables:
+            name = f"t{len(self.tables)}"
+            self.tables[key] = f"{name} AS ({self.sql.rows(columns, lines)})"
+        return self.tables[key].split(" ", 1)[0]
+
+    def level_of(self, number: int) -> Level:
+        """The level of a number, with all before it."""
+        while len(self.levels) <= number:
+            self.levels.append(Level())
+        return self.levels[number]
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def write(self, roots: Sequence[Any]) -> list[tuple[Text, int]]:
+        """The expressions of some symbols, and the level at which they can be computed."""
+        places = [self.steps.add(root) for root in roots]
+        made = self.steps.made
+        uses = [0] * len(made)
+        for step in made:
+            for i in arguments(step):
+                uses[i] += 1
+        self.guards = guards_of(made, places)
+        for i, step in enumerate(made):
+            self.texts[i], self.at[i] = self._step(step)
+            plain = step[0] in ("number", "code", "constant")
+            heavy = (uses[i] > 1 and len(self.texts[i][0]) > 24) or max(map(len, self.texts[i])) > LONG
+            if not plain and heavy and step[0] not in CONDITIONS:
+                self._keep(i)
+        return [(self.texts[i], self.at[i]) for i in places]
+
+    def _keep(self, i: int) -> None:
+        """Give a step columns of its own, computed only where it is asked for."""
+        level, texts, guard = self.at[i], self.texts[i], self.guards[i]
+        if guard is not None and len(self.texts.get(guard[0], ())) == 1:
+            test, level = self.texts[guard[0]][0], max(level, self.at[guard[0]])
+            test = (
+                test
+                if guard[1]
+                else f"NOT coalesce({test}, FALSE)"
+                if self.sql.name != "sqlite"
+                else f"NOT coalesce({test}, 0)"
+            )
+            texts = tuple(f"CASE WHEN {test} THEN {text} END" for text in texts)
+        names = tuple(f"s{i}" if len(texts) == 1 else f"s{i}_{c}" for c in range(len(texts)))
+        self.level_of(level + 1).columns.extend(f"{t} AS {n}" for t, n in zip(texts, names, strict=True))
+        self.texts[i], self.at[i] = names, level + 1
+
+    def _step(self, step: tuple[Any, ...]) -> tuple[Text, int]:
+        op, *args = step
+        if op == "number":
+            return (f"x{args[0]}",), 0
+        if op == "code":
+            if args[0] not in self.codes:
+                self.codes[args[0]] = self._code(args[0])
+            return (self.codes[args[0]],), 1
+        if op == "constant":
+            value = args[0]
+            return tuple(self._number(v) for v in value) if isinstance(value, tuple) else (self._number(value),), 0
+        if op == "take":
+            return self._take(args[0], args[1])
+        if op == "place":
+            x = self.texts[args[0]][0]
+            return (self._place(x, args[1].numbers.tolist(), 0),), self.at[args[0]]
+        if op == "kernels":
+            return self._kernels(args[0], args[1])
+        if op in REPEATING:
+            for i in args:
+                if max(map(len, self.texts[i])) > SHORT and self.steps.made[i][0] != "constant":
+                    self._keep(i)
+        level = max((self.at[i] for i in args if isinstance(i, int)), default=0)
+        if op == "class":
+            level = self.at[args[0]]
+            mine = self.texts[args[0]]
+            return (mine[args[1] if len(mine) > 1 else 0],), level
+        given = [self.texts[i] for i in args]
+        if op == "stack":
+            return tuple(text[0] for text in given), level
+        if op in ("largest", "least", "together"):
+            each = given[0] if len(given[0]) > 1 else given[0] * self.k
+            if op == "together":
+                return self._logsums([each], level)
+            return (self._extreme(each, op == "largest"),), level
+        wide = max(map(len, given), default=1)
+        rows = [text if len(text) > 1 else text * wide for text in given]
+        if op == "logsum":
+            return self._logsums([[row[c] for row in rows] for c in range(wide)], level)
+        return tuple(self._simple(op, [row[c] for row in rows]) for c in range(wide)), level
+
+    def _number(self, value: float) -> str:
+        if value != value:
+            return "NULL"
+        if 1e308 < abs(value) < np.inf:
+            value = float(np.sign(value)) * ABOVE
+        return self.sql.number(value)
+
+    def _take(self, index: int, table: Table) -> tuple[Text, int]:
+        numbers = table.numbers
+        lines: Float = numbers.reshape(len(numbers), -1)
+        level, text = self.at[index], self.texts[index][0]
+        if len(lines) <= FEW:
+            if len(text) > 40:
+                self._keep(index)
+                level, text = self.at[index], self.texts[index][0]
+            branches = [[f"WHEN {i} THEN {self._number(v)}" for i, v in enumerate(column)] for column in lines.T]
+            return tuple(f"(CASE {text} {' '.join(some)} END)" for some in branches), level
+        if not text.replace("_", "").isalnum():
+            self._keep(index)
+            level, text = self.at[index], self.texts[index][0]
+        key = (lines.tobytes(), lines.shape)
+        names = [f"v{c}" for c in range(lines.shape[1])]
+        source = self._constants(
+            key, ["i", *names], [[str(i), *map(self._number, line)] for i, line in enumerate(lines)]
+        )
+        alias = self.joined.get((level, f"{source}:{text}"))
+        if alias is None:
+            alias = self.joined[level, f"{source}:{text}"] = f"j{len(self.joined)}"
+            self.level_of(level + 1).joins.append(f"LEFT JOIN {source} AS {alias} ON {alias}.i = q{level}.{text}")
+            self.levels[level + 1].columns.extend(f"{alias}.{name} AS {alias}_{name}" for name in names)
+        return tuple(f"{alias}_{name}" for name in names), level + 1
+
+    def _place(self, x: str, cuts: list[float], before: int) -> str:
+        """How many cuts lie below x, by halves."""
+        if not cuts:
+            return str(before)
+        middle = len(cuts) // 2
+        below, above = self._place(x, cuts[:middle], before), self._place(x, cuts[middle + 1 :], before + middle + 1)
+        return f"CASE WHEN {x} <= {self._number(cuts[middle])} THEN {below} ELSE {above} END"
+
+    def _kernels(self, kernel: Kernel, y: int) -> tuple[Text, int]:
+        text = self.texts[y][0]
+        if not text.replace("_", "").isalnum():
+            self._keep(y)
+            text = self.texts[y][0]
+        made = self.sql.kernels(kernel.centre.tolist(), kernel.log_weight.tolist(), kernel.precision, text)
+        return (made,), self.at[y]
+
+    def _extreme(self, each: Sequence[str], largest: bool) -> str:
+        return self.sql.largest(each) if largest else self.sql.least(each)
+
+    def _logsums(self, every: Sequence[Sequence[str]], level: int) -> tuple[Text, int]:
+        """log of sums of exponentials; the largest of many gets a column of its own."""
+        tops = [self._extreme(each, True) for each in every]
+        if max(map(len, tops)) > SHORT:
+            start = sum(len(known.columns) for known in self.levels)
+            names = [f"m{start}_{c}" for c in range(len(tops))]
+            self.level_of(level + 1).columns.extend(f"{t} AS {n}" for t, n in zip(tops, names, strict=True))
+            tops, level = names, level + 1
+        return tuple(self._logsum(each, top) for each, top in zip(every, tops, strict=True)), level
+
+    def _logsum(self, each: Sequence[str], most: str) -> str:
+        if len(each) == 1:
+            return each[0]
+        zero = self.sql.number(0.0)
+        far = self.sql.number(-700.0)
+        parts = [f"CASE WHEN {a} - {most} > {far} THEN exp({a} - {most}) ELSE {zero} END" for a in each]
+        none, nothing = self.sql.number(-ABOVE), self.sql.number(LOG_ZERO)
+        return f"(CASE WHEN {most} < {none} THEN {nothing} ELSE {most} + ln({' + '.join(parts)}) END)"
+
+    def _simple(self, op: str, a: list[str]) -> str:
+        number = self.sql.number
+        if op == "where":
+            if a[0] in (number(1.0), number(0.0)):
+                return a[1] if a[0] == number(1.0) else a[2]
+            return f"(CASE WHEN {truth(a[0])} THEN {a[1]} ELSE {a[2]} END)"
+        if op in INFIX:
+            return f"({f' {INFIX[op]} '.join(a)})"
+        if op in ("and", "or"):
+            return f"({truth(a[0])} {op.upper()} {truth(a[1])})"
+        if op in ("min", "max"):
+            test = "<" if op == "min" else ">"
+            return f"(CASE WHEN {a[0]} {test} {a[1]} THEN {a[0]} WHEN {a[0]} IS NOT NULL THEN {a[1]} END)"
+        one = a[0]
+        if op == "div":
+            return f"({one} / {a[1]})" if is_number(a[1]) else f"({one} / nullif({a[1]}, {number(0.0)}))"
+        if op == "log":
+            return f"(CASE WHEN {one} > 0 THEN ln({one}) WHEN {one} IS NOT NULL THEN {number(LOG_ZERO)} END)"
+        if op == "exp":
+            return f"(CASE WHEN {one} > {number(-700.0)} THEN exp({one}) WHEN {one} IS NOT NULL THEN {number(0.0)} END)"
+        if op == "deviance":
+            return deviance(one, a[1], number)
+        if op == "stirling":
+            return stirling(one, number)
+        return {
+            "neg": f"(-{one})",
+            "abs": f"abs({one})",
+            "floor": f"floor({one})",
+            "square": self.sql.square(one),
+            "sqrt": f"sqrt({one})",
+            "log1p": f"({self.sql.log1p(one)})",
+            "sin": f"sin({one})",
+            "cos": f"cos({one})",
+            "not": f"(NOT {truth(one)})",
+            "missing": f"({one} IS NULL)",
+        }[op]
+
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "eq": "="}
+REPEATING = (
+    "min",
+    "max",
+    "log",
+    "log1p",
+    "exp",
+    "square",
+    "deviance",
+    "stirling",
+    "logsum",
+    "together",
+    "largest",
+    "least",
+)
+CONDITIONS = ("lt", "le", "eq", "and", "or", "not", "missing")
+
+
+def truth(text: str) -> str:
+    """An expression as a condition; constants are numbers."""
+    return f"({text} <> 0)" if is_number(text) else text
+
+
+def is_number(text: str) -> bool:
+    """Whether an expression is a constant."""
+    bare = text.strip("()").removeprefix("float8 ").strip("'").removesuffix("D")
+    try:
+        float(bare)
+    except ValueError:
+        return False
+    return True
+
+
+def deviance(x: str, mean: str, number: Any) -> str:
+    """x log(x / m) + m - x, by a series in (x - m) / (x + m) where it would cancel."""
+    half = number(0.5)
+    v = f"(({x} * {half} - {mean} * {half}) / ({x} * {half} + {mean} * {half}))"
+    tail = number(0.0)
+    for k in range(10, 0, -1):
+        tail = f"(({tail} + {number(1 / (2 * k + 1))}) * {v} * {v})"
+    near = f"(({x} - {mean}) * {v} + {x} * ({number(2.0)} * {v} * {tail}))"
+    far = (
+        f"(CASE WHEN {x} > 0 AND {mean} > 0 THEN {x} * (ln({x}) - ln({mean})) ELSE {number(0.0)} END + ({mean} - {x}))"
+    )
+    return f"(CASE WHEN abs({v}) < {number(0.1)} THEN {near} ELSE {far} END)"
+
+
+def stirling(x: str, number: Any) -> str:
+    """log Gamma(x + 1) less Stirling's formula: a series from 15 on, and fifteen factors before it below."""
+
+    def series(z: str) -> str:
+        out = number(691 / 360360)
+        for part in (1 / 1188, 1 / 1680, 1 / 1260, 1 / 360, 1 / 12):
+            out = f"({number(part)} - {out} / ({z} * {z}))"
+        return f"({out} / {z})"
+
+    far = f"({x} + {number(15.0)})"
+    rising = " * ".join(f"({x} + {number(float(i))})" for i in range(1, 16))
+    half = number(0.5)
+    whole = f"({far} + {half}) * ln({far}) - {far} + {series(far)}"
+    low = f"{whole} - ln({rising}) - ({x} + {half}) * ln({x}) + {x}"
+    return f"(CASE WHEN {x} >= {number(15.0)} THEN {series(x)} WHEN {x} > 0 THEN {low} END)"
+
+
+def arguments(step: tuple[Any, ...]) -> list[int]:
+    """The steps that a step needs."""
+    op, *args = step
+    if op in ("number", "code", "constant"):
+        return []
+    return args[:1] if op == "class" else [a for a in args if isinstance(a, int)]
+
+
+def guards_of(made: Sequence[tuple[Any, ...]], roots: Sequence[int]) -> list[tuple[int, bool] | None]:
+    """Of each step the condition under which alone it is asked for, and whether it must hold; None if there is none."""
+    paths: list[tuple[tuple[int, bool], ...] | None] = [None] * len(made)
+
+    def reach(i: int, path: tuple[tuple[int, bool], ...]) -> None:
+        known = paths[i]
+        if known is None:
+            paths[i] = path
+            return
+        same = 0
+        while same < min(len(known), len(path)) and known[same] == path[same]:
+            same += 1
+        paths[i] = known[:same]
+
+    for i in roots:
+        reach(i, ())
+    for i in range(len(made) - 1, -1, -1):
+        path = paths[i]
+        if path is None:
+            continue
+        if made[i][0] == "where":
+            test, one, other = made[i][1:]
+            reach(test, path)
+            simple = made[test][0] in ("constant", "missing")
+            reach(one, path if simple else (*path, (test, True)))
+            reach(other, path if simple else (*path, (test, False)))
+        else:
+            for a in arguments(made[i]):
+                reach(a, path)
+    return [path[-1] if path else None for path in paths]

@@ -1,0 +1,250 @@
+"""Every model writes itself down; every target computes what Python does, or the model says why it cannot."""
+
+import json
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayeskit as bk
+from bayeskit.densities.density import Density
+from bayeskit.errors import InputError
+from bayeskit.portable.evaluation import evaluate
+from bayeskit.structures import naive
+from portable_cases import CASES, case, inputs, table
+
+CLOSE = 1e-9
+NAMES = sorted(CASES)
+SLOW = {"A2DE", "KernelBackoff", "Pool", "Auto"}  # long queries
+
+
+def compared(name):
+    """A model, rows, its posteriors, and the rows in which doubles have digits left for them.
+
+    Where log p(x | c) is beyond 1e12 in every class, what tells the classes apart is below the last digit of a double.
+    """
+    model, rows = case(name)
+    program = model.program()
+    read = inputs(program, model, rows)
+    score = [evaluate([member.whole], read)[0].max(axis=1) for member in program.members]
+    held = ~np.any([np.isfinite(s) & (s < -1e12) for s in np.broadcast_arrays(*score, np.zeros(len(rows)))], axis=0)
+    assert held.mean() > 0.5
+    return model, rows, model.predict_proba(rows), held
+
+
+def agree(found, true, held):
+    np.testing.assert_allclose(np.asarray(found, dtype=float)[held], true[held], rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_says_what_the_model_does(name):
+    model, rows, true, held = compared(name)
+    program = model.program()
+    agree(np.exp(program.log_proba(inputs(program, model, rows))), true, held)
+
+
+def answers(text, rows, dialect):
+    numbered = rows.assign(row_number=np.arange(len(rows)))
+    if dialect == "duckdb":
+        db = duckdb.connect()
+        db.register("frame", numbered)
+        db.execute("CREATE TABLE t AS SELECT * FROM frame")
+        found = db.execute(text).fetch_df()
+    else:
+        db = sqlite3.connect(":memory:")
+        plain = numbered.astype(object).where(numbered.notna(), None)
+        db.execute(f"CREATE TABLE t ({', '.join(quoted(c) for c in plain)})")
+        lines = [[v.item() if isinstance(v, np.generic) else v for v in row] for row in plain.to_numpy().tolist()]
+        db.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(plain.columns))})", lines)
+        cursor = db.execute(text)
+        found = pd.DataFrame(cursor.fetchall(), columns=[d[0] for d in cursor.description])
+    return found.sort_values("row_number").reset_index(drop=True)
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
+def test_a_query_says_what_the_model_does(name, dialect):
+    model, rows, true, held = compared(name)
+    found = answers(bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"]), rows, dialect)
+    agree(found[[f"P({c})" for c in model.classes_]], true, held)
+    sure = np.sort(true, axis=1)[:, -1] - np.sort(true, axis=1)[:, -2] > CLOSE
+    assert found["prediction"][sure & held].tolist() == model.classes_[true.argmax(axis=1)][sure & held].tolist()
+
+
+def records(rows):
+    return [{n: None if pd.isna(v) else v.item() if isinstance(v, np.generic) else v for n, v in r.items()}
+            for r in rows.to_dict("records")]  # fmt: skip
+
+
+def test_a_python_file_says_what_the_models_do(tmp_path):
+    """All models in one process, which sees nothing but the files and the standard library."""
+    wanted = {}
+    for name in NAMES:
+        model, rows, true, held = compared(name)
+        (tmp_path / f"m_{name}.py").write_text(bk.export(model, "python"), encoding="utf-8")
+        (tmp_path / f"m_{name}.json").write_text(json.dumps(records(rows)), encoding="utf-8")
+        wanted[name] = true, held
+    code = (
+        "import importlib, json, sys, pathlib\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        f"for n in {NAMES!r}:\n"
+        "    m = importlib.import_module('m_' + n)\n"
+        f"    rows = json.loads(pathlib.Path({str(tmp_path)!r}, f'm_{{n}}.json').read_text())\n"
+        "    print(json.dumps([list(m.predict_proba(r).values()) for r in rows]))\n"
+        "assert not {'numpy', 'bayeskit', 'scipy'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for name, line in zip(NAMES, done.stdout.splitlines(), strict=True):
+        agree(json.loads(line), *wanted[name])
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_javascript_module_says_what_the_models_do(tmp_path):
+    wanted, code = {}, "import fs from 'node:fs';\n"
+    for name in NAMES:
+        model, rows, true, held = compared(name)
+        (tmp_path / f"{name}.mjs").write_text(bk.export(model, "javascript"), encoding="utf-8")
+        (tmp_path / f"{name}.json").write_text(json.dumps(records(rows)), encoding="utf-8")
+        code += (
+            f"{{ const m = await import('./{name}.mjs');"
+            f" console.log(JSON.stringify(JSON.parse(fs.readFileSync('{name}.json')).map(m.predictProba))); }}\n"
+        )
+        wanted[name] = true, held
+    (tmp_path / "all.mjs").write_text(code, encoding="utf-8")
+    done = subprocess.run(["node", "all.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for name, line in zip(NAMES, done.stdout.splitlines(), strict=True):
+        agree(json.loads(line), *wanted[name])
+
+
+def subclasses(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def test_every_density_writes_itself_or_is_named():
+    """Those that leave a row out are for evaluation alone, and keep what they inherit."""
+    assert naive  # loads all structures
+    silent = {d.__name__ for d in subclasses(Density) if d.portable is Density.portable and not d.__abstractmethods__}
+    assert silent == set()
+
+
+def test_rows_that_are_kept_are_refused_by_name():
+    frame, y = table(60)
+    model = bk.KNNBayes(metric="gower").fit(frame[["age", "select"]], y)
+    for target in ("sql", "javascript", "python"):
+        with pytest.raises(InputError, match=r"learned rows.*NaiveBayes, FullBayes and TAN can"):
+            bk.export(model, target, **({"source": "t"} if target == "sql" else {}))
+
+
+WORDS = [
+    *(
+        "select",
+        "from",
+        "a b",
+        'q"uote',
+        "it's",
+        "semi;colon",
+        "-- x",
+        "/* x */",
+        "back\\slash",
+        "$1",
+        "?",
+        "%s",
+        "`t`",
+    ),
+    *("null", "P(a)", "x0", "q1", "", "ünï", "new\nline", "tab\t", "a.b", "[x]", "{y}", ":z", "\u2028"),
+]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("seed", range(6))
+def test_names_and_levels_stay_text(dialect, seed):
+    rng = random.Random(seed)
+    names = rng.sample([w for w in WORDS if w], 4)
+    if dialect == "sqlite":
+        names = [n for n in names if n.strip()]
+    levels, labels = rng.sample(WORDS, 6), rng.sample([w for w in WORDS if w], 3)
+    rows = pd.DataFrame({n: [rng.choice(levels) for _ in range(60)] for n in names})
+    model = bk.NaiveBayes().fit(rows, [rng.choice(labels) for _ in range(60)])
+    text = bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"])
+    found = answers(text, rows, dialect)
+    agree(found[[f"P({c})" for c in model.classes_]], model.predict_proba(rows), np.ones(60, dtype=bool))
+
+
+def test_a_character_that_sql_does_not_have_is_refused():
+    model = bk.NaiveBayes().fit(pd.DataFrame({"a": ["x\0y", "z"] * 5}), ["u", "v"] * 5)
+    with pytest.raises(InputError, match="NUL"):
+        bk.export(model, "sql", source="t")
+    plain = bk.NaiveBayes().fit(pd.DataFrame({"a": ["x", "z"] * 5}), ["u", "v"] * 5)
+    with pytest.raises(InputError, match="NUL"):
+        bk.export(plain, "sql", source="t\0")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_actions_reasons_and_kept_columns_are_those_of_predict_frame(dialect):
+    frame, y = table()
+    model = bk.NaiveBayes().fit(frame[["age", "sugar", "colour", "flag"]], y)
+    rows = frame.head(60)
+    costs = {c: {"act": float(i), "wait": 2.0 - i} for i, c in enumerate(model.classes_)}
+    text = bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number", "rooms"], costs=costs, reasons=2)
+    found = answers(text, rows, dialect)
+    wanted = model.predict_frame(rows, keep=["rooms"], costs=costs, reasons=2)
+    assert list(found.columns) == ["row_number", *wanted.columns]
+    for name in wanted.columns:
+        if wanted[name].dtype.kind == "f":
+            np.testing.assert_allclose(found[name], wanted[name], atol=CLOSE)
+        else:
+            assert found[name].tolist() == wanted[name].tolist()
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_what_the_model_refuses_is_null(dialect):
+    rows = pd.DataFrame({"x": [1.0, 2.0, np.inf, 3.0], "c": ["a", "b", "a", "never"]})
+    model = bk.NaiveBayes(unseen="error").fit(rows.head(2), ["u", "v"])
+    found = answers(bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number"]), rows, dialect)
+    assert found["P(u)"].isna().tolist() == [False, False, True, True]
+    assert found["prediction"].isna().tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"target": "excel"}, "choose one of sql"),
+        ({"target": "sql"}, "give source"),
+        ({"target": "sql", "source": ""}, "name of a table"),
+        ({"target": "sql", "source": "t", "dialect": "oracle"}, "choose one of duckdb"),
+        ({"target": "sql", "source": "t", "keep": ["prediction"]}, "name of an answer"),
+        ({"target": "sql", "source": "t", "reasons": -1}, "number of columns"),
+        ({"target": "python", "source": "t"}, "belong to SQL"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, match):
+    model = bk.NaiveBayes().fit([[1.0], [2.0]], ["a", "b"])
+    with pytest.raises(InputError, match=match):
+        bk.export(model, **settings)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(TypeError, match="fitted classifier of this library"):
+        bk.export("model", "python")
+
+
+def test_ten_thousand_levels_are_joined():
+    levels = [f"level {i}" for i in range(10_000)]
+    rows = pd.DataFrame({"id": levels})
+    model = bk.NaiveBayes().fit(rows, np.arange(10_000) % 3)
+    found = answers(bk.export(model, "sql", source="t", keep=["row_number"]), rows.head(50), "duckdb")
+    agree(found[[f"P({c})" for c in model.classes_]], model.predict_proba(rows.head(50)), np.ones(50, dtype=bool))
