@@ -116,10 +116,10 @@ class Costs:
         place = {key(label): i for i, label in enumerate(rows)}
         lacking = [label for label in wanted if key(label) not in place]
         if lacking:
-            raise InputError(
-                f"the cost table has no row for class {lacking[0]!r} (rows: {', '.join(map(str, self.classes))}); "
-                f"give the cost of every action for it"
-            )
+            turned = {key(action) for action in self.actions} >= {key(label) for label in wanted}
+            advice = "rows are classes, columns actions: turn it" if turned else "give the cost of every action for it"
+            known = ", ".join(map(str, self.classes))
+            raise InputError(f"the cost table has no row for class {lacking[0]!r} (rows: {known}); {advice}")
         if extra := [label for label in rows if key(label) not in {key(c) for c in wanted}]:
             raise InputError(
                 f"the cost table has a row for {extra[0]!r}, which is not a class ({', '.join(map(str, wanted))}); "

@@ -175,6 +175,13 @@ def _sections(
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
     seen = None if rows is None else _explained(model, rows, some)
     told = None if seen is None else cases.importance(seen)
+    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
+    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
+    if seen is not None and told is not None and set(seen.parts) - set(cases.NO_COLUMNS):
+        informative: Section | None = cases.informative(seen, told)
+    else:
+        informative = cases.informative_by_effects(effects.worth, 0 if rows is None else len(rows))
     found: list[Section | None] = [
         performance.measures(evaluation),
         overview.data(evaluation, profiles, None if rows is None else len(rows)),
@@ -185,16 +192,13 @@ def _sections(
         performance.costs(evaluation),
         groups.groups(evaluation, interest),
         groups.segments(evaluation),
-        None if seen is None or told is None else cases.informative(seen, told),
+        informative,
+        effects.section(),
+        nomogram.nomogram(evaluation, rows, interest),
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
-    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
-    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
-    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
-    found.append(effects.section())
     if whatif.program is None and rows is not None:
         whatif = reduced.reduced(model, rows, worth or effects.worth, whatif.note) or whatif
-    found.append(nomogram.nomogram(evaluation, rows, interest))
     hard = (
         [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
     )
