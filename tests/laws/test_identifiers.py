@@ -21,7 +21,7 @@ from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.model import codec
 from bayeskit.model.codec import build, describe, parse_fields, registry, write_fields
 from bayeskit.model.journal import Entry
-from bayeskit.storage import container, format1, model_file, model_reading
+from bayeskit.storage import container, format1, model_file
 from bayeskit.structures import (
     augmented,
     averaged,
@@ -178,10 +178,10 @@ def test_a_field_added_later_leaves_older_files_readable(kind: type[Any], monkey
     np.testing.assert_allclose(model.predict_proba(told["rows"]), told["proba"], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [model_reading.Header, Column, IngestReport, Entry])
+@pytest.mark.parametrize("kind", [model_file.Header, Column, IngestReport, Entry])
 def test_a_field_added_later_leaves_older_records_readable(kind: type[Any]) -> None:
     told = {
-        model_reading.Header: {"model": "tan", "components": []},
+        model_file.Header: {"model": "tan", "components": []},
         Column: {"name": "", "kind": "nominal", "type": "string", "why": ""},
         IngestReport: {},
         Entry: {"operation": "update", "rows": 2.0, "time": "now"},

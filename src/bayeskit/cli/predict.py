@@ -47,11 +47,12 @@ class Asker:
         kind = container.peek(file).get("model")
         if kind == network_file.KIND:
             raise InputError(f"{file}: this is a network, not a classifier; ask it with bayeskit network query")
-        if kind == model_file.ESTIMATORS["AutoBayes"]:
+        if kind in model_file.BUNDLES.values():
             import bayeskit as bk
+            from bayeskit.estimators.wrapper import core
 
-            pool = cast("bk.AutoBayes", bk.load(file))
-            return cls(pool.reader_.model_, "AutoBayes", pool)
+            wrapper: Any = bk.load(file)
+            return cls(core(wrapper).model_, type(wrapper).__name__, wrapper)
         model, kind, _ = model_file.load(file)
         return cls(model, kind)
 
@@ -100,6 +101,9 @@ def predict(
     asker = Asker.of(file)
     given = prior_of(prior, asker.model.classes.tolist())
     wanted = {"costs": None if costs is None else bk.Costs(costs), "evidence": evidence, "reasons": reasons}
+    if isinstance(asker.pool, bk.RiskClassifier):
+        asker.pool.check_acts()
+        wanted["costs"] = wanted["costs"] or asker.pool.costs_
     kept = "all" if listed(keep) == ("all",) else listed(keep)
     with notes(say) as told, opened(rows, say, "predicting", cluster) as source:
         asked = asker.about(source, kept, jobs)

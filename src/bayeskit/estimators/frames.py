@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,11 +40,19 @@ FORMS = {  # by the ending of a file's name
 GROUP = 1 << 17  # rows of a Parquet row group
 
 
+@runtime_checkable
+class FrameEngine(Protocol):
+    """An engine whose executors work answers out where the rows are."""
+
+    def frame(self, rows: Any, columns: Any, answers: Any, schema: pa.Schema) -> Frame:
+        """A frame of answers."""
+
+
 def predicted_frame(asked: BatchPredictor, X: TableLike, keep: ColumnNames, prior: PriorLike, wanted: Any) -> Frame:
     """The kind of frame X was (a Spark frame stays where it is), else an Arrow table."""
     table, answers = asked.table, _answers(asked, keep, prior, wanted)
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
-    if hasattr(engine, "frame"):
+    if isinstance(engine, FrameEngine):
         if asked.pool is not None:
             raise InputError(
                 f"{type(asked.pool).__name__} does not answer on executors, which have no scikit-learn; bring the rows "
@@ -216,16 +224,12 @@ def _batches(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Itera
 def _pooled(asked: BatchPredictor, answers: Answers, prior: PriorLike) -> Iterator[pa.RecordBatch]:
     """The answers of a pool of models."""
     pool, table = asked.pool, asked.table
-    if answers.evidence:
-        raise InputError(
-            f"{type(pool).__name__} weighs what several models say of the classes and has no density of rows, so no "
-            f"evidence; ask a model that has one (fit it with --model naive)"
-        )
 
     def step(batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
         rows = pa.Table.from_batches([batch]).select(list(answers.model.schema.names))
         explained = pool.explain(rows, prior=prior) if answers.reasons else None
-        return answers.beside(batch, pool.predict_proba(rows, prior), explained=explained)
+        evidence = pool.log_evidence(rows, prior) if answers.evidence else None
+        return answers.beside(batch, pool.predict_proba(rows, prior), evidence, explained)
 
     engine = answering(table.engine, len(answers.columns), len(answers.model.classes))
     return engine.map(table.source.rows, answers.columns, step)

@@ -12,7 +12,6 @@ from bayeskit.arrays import Array, FilePath, Float
 from bayeskit.errors import ModelFileError
 from bayeskit.model.codec import build, describe, parse
 from bayeskit.storage import container, model_file
-from bayeskit.storage.model_reading import expected_tensors
 
 T = TypeVar("T")
 FIELDS = {"model", "settings", "parts", "notes"}
@@ -69,5 +68,5 @@ def _expected(header: Mapping[str, object], shapes: container.Shapes) -> contain
         raise ModelFileError("the header does not describe models; save the model again")
     spec: dict[str, Any] = {n: (np.dtype(np.float64), shape) for n, shape in shapes.items() if n.startswith("numbers/")}
     for name, head in header["parts"].items():
-        spec |= {f"{name}/{key}": what for key, what in expected_tensors(head, _of(name, shapes)).items()}
+        spec |= {f"{name}/{key}": what for key, what in model_file.expected_tensors(head, _of(name, shapes)).items()}
     return spec

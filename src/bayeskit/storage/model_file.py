@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Array, FilePath, Json
-from bayeskit.data.schema import Alike, Schema
+from bayeskit.data.encode import IngestReport
+from bayeskit.data.levels import BOOL, MARK, NUMBER, TEXT, Domain, Key, Levels
+from bayeskit.data.schema import CODED, KINDS, MISSING_POLICIES, NUMERIC, UNDETERMINED, Alike, Column, Schema
+from bayeskit.data.source import labels
 from bayeskit.errors import BayeskitError, InputError, ModelFileError
-from bayeskit.model.codec import json_text, keys_of, parse_fields, write_fields
+from bayeskit.model.codec import json_text, keys_of, likelihoods, parse_fields, registry, write_fields
+from bayeskit.model.journal import Entry
+from bayeskit.model.learn import UNSEEN
 from bayeskit.model.model import Model
+from bayeskit.statistics.counted import Counted
+from bayeskit.statistics.ranges import STEPS, Ranges
+from bayeskit.statistics.sliced import Sliced
+from bayeskit.statistics.statistic import Product, sizes_of
+from bayeskit.statistics.tables import Tables
 from bayeskit.storage import container, format1
-from bayeskit.storage.model_reading import Header, expected_tensors, read_model
+from bayeskit.structures.choice import Choice, LevelChoice
+from bayeskit.structures.covariance import FLAT
+from bayeskit.structures.discrete import Discrete
+from bayeskit.structures.full import Full, without_products
+from bayeskit.structures.naive import Naive
+from bayeskit.structures.wrapped import Backoff, FactorWeights, title
 
-ESTIMATORS = {name: identifier for name, identifier in format1.ESTIMATORS.items() if name != format1.NETWORK}
+TEXTS = ("names", "columns", "classes", "levels")
+TYPES: dict[int, tuple[type, ...]] = {BOOL: (bool,), NUMBER: (int, float), TEXT: (str,), MARK: (str,)}
+BUNDLES = {"AutoBayes": "auto_bayes", "Calibrated": "calibrated", "RiskClassifier": "risk_classifier"}  # of others
+ESTIMATORS = {n: identifier for n, identifier in format1.ESTIMATORS.items() if n != format1.NETWORK} | BUNDLES
 SETTINGS: dict[str, str] = {}  # those of estimators that go by another name in files
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file tells of a model beside its tensors; a field that is not there has its default."""
+
+    model: str  # the identifier of its estimator
+    components: tuple[tuple[Any, int], ...]  # likelihoods, by number in the counts, and how many columns each has
+    named: bool = True
+    target: str | None = None
+    label: str = "O"
+    declared: tuple[Any, ...] = ()
+    prior: Any = "empirical"
+    unseen: str = "missing"
+    tuned: bool = False
+    products: bool = False  # whether variances alone come from the products of every two columns, as in format 1
+    ranged: bool = False  # whether the range of numeric columns is there; where it is not, it is unknown
+    stepped: bool = False  # whether the decimals of their values are, likewise
+    settings: Any = field(default_factory=dict)  # of the estimator
+    tally: IngestReport = IngestReport()
+    journal: tuple[Entry, ...] = ()
+    digest: str | None = None  # of the model; files of format 1 have none that could be compared
 
 
 def save(path: FilePath, model: Model, kind: str, settings: Mapping[str, object]) -> None:
@@ -113,7 +154,7 @@ def load(path: FilePath) -> Read:
 def unpack(header: Mapping[str, object], arrays: Mapping[str, Array]) -> Read:
     """Back from header and tensors."""
     told = parse_fields(Header, header)
-    return read_model(told, arrays), estimator_of(told.model), settings_of(told.settings)
+    return _model(told, arrays), estimator_of(told.model), settings_of(told.settings)
 
 
 @contextmanager
@@ -127,8 +168,257 @@ def doubts(path: FilePath) -> Iterator[None]:
         raise ModelFileError(f"{path}: its content contradicts itself ({error}); save the model again") from error
 
 
+def expected_tensors(header: Mapping[str, object], shapes: container.Shapes) -> container.Spec:
+    """Names and types of the tensors a file with this header must have; their shapes are those there are."""
+    told = parse_fields(Header, header)
+    (d,) = shapes["names.ends"]
+    parts = tuple(
+        (family, tuple(f"{i}.{j}" for j in range(min(n, d)))) for i, (family, n) in enumerate(_components(told))
+    )
+    blank = Alike(Column("", "nominal", "", ""), tuple(name for _, names in parts for name in names))
+    empty = Model.statistic(_counting(Naive((), parts), told), Schema(blank))(0)
+    counts = {f"counts/{name}": array.dtype for name, array in empty.arrays().items()}
+    whole = dict.fromkeys(("owners", "columns.runs", "levels.sizes"), np.dtype(np.int64))
+    tuned = ("tuning.weight", "tuning.bias") if told.tuned else ()
+    ranged = ("ranges.low", "ranges.high") if told.ranged else ()
+    stepped = ("ranges.decimals",) if told.ranged and told.stepped else ()
+    spec = {**whole, **counts, **dict.fromkeys((*tuned, *ranged, *stepped), np.dtype(np.float64))}
+    for name in TEXTS:
+        spec |= {f"{name}.text": np.dtype(np.uint8), f"{name}.ends": np.dtype(np.int64)}
+    return {name: (dtype, shapes[name]) for name, dtype in spec.items()}
+
+
+def _components(header: Header) -> tuple[tuple[Any, int], ...]:
+    """The likelihoods, each different, and how many columns each has."""
+    known = likelihoods()
+    if not all(type(family) in known and count >= 0 for family, count in header.components):
+        raise ModelFileError("a component is no likelihood of columns")
+    if not all(_is_sound(family) for family, _ in header.components):
+        raise ModelFileError("a component is made of likelihoods that it cannot be made of")
+    if len({family for family, _ in header.components}) < len(header.components):
+        raise ModelFileError("a component occurs twice")
+    return header.components
+
+
+def _is_sound(component: Any) -> bool:
+    """Whether what a component is made of are families that its columns could take."""
+    several = isinstance(component, Choice | LevelChoice)
+    inner = component.candidates if several else (component.family,) if isinstance(component, Backoff) else ()
+    taken = {*(CODED if isinstance(component, LevelChoice) else NUMERIC)}
+    known = {kind for name, kind in registry().items() if name.startswith("family/")}
+    sound = all(type(c) in known and taken & {*c.kinds} and not c.sparse for c in inner)
+    return sound and (bool(inner) or not several)
+
+
+def _model(header: Header, arrays: Mapping[str, Array]) -> Model:
+    text = {name: container.unpack(arrays[f"{name}.text"], arrays[f"{name}.ends"]) for name in TEXTS}
+    columns = _columns(text["columns"], arrays["columns.runs"].tolist(), text["names"])
+    schema = Schema(columns, header.named, header.target, header.label, header.declared)
+    if len(set(schema.names)) < len(columns):
+        raise ModelFileError("two columns have the same name")
+    if not header.named and schema.names != tuple(f"x{j}" for j in range(len(columns))):
+        raise ModelFileError("the columns of a matrix have names of their own")
+    if header.unseen not in UNSEEN or min(astuple(header.tally)) < 0:
+        raise ModelFileError("its header is not as it should be")
+    _check_label(header.label, [key_of(line) for line in text["classes"]])
+    domain = _domain(schema, text["classes"], text["levels"], arrays["levels.sizes"].tolist())
+    given = _components_of(header, schema, arrays["owners"].tolist())
+    structure = Naive.of(given.family_of, schema) if len(given.components) > 1 else given
+    schema = _with_titles(schema, structure)
+    place = {family: i for i, (family, _) in enumerate(structure.components)}
+    fronts = [(f"counts/features/{i}/", f"features/{place[family]}/") for i, (family, _) in enumerate(given.components)]
+    counts = {f"classes/{n}": a for n, a in _under("counts/classes/", arrays).items()}
+    for old, new in fronts:
+        counts |= {f"{new}{n}": a for n, a in _under(old, arrays).items()}
+    empty = Model.statistic(_counting(structure, header), schema)(len(domain.classes))
+    statistic = _as_counted_now(empty.with_arrays(counts), structure, header)
+    ranges = _ranges(header, arrays, len(schema.numeric))
+    counted = Counted(schema, domain, statistic, ranges, tally=header.tally)
+    _check_agreement(counted)
+    _check_finished(structure, statistic)
+    model = Model(counted, structure, header.prior, header.unseen, journal=header.journal)
+    if header.tuned:
+        pieces = model.density.factor_names if structure.kept else structure.factor_names
+        model = replace(model, weighting=_tuning(arrays, len(pieces), domain))
+    if header.digest is not None and model.digest != header.digest:
+        raise ModelFileError("its digest does not fit its content")
+    model.log_prior(), model.classes, model.density  # whatever follows from it must be there
+    return model
+
+
+def _check_finished(structure: Naive, statistic: Product) -> None:
+    """Refuse a structure whose cuts or arcs are yet to be chosen from what it counted."""
+    for family, _ in structure.components:
+        if isinstance(family, Discrete) and not isinstance(statistic.part("features", Product)[family], Sliced):
+            raise ModelFileError("it was saved before all it is to choose was chosen")
+
+
+def _counting(structure: Naive, header: Header) -> Naive:
+    """The structure whose counts the file holds."""
+    if not header.products:
+        return structure
+    counting = tuple((_with_products(family), names) for family, names in structure.components)
+    return replace(structure, components=counting)
+
+
+def _with_products(family: Any) -> Any:
+    return replace(family, covariance="full") if _flat(family) else family
+
+
+def _flat(family: Any) -> bool:
+    return isinstance(family, Full) and family.covariance in FLAT
+
+
+def _as_counted_now(counts: Product, structure: Naive, header: Header) -> Product:
+    """The counts of a file as the structure counts now."""
+    if not header.products:
+        return counts
+    features: Any = counts["features"]
+    each = zip(structure.components, features.parts.values(), strict=True)
+    new = {family: without_products(part) if _flat(family) else part for (family, _), part in each}
+    return replace(counts, parts={**counts.parts, "features": replace(features, parts=new)})
+
+
 def _without_titles(schema: Schema) -> Schema:
     """The schema without what its families are called, which follows from the components."""
     if isinstance(schema.columns, Alike):
         return replace(schema, columns=replace(schema.columns, like=replace(schema.columns.like, family="")))
     return replace(schema, columns=tuple(replace(column, family="") for column in schema.columns))
+
+
+def _with_titles(schema: Schema, structure: Naive) -> Schema:
+    """And with it."""
+    parts = [(title(family), set(family.kinds), names) for family, names in structure.components]
+    if isinstance(schema.columns, Alike) and all(names == schema.names for _, _, names in parts):
+        like = schema.columns.like
+        family = next((text for text, kinds, _ in parts if like.kind in kinds), "")
+        return replace(schema, columns=replace(schema.columns, like=replace(like, family=family)))
+    called = {(name, kind): text for text, kinds, names in parts for name in names for kind in kinds}
+    named = (replace(column, family=called.get((column.name, column.kind), "")) for column in schema.columns)
+    return replace(schema, columns=tuple(named))
+
+
+def _check_label(label: str, classes: list[Key]) -> None:
+    """Refuse a type of labels that the classes cannot have."""
+    kind = label if label in ("O", "U") else np.dtype(label).kind
+    families = {"O": (BOOL, NUMBER, TEXT), "U": (TEXT,), "b": (BOOL,), **dict.fromkeys("iuf", (NUMBER,))}
+    if not all(family in families.get(kind, ()) for family, _ in classes):
+        raise ModelFileError(f"its classes cannot be labels of type {label!r}")
+    told = labels([value for _, value in classes], label).tolist()
+    if len(set(told)) < len(told):
+        raise ModelFileError(f"two of its classes are one as labels of type {label!r}")
+
+
+def _components_of(header: Header, schema: Schema, owners: list[int]) -> Naive:
+    """The components with the columns each has."""
+    components = _components(header)
+    begin = np.cumsum([0, *(count for _, count in components)]).tolist()
+    if len(owners) != begin[-1] or not all(0 <= j < len(schema.names) for j in owners):
+        raise ModelFileError("a column has no family, or a family no column")
+    names = [schema.names[j] for j in owners]
+    parts = tuple((family, tuple(names[begin[i] : begin[i + 1]])) for i, (family, _) in enumerate(components))
+    for family, owned in parts:
+        if not owned or len(set(owned)) < len(owned):
+            raise ModelFileError("a family has no column, or one twice")
+        for column in _distinct(schema, owned):
+            if not _takes(family, column):
+                raise ModelFileError(f"a column is {column.kind}, which its family does not take")
+    taken = {name for _, owned in parts for name in owned}
+    if any((run.like.kind == UNDETERMINED) == (name in taken) for run in schema.runs for name in run.names):
+        raise ModelFileError("a column has no family, or has one before its kind is known")
+    return Naive(schema.names, parts)
+
+
+def _distinct(schema: Schema, names: tuple[str, ...]) -> list[Column]:
+    """Some columns; of those that differ only in name one is enough."""
+    return [schema.columns.like] if isinstance(schema.columns, Alike) else [schema[name] for name in names]
+
+
+def _takes(family: Any, column: Column) -> bool:
+    """Whether a family counts such a column, or whether its value is there."""
+    absent = column.numeric and column.missing == "level" and "nominal" in family.kinds
+    return column.kind in family.kinds or absent
+
+
+def _under(front: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(front): array for name, array in arrays.items() if name.startswith(front)}
+
+
+def _ranges(header: Header, arrays: Mapping[str, Array], columns: int) -> Ranges:
+    """The least and the greatest value of each numeric column, and its decimals, NaN where they are not known."""
+    if not header.ranged:
+        return Ranges.unknown(columns)
+    low, high = arrays["ranges.low"], arrays["ranges.high"]
+    if low.shape != (columns,) or high.shape != (columns,):
+        raise ModelFileError("its ranges do not fit its columns")
+    if (((low > high) | np.isinf(low) | np.isinf(high)) & ~((low == np.inf) & (high == -np.inf))).any():
+        raise ModelFileError("the range of a column ends before it begins")
+    decimals = arrays["ranges.decimals"] if header.stepped else np.full(columns, np.nan)
+    if decimals.shape != (columns,) or not (np.isnan(decimals) | np.isin(decimals, STEPS)).all():
+        raise ModelFileError("the decimals of a column are no number that a range has")
+    return Ranges(low, high, decimals)
+
+
+def _tuning(arrays: Mapping[str, Array], pieces: int, domain: Domain) -> FactorWeights:
+    weight, bias = arrays["tuning.weight"], arrays["tuning.bias"]
+    fits = weight.shape == (pieces,) and bias.shape == (len(domain.classes),)
+    if not fits or not np.isfinite(weight).all() or not np.isfinite(bias).all() or (weight < 0).any():
+        raise ModelFileError("its weights do not fit its pieces and classes")
+    return FactorWeights(weight, bias, domain.classes)
+
+
+def _check_agreement(counted: Counted) -> None:
+    """Totals that must agree in any table: sizes with levels, no column heavier than its class, canonical order."""
+    classes = counted.statistic.part("classes", Tables).table(0)
+    if not len(counted.domain.classes) or not classes.nonzero().any():
+        raise ModelFileError("it has no class")
+    for part in counted.statistic.part("features", Product).parts.values():
+        for name, size in sizes_of(part).items():
+            if size != len(counted.domain.levels[name]):
+                raise ModelFileError(f"column {name!r} has {len(counted.domain.levels[name])} levels but {size} counts")
+    if counted.outweighed():
+        raise ModelFileError("a column has more values than its class has rows")
+    if counted.canonical().domain != counted.domain:
+        raise ModelFileError("its levels or classes are not in order")
+
+
+def _domain(schema: Schema, classes: list[str], levels: list[str], sizes: list[int]) -> Domain:
+    if len(sizes) != len(schema.coded) or any(size < 0 for size in sizes) or sum(sizes) != len(levels):
+        raise ModelFileError("its levels do not fit its columns")
+    keys = [key_of(line) for line in levels]
+    begin = np.cumsum([0, *sizes]).tolist()
+    by_column = {n: Levels(tuple(keys[begin[j] : begin[j + 1]])) for j, n in enumerate(schema.coded)}
+    domain = Domain(Levels(tuple(map(key_of, classes))), by_column)
+    for some in (domain.classes, *domain.levels.values()):
+        if len(some.index) < len(some):
+            raise ModelFileError("a level occurs twice")
+    return domain
+
+
+def key_of(line: str) -> Key:
+    """The level of a text that ``keys_of`` made."""
+    family, value = container.loads(line, digits=4300)
+    if type(family) is not int or family not in TYPES or type(value) not in TYPES[family]:
+        raise ModelFileError(f"{line} is not a level")
+    return (family, value)
+
+
+def _columns(lines: list[str], sizes: list[int], names: list[str]) -> Sequence[Column]:
+    """The columns from what neighbours that differ only in name have in common."""
+    if len(lines) != len(sizes) or sum(sizes) != len(names) or any(size < 1 for size in sizes):
+        raise ModelFileError("its columns do not fit their names")
+    begin = np.cumsum([0, *sizes]).tolist()
+    likes = [_column(container.loads(line, digits=4300)) for line in lines]
+    runs = [Alike(like, tuple(names[begin[i] : begin[i + 1]])) for i, like in enumerate(likes)]
+    if any(like.name for like in likes) or any(a == b for a, b in pairwise(likes)):
+        raise ModelFileError("its columns are not told apart as they should be")
+    return runs[0] if len(runs) == 1 else tuple(column for run in runs for column in run)
+
+
+def _column(record: Any) -> Column:
+    column = parse_fields(Column, record)
+    if column.kind not in (*KINDS, UNDETERMINED):
+        raise ModelFileError(f"a column has the unknown kind {column.kind!r}")
+    if column.missing not in MISSING_POLICIES or (column.declared and column.kind not in CODED):
+        raise ModelFileError("a column is described in a way that cannot be")
+    return column

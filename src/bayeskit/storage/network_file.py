@@ -26,8 +26,7 @@ from bayeskit.statistics.exact import ExactSum
 from bayeskit.statistics.ranges import Ranges
 from bayeskit.statistics.statistic import sizes_of
 from bayeskit.storage import container
-from bayeskit.storage.model_file import settings_of
-from bayeskit.storage.model_reading import key_of
+from bayeskit.storage.model_file import key_of, settings_of
 
 KIND = "network"
 TEXTS = ("nodes", "states")
