@@ -98,7 +98,7 @@ def rule(
     found = bayes_rule(_given(prior, "--prior"), _given(likelihood, "--likelihood"), total)
     by_name = {n: float(p) for n, p in (found if isinstance(found, dict) else {"posterior": found}).items()}
     width = max(map(len, by_name))
-    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name)
+    say.answer("\n".join(f"{name:<{width}}  {p:.6g}" for name, p in by_name.items()), by_name, typed("demo"))
 
 
 def _given(text: str, option: str) -> Any:

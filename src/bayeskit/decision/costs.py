@@ -208,13 +208,18 @@ def _file(path: Path) -> tuple[tuple[Label, ...], tuple[Label, ...], Cells]:
     if not path.is_file():
         raise FileError(f"no cost table at {str(path)!r}; give a CSV file with a row for each class")
     with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [line for line in csv.reader(file) if line]
+        first = file.readline()
+        sign = max(",;\t", key=first.count)  # where a comma is the decimal mark, cells are divided by others
+        file.seek(0)
+        lines = [line for line in csv.reader(file, delimiter=sign) if line]
     if len(lines) < 2:
         raise InputError(f"{path} holds no costs; its first line names the actions, each further line is a class")
     head, *body = lines
     for number, line in enumerate(body, 2):
         if len(line) != len(head):
             raise InputError(f"{path}, line {number}: {len(line)} cells, but the header has {len(head)}")
+    if sign != ",":
+        body = [[line[0], *(cell.replace(",", ".") for cell in line[1:])] for line in body]
     return tuple(line[0] for line in body), tuple(head[1:]), [(line[0], line[1:]) for line in body]
 
 

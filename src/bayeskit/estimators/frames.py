@@ -75,8 +75,11 @@ def predicted_file(
     ``path`` may be an open binary file. ``form`` is "csv", "parquet", "xlsx", "json" (an array of records), "json
     lines" or "safe csv", which a spreadsheet does not run; what the name says unless given, CSV where there is none.
     """
+    digits = wanted.pop("digits", None)
     answers = _answers(asked, keep, prior, wanted)
     batches = _batches(asked, answers, prior)
+    if digits is not None:
+        batches = (_rounded(batch, len(answers.keep), digits) for batch in batches)
     if not isinstance(path, str | os.PathLike):
         return WRITERS[form or "csv"](path, answers.schema, batches)
     name = os.fspath(path)
@@ -88,6 +91,14 @@ def predicted_file(
         if (expected := rows_of(asked.table.source.rows)) not in (None, rows):
             raise InputError(f"{expected} rows were to be answered, but {rows} were; the source has changed, ask again")
     return rows
+
+
+def _rounded(batch: pa.RecordBatch, kept: int, digits: int) -> pa.RecordBatch:
+    """The numbers of the answers to so many places; columns that were kept stay as they are."""
+    columns = [
+        pc.round(c, digits) if j >= kept and pa.types.is_floating(c.type) else c for j, c in enumerate(batch.columns)
+    ]
+    return pa.record_batch(columns, schema=batch.schema)
 
 
 def _parquet(file: BinaryIO, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
