@@ -43,7 +43,7 @@ def drift(
     shares moved by 0.1 (total variation, not tested).
     """
     import bayeskit as bk
-    from bayeskit.estimators.files import core
+    from bayeskit.estimators.wrapper import core
 
     causes = listed(fail_on)
     for cause in causes:

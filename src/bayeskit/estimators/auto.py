@@ -436,6 +436,7 @@ class AutoBayes(Wrapper):
     log_evidence: Any = Refused(NO_DENSITY)
     score_samples: Any = Refused(NO_DENSITY)
     marginal: Any = Refused(NO_DENSITY)
+    probabilities: Any = Refused(NO_DENSITY)
 
     def bundle(self) -> Bundle:
         return bundling.bundle(type(self).__name__, changed(self, "n_jobs", "callback"), self.ensemble_)

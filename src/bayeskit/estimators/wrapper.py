@@ -11,9 +11,10 @@ from types import MethodType
 from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+import bayeskit
 from bayeskit.arrays import (
     Array,
     ColumnNames,
@@ -33,6 +34,7 @@ from bayeskit.decision.shift import PriorShift
 from bayeskit.errors import NoSuchAnswer
 from bayeskit.estimators.classifier import BayesClassifier
 from bayeskit.estimators.frames import predicted_frame
+from bayeskit.estimators.views import NamedScore
 from bayeskit.evaluation.protocols import check_offers
 from bayeskit.explain.explanation import Explanation
 from bayeskit.explain.flips import Decide, Flips, Freedom, most_probable
@@ -73,7 +75,7 @@ class if_inside:
         return MethodType(self.method, asked)
 
 
-class Wrapper(ClassifierMixin, BaseEstimator):
+class Wrapper(NamedScore, BaseEstimator):
     """A classifier made of others: a pool, a calibration, a decision.
 
     It says ``predict_log_proba``, ``explain``, ``base_`` and ``bundle``; what it does not answer in its own way the
@@ -435,6 +437,30 @@ class Wrapper(ClassifierMixin, BaseEstimator):
         other : classifier
             Another one of the same kind and settings.
         """
+
+    def probabilities(self, names: NamesLike = None) -> Any:
+        """The table of P(value | class) of the classifier inside.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the columns of a matrix, such as the words of a vectorizer.
+        """
+        check_is_fitted(self)
+        return self.base_.probabilities(names)
+
+    def panel(self, X: TableLike | None = None, *, height: int = 720) -> Any:
+        """A panel in a notebook on which values are set and the posterior is seen.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows whose values the panel offers; those that the model has learned unless given.
+        height : int, default 720
+            Pixels of the frame in the notebook.
+        """
+        check_is_fitted(self)
+        return bayeskit.panel(self, X, height=height)
 
     def save(self, path: FilePath) -> None:
         """Write a ``.bayes`` file: whole or not at all.
