@@ -179,10 +179,11 @@ def _use_everything() -> None:
     bk.FullBayes().fit(rng.normal(size=(2000, 5)), np.arange(2000) % 2)
     levels = {name: rows[name] for name in ("colour", "size", "flag")}
     holes = {name: [None if (i + j) % 3 else v for i, v in enumerate(levels[name])] for j, name in enumerate(levels)}
-    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE()):
+    for classifier in (bk.TAN(), bk.KDB(k=2), bk.AODE(), bk.CorrectedNaiveBayes(), bk.ProbabilityForest(trees=3)):
         again = [f"again {size}" for size in rows["size"]]
         twice = {name: [*values] * 9 for name, values in {**levels, "again": again}.items()}
         classifier.fit(twice, data["class"] * 9).predict_proba({**holes, "again": again})
+    bk.ProbabilityForest(trees=3).fit(levels, data["class"]).explain(holes)
     network = bk.Network([("colour", "size"), ("size", "flag")]).fit(levels)
     network.query("flag", {"colour": "red"})
     network.sample(8, random_state=1)
