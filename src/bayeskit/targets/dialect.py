@@ -140,11 +140,10 @@ class Sqlite(Dialect):
 
     def kernels(self, centre: Sequence[float], log_weight: Sequence[float], precision: float, y: str) -> str:
         lines = [[self.number(c), self.number(w)] for c, w in zip(centre, log_weight, strict=True)]
-        p = self.number(precision)
-        one = f"k.w - 0.5e0 * (({y} - k.c) * {p}) * (({y} - k.c) * {p})"
+        one = f"k.w - {self.number(0.5)} * {self.square(f'(({y} - k.c) * {self.number(precision)})')}"
         table = f"({self.rows(['c', 'w'], lines)}) AS k"
         most = f"(SELECT max({one}) FROM {table})"
-        shown = f"CASE WHEN {one} - m.most > -700e0 THEN exp({one} - m.most) ELSE 0e0 END"
+        shown = f"CASE WHEN {one} - m.most > {self.number(-700.0)} THEN exp({one} - m.most) END"
         return f"(SELECT max(m.most) + ln(sum({shown})) FROM {table}, (SELECT {most} AS most) AS m)"
 
     def ranked(self, pairs: Sequence[tuple[str, str]], most: int) -> str:

@@ -48,12 +48,12 @@ class Writer:
 
     # -- columns ----------------------------------------------------------------------------------
 
-    def source(self, keep: Sequence[str]) -> str:
+    def source(self, keep: Sequence[str]) -> list[str]:
         """The first level: the inputs in the types of the program, and the columns to keep."""
         columns = [f"{self.sql.identifier(name)} AS keep_{i}" for i, name in enumerate(keep)]
         for j, column in enumerate(self.program.columns):
             columns.append(f"{self._input(j, column)} AS x{j}")
-        return ", ".join(columns)
+        return columns
 
     def _input(self, j: int, column: InputColumn) -> str:
         name = self.sql.identifier(column.name)
