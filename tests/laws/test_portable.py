@@ -10,9 +10,12 @@ import sys
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import bayeskit as bk
+import cluster
+import server
 from bayeskit.densities.density import Density
 from bayeskit.errors import InputError
 from bayeskit.portable.evaluation import evaluate
@@ -65,6 +68,41 @@ def answers(text, rows, dialect):
         cursor = db.execute(text)
         found = pd.DataFrame(cursor.fetchall(), columns=[d[0] for d in cursor.description])
     return found.sort_values("row_number").reset_index(drop=True)
+
+
+SERVED = ["Gaussian", "Gamma", "Poisson", "Histogram", "Kernel", "Categorical0", "MissingLevel", "Weights", "FullMixed"]
+SERVED += ["TAN", "KDB", "AODE", "AJE", "CalibratedTwo", "GaussianBackoff"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SERVED)
+def test_a_server_says_what_the_model_does(name):
+    pytest.importorskip("adbc_driver_postgresql")
+    from adbc_driver_postgresql import dbapi
+
+    model, rows, true, held = compared(name)
+    text = bk.export(model, "sql", dialect="postgresql", source="t", keep=["row_number"])
+    kept = pa.Table.from_pandas(rows.assign(row_number=np.arange(len(rows))), preserve_index=False)
+    with dbapi.connect(server.holding(kept, "t")) as connection, connection.cursor() as cursor:
+        cursor.execute(text)
+        found = cursor.fetch_arrow_table().to_pandas().sort_values("row_number")
+    agree(found[[f"P({c})" for c in model.classes_]], true, held)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Categorical", "Gaussian", "Poisson", "Full", "TAN", "CalibratedTwo"])
+def test_a_cluster_says_what_the_model_does(name):
+    model, rows, true, held = compared(name)
+    text = bk.export(model, "sql", dialect="spark", source="t", keep=["row_number"])
+    kept = pa.Table.from_pandas(rows.assign(row_number=np.arange(len(rows))), preserve_index=False)
+    lines = [tuple(line.values()) for line in kept.to_pylist()]
+    kinds = {"double": "double", "int64": "bigint", "bool": "boolean", "string": "string"}
+    schema = ", ".join(f"`{f.name}` {kinds[str(f.type).removeprefix('large_')]}" for f in kept.schema)
+    spark = cluster.session()
+    spark.createDataFrame(lines, schema).createOrReplaceTempView("t")
+    found = pd.DataFrame([row.asDict() for row in spark.sql(text).collect()]).sort_values("row_number")
+    agree(found[[f"P({c})" for c in model.classes_]], true, held)
 
 
 def quoted(name):
