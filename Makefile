@@ -57,11 +57,10 @@ $(READY): pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $(READY) $(VENV)/demo
 
-# What the demonstration needs, and no more.
+# What the demonstration needs, and no more; modules are compiled to bytecode when they are first imported.
 $(VENV)/demo: pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $(VENV)/demo
 
 $(VENV)/docs: $(READY)

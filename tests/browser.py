@@ -63,3 +63,40 @@ class Panel:
 
     def missing(self, name):
         self.page.get_by_label(f"{name} is missing", exact=True).check()
+
+
+# Names of controls, contrast of texts, ids: what is wrong with a page, in words.
+AUDIT = """() => {
+  const light = (c) => {
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = c.match(/[\\d.]+/g).map((v) => linear(Number(v) / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (c.startsWith("rgb(")) return c;
+      if (!c.startsWith("rgba(0, 0, 0, 0")) return null; // mixed colours are looked at by eye
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  for (const e of document.querySelectorAll("input, select, button, a, summary")) {
+    const labels = [...(e.labels || [])].map((l) => l.textContent).join("");
+    const named = e.getAttribute("aria-label") || labels.trim() || e.textContent.trim();
+    if (!named) found.push(`no name: ${e.outerHTML.slice(0, 80)}`);
+  }
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement;
+    if (!walk.currentNode.textContent.trim() || !e.getClientRects().length) continue;
+    if (e.closest("script, style, svg, option, :disabled")) continue;
+    const back = ground(e), ink = getComputedStyle(e).color;
+    if (!back || !ink.startsWith("rgb(")) continue;
+    const [a, b] = [light(back), light(ink)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) found.push(`contrast ${ratio.toFixed(2)}: ${e.outerHTML.slice(0, 80)}`);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`two elements are #${id}`));
+  return [...new Set(found)];
+}"""

@@ -155,3 +155,34 @@ def test_names_of_families_in_any_case(name):
     proper = "Kernel" if "k" in name.lower()[:1] else "LogNormal"
     one, other = (bk.NaiveBayes(families=given).fit(X, y).model_.digest for given in (name, proper))
     assert one == other
+
+
+def test_results_stay_short_in_a_prompt_and_have_frames():
+    words = 3000
+    X = np.random.default_rng(0).poisson(0.1, (40, words))
+    model = bk.NaiveBayes(families="multinomial").fit(X, np.arange(40) % 2)
+    for found in (model.schema_, model.summary(), model.explain(X[:1]), model.probabilities()):
+        assert len(repr(found).splitlines()) < 32
+        assert "has all" in repr(found)
+        assert len(found.frame("pandas")) >= words
+    few = model.explain(X[:1]).row(0).splitlines()
+    assert not any(line.endswith("+0.000  +0.000") for line in few[2:22])
+    table = clinic(200)
+    shown = repr(bk.NaiveBayes().fit(table, "diagnosis").explain(table.slice(0, 1)).plot())
+    assert len(shown) < 120
+
+
+@pytest.mark.parametrize("module", [bk, bk.families, bk.smoothing, bk.plots])
+def test_tab_completion_and_help_show_public_names_only(module):
+    assert set(dir(module)) <= {*module.__all__, "__version__"}
+    for name in module.__all__:
+        assert getattr(module, name).__doc__
+
+
+@pytest.mark.filterwarnings("ignore:X has valid feature names")
+@pytest.mark.parametrize("model", [bk.NaiveBayes(), bk.TAN(), bk.FullBayes(), bk.NaiveBayes(families="auto")])
+def test_a_panel_is_the_page_checked_against_the_model(model):
+    found = model.fit(clinic(300), "diagnosis").panel()
+    assert "agreed with Python to" in found.html
+    assert 'srcdoc="&lt;!doctype html&gt;' in found._repr_html_()
+    assert len(repr(found)) < 120

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import bayeskit as bk
-from browser import Panel, chromium
+from browser import AUDIT, Panel, chromium
 
 COSTS = {"ill": {"treat": 1.0, "wait": 50.0}, "well": {"treat": 5.0, "wait": 0.0}}
 NAMES = {"similar rows": "(neighbours)", "kept from being certain": "(back-off)"}
@@ -493,42 +493,6 @@ def test_network_marginals_follow_the_evidence(browser, folder):
     panel.page.close()
 
 
-AUDIT = """() => {
-  const light = (c) => {
-    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    const [r, g, b] = c.match(/[\\d.]+/g).map((v) => linear(Number(v) / 255));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (e) => {
-    for (; e; e = e.parentElement) {
-      const c = getComputedStyle(e).backgroundColor;
-      if (c.startsWith("rgb(")) return c;
-      if (!c.startsWith("rgba(0, 0, 0, 0")) return null; // mixed colours are looked at by eye
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const found = [];
-  for (const e of document.querySelectorAll("input, select, button, a, summary")) {
-    const labels = [...(e.labels || [])].map((l) => l.textContent).join("");
-    const named = e.getAttribute("aria-label") || labels.trim() || e.textContent.trim();
-    if (!named) found.push(`no name: ${e.outerHTML.slice(0, 80)}`);
-  }
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const e = walk.currentNode.parentElement;
-    if (!walk.currentNode.textContent.trim() || !e.getClientRects().length) continue;
-    if (e.closest("script, style, svg, option, :disabled")) continue;
-    const back = ground(e), ink = getComputedStyle(e).color;
-    if (!back || !ink.startsWith("rgb(")) continue;
-    const [a, b] = [light(back), light(ink)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < 4.5) found.push(`contrast ${ratio.toFixed(2)}: ${e.outerHTML.slice(0, 80)}`);
-  }
-  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-  ids.filter((id, i) => ids.indexOf(id) !== i).forEach((id) => found.push(`two elements are #${id}`));
-  return [...new Set(found)];
-}"""
-
-
 @pytest.fixture(scope="module")
 def letters(folder):
     """26 classes with long names, quotes among levels, missing values."""
@@ -580,4 +544,50 @@ def test_the_most_probable_of_many_classes_come_first(browser, letters):
     assert len(panel.posterior()) == 26
     names = panel.page.locator(".ask label").all_inner_texts()
     assert len(set(names)) >= 3  # long names that differ at the end stay apart
+    panel.page.close()
+
+
+def test_the_threshold_and_the_costs_are_one(browser, rows, folder):
+    evaluation = bk.evaluate(bk.NaiveBayes(), *rows)
+    panel = Panel(browser, bk.report(evaluation, folder / "line.html", interest="ill"))
+    curve = evaluation.decision_curve("ill")
+    for t in (10, 37, 80):
+        panel.page.locator("#cut").fill(str(t))
+        shown = {
+            name: panel.page.inner_text(f"#at-{name}").replace("−", "-") for name in ("benefit", "others", "acted")
+        }
+        assert float(shown["benefit"]) == pytest.approx(curve.benefit[t - 1], abs=6e-5)
+        assert float(shown["others"]) == pytest.approx(curve.treat_all[t - 1], abs=6e-5)
+        assert float(shown["acted"].split()[0]) == pytest.approx(
+            100 * (evaluation.proba[:, 0] >= t / 100).mean(), abs=0.06
+        )
+        assert float(panel.page.input_value("#ratio")) == pytest.approx((100 - t) / t, rel=1e-3)
+        assert float(panel.page.get_by_label("Cost of well if truly ill", exact=True).input_value()) == pytest.approx(
+            (100 - t) / t, rel=1e-3
+        )  # the panel decides by the same costs
+    panel.page.locator("#ratio").fill("9")
+    assert panel.page.input_value("#cut") == "10"
+    p, verdict = panel.posterior()[0], panel.page.locator("#verdict")
+    assert verdict.get_attribute("data-action") == ("ill" if p >= 0.1 else "well")
+    assert panel.complaints == []
+    panel.page.close()
+
+
+def test_a_panel_of_answers_says_what_the_model_says(browser, rows, folder):
+    table, labels = rows
+    evaluation = bk.evaluate(bk.KNNBayes(metric="gower", k=9), table, labels, bk.Holdout(0.5))
+    panel = Panel(browser, bk.report(evaluation, folder / "answers.html"))
+    names = panel.page.locator(".ask .row > label").all_inner_texts()
+    assert {"smoker", "region", "age"} <= set(names)
+    row = {"age": table.age.median(), "sugar": table.sugar.median(), "visits": table.visits.median()}
+    row |= {"smoker": table.smoker.mode()[0], "region": table.region.mode()[0]}
+    for name, place in (("smoker", 2), ("age", 3), ("region", 1), ("sugar", 5)):
+        if name in names:
+            panel.question(name).select_option(index=place)
+    for name in names:
+        shown = panel.question(name).locator("option:checked").inner_text()
+        row[name] = shown if name in ("smoker", "region") else float(shown)
+    wanted = evaluation.model.predict_proba(pd.DataFrame([row]))[0]
+    assert panel.posterior() == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert panel.complaints == []
     panel.page.close()

@@ -138,6 +138,11 @@ def _check_table(X: Any) -> None:
     kinds = "a frame, an Arrow table, a matrix, a mapping of columns, a path or a DuckDB relation"
     if X is None:
         raise InputError(f"None is no table; give {kinds}")
+    if type(X).__name__ == "Series":
+        raise InputError(
+            "Expected 2D array, got 1D array instead: a Series is one row or column without its table; give a row as "
+            "frame.iloc[[5]], a column as frame[['age']]"
+        )
     if type(X).__name__ == "DuckDBPyConnection":
         raise InputError(
             "a DuckDB connection has any number of tables; say which rows: connection.sql('select * from people')"

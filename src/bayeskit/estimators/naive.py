@@ -202,9 +202,11 @@ class NaiveBayes(BayesClassifier):
         if named is not None and named != AUTO:
             if _takes(named, column):
                 return named, "family given"
+            words = isinstance(named, CountFamily) and "string" in column.type
             raise SchemaError(
                 f"column {column.name!r} is {column.kind} ({column.why}) and cannot take {named!r}, "
                 f"which takes {', '.join(named.kinds)} columns"
+                + ("; turn texts into counts of words first (sklearn's CountVectorizer)" if words else "")
             )
         if general is not None and general != AUTO and _takes(general, column):
             return general, "family given for all"

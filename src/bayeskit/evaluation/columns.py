@@ -26,4 +26,5 @@ def columns_of(sample: LabelledTable) -> Iterator[tuple[str, pa.ChunkedArray]]:
                 yield name, pa.chunked_array([pa.array(np.ascontiguousarray(rows.x[:, j]))])
         return
     for name in given.names:
-        yield name, rows.column(name)
+        column = rows.column(name)  # of which rows cannot be taken as it is
+        yield name, column.cast(pa.large_string()) if column.type == pa.string_view() else column

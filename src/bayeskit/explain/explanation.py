@@ -243,14 +243,17 @@ class Explanation(TableRepr):
         more = len(self.classes) - CLASSES
         note = f"\n(the {CLASSES} most probable classes; {more} more)" if more > 0 else ""
         if len(self.parts) > PARTS:
-            note += f"\n(the {PARTS} of {len(self.parts):,} parts in which classes differ most; .frame() has all)"
+            note += f"\n(at most {PARTS} of {len(self.parts):,} parts, where classes differ most; .frame() has all)"
         return note
 
     def _table(self, i: int) -> list[list[str]]:
         shown = widest(self.proba[i], CLASSES)
         lines = [["", "value", *(shorten(c) for c in self.classes[shown].tolist())]]
         lines.append(["prior", "", *_signed(self.prior[shown])])
-        kept = _most_telling(self.terms[i], PARTS)
+        kept = np.arange(len(self.parts))
+        if len(kept) > PARTS:  # words that a text has not say nothing
+            kept = _most_telling(self.terms[i], PARTS)
+            kept = kept[self.terms[i, kept].any(axis=1)]
         for j in kept.tolist():
             lines.append([shorten(self.parts[j]), self.value(i, j), *_signed(self.terms[i, j, shown])])
         if len(kept) < len(self.parts):

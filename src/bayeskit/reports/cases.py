@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayeskit.arrays import Classifier, Float, Int, Label
-from bayeskit.ensemble.explanation import BACK_OFF
+from bayeskit.ensemble.explanation import BACK_OFF, NEIGHBOURS
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.reports import drawing
 from bayeskit.reports.markup import Safe, Section, chance, text
 from bayeskit.reports.profile import Table
+from bayeskit.structures.neighbours import PART
 
 HARDEST = 6
 STEPS = 8  # columns in a waterfall
 SMALL = 0.005  # bits that are not worth a line
 FEW = 20  # columns shown at first
 MOST, WORTH = 4, 0.1  # columns named on each side of a case, if they moved the odds by so many bits
+NO_COLUMNS = (BACK_OFF, NEIGHBOURS, PART)  # parts of an explanation
 SAME = 1e-6  # a model fitted again predicts what was predicted
 
 
@@ -49,6 +51,19 @@ def informative(seen: Explanation, told: Float) -> Section:
             f'<p class="fine">The members of the pool are kept from being certain: what they say is backed off to the '
             f"prior, which moved the odds by {told[seen.parts.index(BACK_OFF)]:.2f} bits on average.</p>"
         )
+    return Section("columns", "Most informative columns", body)
+
+
+def informative_by_effects(worth: Mapping[str, float], rows: int) -> Section | None:
+    """The same of a model whose explanations are not by column: by how far values move the odds."""
+    order = sorted(worth, key=lambda name: -worth[name])
+    if not order:
+        return None
+    body = (
+        f"<p>Mean over {rows:,} rows of how far the value of a column moves the odds, in bits, with the other columns "
+        f"as they are in some of the rows. One bit doubles or halves the odds.</p>"
+        + drawing.bars(order[:FEW], [worth[name] for name in order[:FEW]], "mean effect in bits")
+    )
     return Section("columns", "Most informative columns", body)
 
 
@@ -130,7 +145,7 @@ def _words(why: Explanation, label: Label) -> str:
     if label not in why.classes.tolist():
         return ""
     bits = why.evidence(0, label, unit="bits")[1:]
-    order = [j for j in np.argsort(-np.abs(bits), kind="stable").tolist() if why.parts[j] != BACK_OFF]
+    order = [j for j in np.argsort(-np.abs(bits), kind="stable").tolist() if why.parts[j] not in NO_COLUMNS]
     sides = (
         ("Against it spoke", [j for j in order if bits[j] <= -WORTH]),
         ("for it", [j for j in order if bits[j] >= WORTH]),
@@ -166,4 +181,4 @@ def _named(explained: Explanation, i: int, j: int) -> Safe:
 
 def part_name(part: str) -> str:
     """A part of an explanation as a reader of the page knows it."""
-    return {BACK_OFF: "kept from being certain", "(neighbours)": "similar rows"}.get(part, part)
+    return {BACK_OFF: "kept from being certain", NEIGHBOURS: "similar rows", PART: "similar rows"}.get(part, part)

@@ -19,11 +19,9 @@ from bayeskit.numerics.special import LOG_2
 from bayeskit.plots.nomogram import round_step
 from bayeskit.reports.profile import Profile, Table
 
-OWN = (BayesClassifier, AutoBayes, Calibrated, RiskClassifier)  # for which a column may be missing
-ROWS, PAIRED_ROWS = 30, 16  # with which a value is asked for
+ROWS, PAIRED_ROWS = 20, 12  # with which a value is asked for
 POINTS, LEVELS, BARS = 33, 12, 24  # of an axis, of levels, of a histogram
 CELLS = 5  # values of each of two columns
-FLOOR = 1e-300
 HIDDEN = 5  # rows below which no bar is drawn, so that none stands for a single row
 
 
@@ -83,22 +81,32 @@ class Asking:
     @property
     def optional(self) -> bool:
         """Whether a column may be left out."""
-        return isinstance(self.model, OWN)
+        plain = self.plain
+        plain = plain.estimator_ if isinstance(plain, Calibrated) else plain
+        return isinstance(plain, BayesClassifier | AutoBayes)
+
+    @property
+    def plain(self) -> Any:
+        """What gives the probabilities that decisions are taken by."""
+        model: Any = self.model
+        while isinstance(model, RiskClassifier):
+            model = model.estimator_
+        return model
 
     def scores(self, rows: Int, changed: Mapping[str, Sequence[Any]]) -> Float:
         """Log-odds in bits of some rows with some columns changed: (n, curves).
 
-        Of two classes the one against the other, of more each against the mean of all logarithms.
+        Of two classes the one against the other, of more each against the mean of all logarithms; a probability of
+        zero counts as that of half a row.
         """
-        asked = changed_rows(self.table, rows, changed)
-        if hasattr(self.model, "predict_log_proba"):
-            logs = np.asarray(self.model.predict_log_proba(asked), dtype=np.float64)
-        else:
-            logs = np.log(np.maximum(self.model.predict_proba(asked), FLOOR))
-        logs = np.maximum(logs, np.log(FLOOR)) / LOG_2
+        asked, model = changed_rows(self.table, rows, changed), self.plain
+        with np.errstate(divide="ignore"):
+            logs = model.predict_log_proba(asked) if self.optional else np.log(model.predict_proba(asked))
+        least = -np.log(2.0 * len(self.table))  # what was never seen counts as half a row
+        logs = np.where(np.isneginf(logs), least, logs) / LOG_2
         if logs.shape[1] == 2:
             k = self.curves[0]
-            return logs[:, [k]] - logs[:, [1 - k]]
+            return np.asarray(logs[:, [k]] - logs[:, [1 - k]], dtype=np.float64)
         centred: Float = (logs - logs.mean(axis=1, keepdims=True))[:, list(self.curves)]
         return centred
 

@@ -18,7 +18,8 @@ from bayeskit.reports.markup import Section, plain, text
 from bayeskit.reports.one_class import OneClass
 from bayeskit.reports.profile import Table
 
-LINES, COLUMNS = 10, 200  # columns with lines of their own, and of a model at most
+SCALES, COLUMNS, CLASSES = 10, 200, 6  # columns that are drawn, and columns and classes of a model at most
+LINES = 22  # a chart with more (densities that rise and fall) cannot be read
 WIDE, LEFT, RIGHT, ROW = 760, 150, 24, 46
 LETTER = 6.2  # about the width of one, at most
 
@@ -28,7 +29,9 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
     plainly = evaluation.model
     while isinstance(plainly, Calibrated | RiskClassifier):
         plainly = plainly.estimator_
-    if table is None or not isinstance(plainly, BayesClassifier) or len(plainly.model_.schema.names) > COLUMNS:
+    if table is None or not isinstance(plainly, BayesClassifier) or not 2 <= len(evaluation.classes) <= CLASSES:
+        return None
+    if len(plainly.model_.schema.names) > COLUMNS:
         return None
     weight = evaluation.confusion.matrix.sum(axis=1)
     weight[interest.place] = -1.0
@@ -36,6 +39,9 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
     try:
         chart: Nomogram = evaluation.model.nomogram(interest.label, rival)
     except BayeskitError:  # columns that depend on each other, values that rule a class out: said by nomogram()
+        return None
+    top = sorted(chart.scales, key=lambda s: -float(np.ptp(s.points)))[:SCALES]
+    if sum(len(list(stretches(scale))) for scale in top) > LINES:
         return None
     said = f"P({interest.label})" if len(evaluation.classes) == 2 else f"P({interest.label}), if it is it or {rival}"
     lead = (
@@ -47,7 +53,7 @@ def nomogram(evaluation: Evaluation, table: Table | None, interest: OneClass) ->
 
 def _drawn(chart: Nomogram, said: str) -> str:
     ranked = sorted(chart.scales, key=lambda s: -float(np.ptp(s.points)))
-    shown, others = ranked[:LINES], ranked[LINES:]
+    shown, others = ranked[:SCALES], ranked[SCALES:]
     silent = float(sum(s.missing for s in others))
     parts = [_line(0, "points", [(p, f"{p:g}") for p in range(0, 101, 10)], 0.0, 100.0)]
     row = 0

@@ -15,6 +15,7 @@ from bayeskit.reports import drawing
 from bayeskit.reports.markup import folded, number, percent, text
 
 SHOWN = 400  # points of a curve
+FEW = 20  # rows a class should have to be drawn
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,12 @@ class OneClass:
 
     @classmethod
     def of(cls, evaluation: Evaluation, label: Label | None) -> OneClass:
-        """The class of this label, as it is or as it is written; the rarest of those tested unless given."""
+        """The class of this label, as it is or as it is written; unless given the rarest that has enough rows."""
         labels = evaluation.classes.tolist()
         if label is None:
             weight = evaluation.confusion.matrix.sum(axis=1)
-            return cls(evaluation, int(np.argmin(np.where(weight > 0, weight, np.inf))))
+            enough = weight >= FEW if (weight >= FEW).any() else weight > 0
+            return cls(evaluation, int(np.argmin(np.where(enough, weight, np.inf))))
         written = [str(known) for known in labels]
         if str(label) not in written:
             raise InputError(f"the class of interest {label!r} is not a class (there are: {', '.join(written[:20])})")

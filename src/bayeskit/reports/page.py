@@ -16,11 +16,13 @@ import bayeskit
 from bayeskit.arrays import Classifier, Label
 from bayeskit.errors import InputError, KindError
 from bayeskit.estimators.network import Network
+from bayeskit.evaluation.drift import Drift
 from bayeskit.evaluation.evaluation import Evaluation
 from bayeskit.explain.explanation import Explanation
 from bayeskit.replacement import replace_file
 from bayeskit.reports import (
     cases,
+    drift_page,
     effect_plot,
     groups,
     network,
@@ -47,7 +49,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def report(
-    evaluation: Evaluation | Network,
+    evaluation: Evaluation | Network | Drift,
     path: str | os.PathLike[str] = "report.html",
     title: str | None = None,
     *,
@@ -63,8 +65,8 @@ def report(
 
     Parameters
     ----------
-    evaluation : Evaluation or Network
-        What ``evaluate`` found, or a network with tables.
+    evaluation : Evaluation, Network or Drift
+        What ``evaluate`` or ``drift`` found, or a network with tables.
     path : path, default "report.html"
         Where to write; written whole or not at all.
     title : str, optional
@@ -96,10 +98,14 @@ def report(
     if isinstance(evaluation, Network):
         made = _page(network.sections(evaluation), title or repr(evaluation), ("elements.js", "network.js"))
         replace_file(os.fspath(path), [made.encode()])
+    elif isinstance(evaluation, Drift):
+        write_sections(path, drift_page.sections(evaluation), title or "Drift", drift_page.lead(evaluation))
     elif isinstance(evaluation, Evaluation):
         Page.of(evaluation, title, rows, Provenance(note=note), interest).write(path)
     else:
-        raise KindError(f"report() takes what evaluate() gives, or a Network, not {type(evaluation).__name__}")
+        raise KindError(
+            f"report() takes what evaluate() or drift() gives, or a Network, not {type(evaluation).__name__}"
+        )
     return Path(path)
 
 
@@ -140,6 +146,11 @@ class Page:
         replace_file(os.fspath(path), [self.html.encode()])
 
 
+def write_sections(path: str | os.PathLike[str], sections: list[Section], title: str, head: str) -> None:
+    """A page without scripts, whole or not at all."""
+    replace_file(os.fspath(path), [_page(sections, title, (), head).encode()])
+
+
 def _page(sections: list[Section], title: str, scripts: Sequence[str], head: str = "") -> str:
     contents = "".join(f'<li><a href="#{s.place}">{s.title}</a></li>' for s in sections)
     style, *code = map(_file, ("style.css", *scripts))
@@ -175,6 +186,13 @@ def _sections(
     some = np.empty(0, dtype=np.int64) if rows is None else rows.some(EXPLAINED)
     seen = None if rows is None else _explained(model, rows, some)
     told = None if seen is None else cases.importance(seen)
+    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
+    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
+    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
+    if seen is not None and told is not None and set(seen.parts) - set(cases.NO_COLUMNS):
+        informative: Section | None = cases.informative(seen, told)
+    else:
+        informative = cases.informative_by_effects(effects.worth, 0 if rows is None else len(rows))
     found: list[Section | None] = [
         performance.measures(evaluation),
         overview.data(evaluation, profiles, None if rows is None else len(rows)),
@@ -185,16 +203,13 @@ def _sections(
         performance.costs(evaluation),
         groups.groups(evaluation, interest),
         groups.segments(evaluation),
-        None if seen is None or told is None else cases.informative(seen, told),
+        informative,
+        effects.section(),
+        nomogram.nomogram(evaluation, rows, interest),
     ]
     whatif = WhatIf.of(model, rows, some, None if seen is None else seen.proba, learned)
-    parts = {} if told is None or seen is None else dict(zip(seen.parts, told.tolist(), strict=True))
-    worth = {name: bits for name, bits in parts.items() if name in profiles and bits > 0} or None  # of columns
-    effects = effect_plot.Effects.of(evaluation, rows, interest, worth)
-    found.append(effects.section())
     if whatif.program is None and rows is not None:
         whatif = reduced.reduced(model, rows, worth or effects.worth, whatif.note) or whatif
-    found.append(nomogram.nomogram(evaluation, rows, interest))
     hard = (
         [] if rows is None else [Case.of(evaluation, rows, i, origin.number(i)) for i in cases.hardest(rows).tolist()]
     )

@@ -29,7 +29,7 @@ from bayeskit.reports.whatif import WhatIf
 
 MOST, VALUES = 6, 7  # columns, and values of each
 ASKED, NUMBERS = 4_000, 400_000  # combinations, and numbers in the page
-LEAST = -60.0  # nats: probabilities below are nothing
+LEAST = -60.0  # nats: a class that is impossible to begin with can still become possible
 
 
 def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: str) -> WhatIf | None:
@@ -40,7 +40,7 @@ def reduced(model: Classifier, table: Table, worth: Mapping[str, float], why: st
     if not chosen:
         return None
     logs = _asked(asking, chosen)
-    start = logs[(0,) * len(chosen)]
+    start = np.maximum(logs[(0,) * len(chosen)], LEAST)
     program = _program(asking, chosen, logs - start, start)
     others = len(table.names) - len(chosen)
     missing = "" if asking.optional else " A value left open counts as usual: this model needs every column."
@@ -79,7 +79,7 @@ def _asked(asking: Asking, chosen: Mapping[str, list[Any]]) -> Float:
     changed |= {name: [cell[j] for cell in every] for j, name in enumerate(chosen)}
     rows = changed_rows(table, np.zeros(len(every), dtype=np.int64), changed)
     with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(model.predict_proba(rows)), LEAST)
+        logs = np.log(model.predict_proba(rows))
     return logs.reshape(*(len(values) + 1 for values in chosen.values()), logs.shape[1])
 
 
