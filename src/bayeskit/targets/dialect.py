@@ -21,7 +21,7 @@ class Dialect:
     name: str = "duckdb"
     text_type: str = "VARCHAR"
     double: str = "DOUBLE"
-    fence: str = ""  # ends a subquery that must not be merged with the query around it
+    fence: str = " LIMIT 9223372036854775807"  # ends a subquery that must not be merged with the query around it
     longest: int = 10**9  # bytes of a name
     columns: int = 100_000  # of a SELECT
 
@@ -200,10 +200,11 @@ class Postgresql(Sqlite):
 
 @dataclass(frozen=True)
 class Spark(Dialect):
-    """Spark SQL 3.4 or later."""
+    """Spark SQL 3.4 or later, which does not merge what would be computed twice."""
 
     name: str = "spark"
     text_type: str = "STRING"
+    fence: str = ""
 
     def identifier(self, name: str) -> str:
         super().identifier(name)
