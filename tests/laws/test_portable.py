@@ -235,7 +235,7 @@ def test_a_character_that_sql_does_not_have_is_refused():
 def test_actions_reasons_and_kept_columns_are_those_of_predict_frame(dialect):
     frame, y = table()
     model = bk.NaiveBayes().fit(frame[["age", "sugar", "colour", "flag"]], y)
-    rows = frame.head(60)
+    rows = frame[["age", "sugar", "colour", "flag", "rooms"]].head(60)
     costs = {c: {"act": float(i), "wait": 2.0 - i} for i, c in enumerate(model.classes_)}
     text = bk.export(model, "sql", dialect=dialect, source="t", keep=["row_number", "rooms"], costs=costs, reasons=2)
     found = answers(text, rows, dialect)
@@ -244,6 +244,12 @@ def test_actions_reasons_and_kept_columns_are_those_of_predict_frame(dialect):
     for name in wanted.columns:
         if wanted[name].dtype.kind == "f":
             np.testing.assert_allclose(found[name], wanted[name], atol=CLOSE)
+        elif name == "reasons":  # the columns that speak most for the prediction
+            told = model.explain(rows.drop(columns="rooms"))
+            for i, text in enumerate(found[name]):
+                shares = dict(zip(told.parts, told.evidence(i)[1:], strict=True))
+                best = sorted((n for n in shares if shares[n] > 0), key=lambda n: -shares[n])[:2]
+                assert text == ", ".join(f"{n} {shares[n]:+.2f}" for n in best)
         else:
             assert found[name].tolist() == wanted[name].tolist()
 
